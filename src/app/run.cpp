@@ -14,6 +14,7 @@
 #include "collect.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/network/packet_graph.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/topology/fabric.hpp"
@@ -121,6 +122,17 @@ void print_results(const results::Gathered& all, const results::RunDescription& 
   print_summary(all, description, configuration);
 }
 
+/// Returns the switches that links lead to.
+std::vector<topology::Fabric::Switch> switches_of(const config::Configuration& configuration,
+                                                  const topology::Topology& topology) {
+  const auto& given = configuration.execution.network.graph;
+  if (!given) return topology::Fabric(topology).switches();
+  std::vector<topology::Fabric::Switch> switches;
+  for (std::uint32_t s = 0; s < given->graph.num_nodes() - given->graph.num_hosts(); ++s)
+    switches.push_back({0, fmt::format("switch {}", s)});
+  return switches;
+}
+
 }  // namespace
 
 void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world) {
@@ -152,7 +164,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   }
   if (world.is_root()) description.plant = plant_of(configuration);
   if (world.is_root() && description.network.has_links)
-    description.network.switches = topology::Fabric(preparation->system().topology()).switches();
+    description.network.switches = switches_of(configuration, preparation->system().topology());
   std::optional<Time> stopped_at = simulation->stopped_at();
   if (!stopped_at && configuration.perturbation.repetitions > 1) {
     description.repetitions = {repetition_of(*simulation, configuration, world)};

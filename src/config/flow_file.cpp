@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "graph_reader.hpp"
 #include "keys/keys.hpp"
 #include "keys/packets.hpp"
 #include "orrery/base/text.hpp"
@@ -21,18 +22,10 @@ using network::FlowScenario;
 using network::FlowSpec;
 using network::PacketWindow;
 
-constexpr std::string_view link_expected = "rows [node, node, rate, delay] such as [0, 16, 100 Gb/s, 1 us]";
-constexpr std::string_view failure_expected = "rows [node, node, time] such as [8, 11, 50 us]";
 constexpr std::uint32_t first_port = 10000, port_of_receivers = 100;
 
 Time as_time(const Value& value, const std::string& key) {
   return Time::from_ps(std::llround(as_nanoseconds(value, key) * 1000));
-}
-
-const std::vector<Value>& as_row(const Value& value, const std::string& key, std::size_t size,
-                                 std::string_view expected) {
-  if (value.kind == Value::Kind::sequence && value.items.size() == size) return value.items;
-  throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), expected);
 }
 
 /// Reads a graph, the rules and the flows of one file.
@@ -43,7 +36,6 @@ class FlowReader {
   FlowScenario read() {
     read_rules();
     read_graph();
-    read_failures();
     faults_.raise();
     read_flows();
     sections_.refuse_unknown();
@@ -55,15 +47,11 @@ class FlowReader {
  private:
   void read_rules();
   void read_graph();
-  void read_links();
-  void read_failures();
   void read_flows();
   void read_flow(const Value& item, const std::string& path);
   void read_window(Section& section, std::uint32_t flow);
   void set_windows();
-  std::uint32_t as_node(const Value& value, const std::string& key) const;
   std::uint32_t as_host(const Value& value, const std::string& key) const;
-  std::uint32_t find_link(const Value& row, const std::string& key) const;
 
   Faults& faults_;
   Sections sections_;
@@ -81,69 +69,19 @@ void FlowReader::read_rules() {
 }
 
 void FlowReader::read_graph() {
-  Section& graph = sections_.at("system.network.graph");
-  const Value* const hosts = graph.need("hosts", "the number of hosts, which are the first nodes");
-  const Value* const switches = graph.find("switches");
-  faults_.attempt([&] {
-    const std::uint32_t num_hosts = hosts == nullptr ? 0 : as_count(*hosts, graph.path("hosts"), 2, 1U << 24U);
-    const std::uint32_t num_switches =
-        switches == nullptr ? 0 : as_count(*switches, graph.path("switches"), 0, 1U << 24U);
-    for (std::uint32_t h = 0; h < num_hosts; ++h) scenario_.graph.add_host();
-    for (std::uint32_t s = 0; s < num_switches; ++s) scenario_.graph.add_switch(Bytes(scenario_.rules.buffer));
-  });
-  read_links();
-}
-
-void FlowReader::read_links() {
-  Section& graph = sections_.at("system.network.graph");
-  const std::string path = graph.path("links");
-  const Value* const links = graph.need("links", link_expected);
-  if (links == nullptr) return;
-  faults_.attempt([&] {
-    for (const Value& item : as_list(*links, path, link_expected))
-      faults_.attempt([&] {
-        const auto& row = as_row(item, path, 4, link_expected);
-        const network::PacketGraph::Link link{as_node(row[0], path), as_node(row[1], path), as_bit_rate(row[2], path),
-                                              as_time(row[3], path)};
-        if (link.a == link.b)
-          throw Error(ErrorCode::bad_input, item.place(path), "found a link from a node to itself", link_expected);
-        if (link.rate == 0)
-          throw Error(ErrorCode::bad_input, item.place(path), "found a rate below 1 b/s", link_expected);
-        scenario_.graph.add_link(link);
-      });
-  });
-}
-
-void FlowReader::read_failures() {
-  Section& graph = sections_.at("system.network.graph");
-  const std::string path = graph.path("failures");
-  const Value* const failures = graph.find("failures");
-  if (failures == nullptr) return;
-  faults_.attempt([&] {
-    for (const Value& item : as_list(*failures, path, failure_expected)) {
-      const auto& row = as_row(item, path, 3, failure_expected);
-      scenario_.failures.push_back({find_link(item, path), as_time(row[2], path)});
-    }
-  });
-  std::ranges::stable_sort(scenario_.failures, {}, &network::LinkFailure::time);
-}
-
-std::uint32_t FlowReader::as_node(const Value& value, const std::string& key) const {
-  const std::uint32_t count = scenario_.graph.num_nodes();
-  return as_count(value, key, 0, count == 0 ? 0 : count - 1);
+  Section& section = sections_.at("system.network.graph");
+  network::GivenGraph given = config::read_graph(section, faults_);
+  if (const Value* const placement = section.find("placement"))
+    faults_.add(Error(ErrorCode::bad_input, placement->place(section.path("placement")),
+                      "found a placement of NPUs, but flows are between hosts", "no placement"));
+  scenario_.graph = std::move(given.graph);
+  scenario_.graph.set_buffers(Bytes(scenario_.rules.buffer));
+  scenario_.failures = std::move(given.failures);
+  scenario_.routes = given.routes;
 }
 
 std::uint32_t FlowReader::as_host(const Value& value, const std::string& key) const {
   return as_count(value, key, 0, scenario_.graph.num_hosts() - 1);
-}
-
-/// Returns the link between the two nodes of a row. There must be one.
-std::uint32_t FlowReader::find_link(const Value& row, const std::string& key) const {
-  const std::uint32_t a = as_node(row.items[0], key), b = as_node(row.items[1], key);
-  for (const auto& port : scenario_.graph.ports(a))
-    if (port.peer == b) return port.link;
-  throw Error(ErrorCode::bad_input, row.place(key), fmt::format("found nodes {} and {}, which no link joins", a, b),
-              failure_expected);
 }
 
 void FlowReader::read_flows() {
@@ -197,7 +135,7 @@ void FlowReader::read_window(Section& section, std::uint32_t flow) {
 
 /// Computes the windows and round trips that are not given.
 void FlowReader::set_windows() {
-  const network::PacketRouter router(scenario_.graph, scenario_.failures);
+  const network::PacketRouter router(scenario_.graph, scenario_.failures, scenario_.routes);
   const network::FlowWindows windows(scenario_.graph, router, scenario_.rules);
   for (std::size_t i = 0; i < scenario_.flows.size(); ++i) {
     FlowSpec& flow = scenario_.flows[i];

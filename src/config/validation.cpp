@@ -60,6 +60,7 @@ class Validation {
   void validate_uses();
   void validate_modules();
   void validate_network();
+  void validate_graph();
   void validate_packets();
   void validate_recorded_communication();
   void validate_library();
@@ -131,6 +132,7 @@ void Validation::validate_network() {
         fmt::format("found a distribution per {} in the congestion-aware network, where times follow from the links",
                     text_of(drawn_per(), per)),
         "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
+  if (network.graph) validate_graph();
   if (network.model->sends_packets) validate_packets();
   if (network.model->simulates_links()) {
     attempt([&] { const topology::Fabric links(topology_); });
@@ -150,6 +152,18 @@ void Validation::validate_network() {
                         fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
                                     "shape; expected {}, or system.network.model: congestion-aware",
                                     d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
+}
+
+/// The delay model takes the routes of a graph for its dimensions, and packets take them one by one.
+void Validation::validate_graph() {
+  const std::string_view key = "system.network.graph";
+  const auto& network = c_.execution.network;
+  require(!network.model->simulates_links() || network.model->sends_packets, key,
+          fmt::format("found a graph in the {} network, whose links are those of shapes", name(network.model)),
+          "system.network.model: packet or congestion-unaware");
+  require(c_.perturbation.links.empty(), "perturbation.links",
+          "found faults of links by dimension, but the links are those of system.network.graph",
+          "system.network.graph.failures, or links of that rate");
 }
 
 /// Switches that work on data, and links without two equal directions, are not there.

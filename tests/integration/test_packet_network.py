@@ -1,10 +1,13 @@
 #!/usr/bin/python3
 """The packet network under workloads of NPUs: times by hand, one answer on any number of ranks, agreement with the congestion-unaware network
 as headers and packets get small, and what is refused."""
+import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import h5py  # noqa: E402
 
 import chakra  # noqa: E402
 import harness  # noqa: E402
@@ -31,6 +34,22 @@ workload:
   model: {layers: 2, hidden: 512, heads: 8, sequence: 128}
   parallel: {tp: 2, sp: true, dp: 2, pp: 2, micro-batches: 2}
 """
+
+
+
+
+def star(hosts):
+    """A switch with a link of 100 GB/s and 1 us to each host."""
+    return {"hosts": hosts, "switches": 1, "links": [[h, hosts, "100 GB/s", "1 us"] for h in range(hosts)]}
+
+
+def leaves(sizes, spines=2):
+    """A leaf for each size with so many hosts, and a link of 50 GB/s from each leaf to each spine."""
+    hosts = sum(sizes)
+    leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
+    links = [[h, hosts + leaf, "100 GB/s", "500 ns"] for h, leaf in enumerate(leaf_of)]
+    links += [[hosts + leaf, hosts + len(sizes) + spine, "50 GB/s", "1 us"] for leaf in range(len(sizes)) for spine in range(spines)]
+    return {"hosts": hosts, "switches": len(sizes) + spines, "links": links}
 
 
 class PacketNetwork(harness.Folder):
@@ -75,6 +94,125 @@ class PacketNetwork(harness.Folder):
                 larger = [*BARE, "--set=system.network.packets.payload=100 kB"]
                 coarse = max(harness.finish_times(self.run_once([config, *PACKETS, *larger, *traces], "coarse.h5"))) / alone - 1
                 self.assertLessEqual(abs(error), abs(coarse) + 0.002)
+
+    def on_graph(self, graph, sizes, name="graph.yaml"):
+        """Writes a configuration of Switches of these sizes on a graph."""
+        path = self.folder / name
+        dimensions = [{"shape": "Switch", "size": size} for size in sizes]
+        path.write_text(json.dumps({"system": {"network": {"graph": graph, "dimensions": dimensions}}}))
+        return str(path)
+
+    def test_graph_of_a_shape(self):
+        """A graph with the links of a Switch gives the times of the Switch, in both networks that take graphs."""
+        traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=100_000)] for _ in range(8)])
+        shape, graph = self.configuration(SHAPES["switch"]), self.on_graph(star(8), [8])
+        for network in ("--network=packet", "--network=congestion-unaware"):
+            expected = harness.finish_times(self.run_once([shape, network, *traces], "shape.h5"))
+            self.assertEqual(harness.finish_times(self.run_once([graph, network, *traces], "given.h5")), expected)
+
+    def test_graph_one_answer(self):
+        """A training step on two leaves and two spines: the same results on 1, 2 and 4 ranks and scattered over 3; two more hosts are idle."""
+        graph = self.folder / "leaves.yaml"
+        graph.write_text(json.dumps(leaves([6, 4])))
+        config = self.folder / "step.yaml"
+        config.write_text(STEP.replace("{dimensions: [DIMENSIONS]}", "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}")
+                          .replace("RENDEZVOUS", "false"))
+        self.check_one_answer([str(config), *PACKETS], 8, ranks=(2, 4))
+
+    def test_uneven_nodes(self):
+        """Ten NPUs on nodes of 4 and 6. A message over 50 GB/s and two spines takes what its links take; a failed spine leaves the other."""
+        send = [[Node(1, chakra.SEND, comm_src=0, comm_dst=9, comm_tag=0, comm_size=1000)], *[[] for _ in range(8)],
+                [Node(1, chakra.RECV, comm_src=0, comm_dst=9, comm_tag=0, comm_size=1000)]]
+        traces = self.traces(send)
+        graph = leaves([4, 6])
+        there = 2 * (10_360 + 20_720) + 2 * 1_500_000 + 1
+        for failures in ([], [[10, 12, "0 ns"]], [[11, 13, "0 ns"]]):
+            path = self.run_once([self.on_graph({**graph, "failures": failures}, [10]), *PACKETS, *traces])
+            self.assertEqual(harness.finish_times(path)[9], there)
+
+    def test_placement(self):
+        """A placement is a graph whose hosts have other numbers: NPUs that exchange data are near each other or not."""
+        traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1_000_000)] for _ in range(8)])
+        order = [0, 4, 1, 5, 2, 6, 3, 7]
+        near = leaves([4, 4])
+        far = {**near, "links": [[order.index(a) if a < 8 else a, b, *rest] for a, b, *rest in near["links"]]}
+        ends = {}
+        for name, graph in (("near", near), ("placed", {**near, "placement": order}), ("far", far)):
+            ends[name] = harness.finish_times(self.run_once([self.on_graph(graph, [8]), *PACKETS, *traces], f"{name}.h5"))
+        self.assertEqual(ends["placed"], ends["far"])
+        self.assertGreater(max(ends["far"]), max(ends["near"]))
+
+    def test_routes(self):
+        """Two NPUs with two ways of two links each: the widest is of 100 GB/s, and `shortest` takes both."""
+        graph = {"hosts": 2, "switches": 2, "links": [[h, 2 + s, ("100 GB/s", "10 GB/s")[s], "1 us"] for h in range(2) for s in range(2)]}
+        nodes = [[Node(i, chakra.SEND, comm_src=0, comm_dst=1, comm_tag=i, comm_size=1000) for i in range(1, 21)],
+                 [Node(i, chakra.RECV, comm_src=0, comm_dst=1, comm_tag=i, comm_size=1000) for i in range(1, 21)]]
+        traces = self.traces(nodes)
+        carried = {}
+        for routes in ("widest", "shortest"):
+            path = self.run_once([self.on_graph({**graph, "routes": routes}, [2]), *PACKETS, *traces], f"{routes}.h5")
+            with h5py.File(path) as file:
+                links = file["/network/links"]
+                carried[routes] = {int(to): int(n) for start, to, n in zip(links["from"], links["to"], links["messages"]) if start == 0}
+        self.assertEqual(carried["widest"], {-1: 20})
+        self.assertEqual(set(carried["shortest"]), {-1, -2})
+        self.assertEqual(sum(carried["shortest"].values()), 20)
+
+    def test_ns3_topology(self):
+        """A topology of ns-3 is the graph that it spells, with its hosts first; what is wrong in it is refused with the line."""
+        text = "5 1 4\n1\n0 1 800Gbps 0.001ms 0\n2 1 800Gbps 1us 0\n3 1 800Gbps 1us 0\n4 1 800Gbps 1000ns 0\n"
+        (self.folder / "ns3.txt").write_text(text)
+        (self.folder / "simai.txt").write_text(text.replace("5 1 4\n", "5 4 1 0 4 H100\n"))
+        traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=100_000)] for _ in range(4)])
+        expected = harness.finish_times(self.run_once([self.on_graph(star(4), [4]), *PACKETS, *traces]))
+        for name in ("ns3.txt", "simai.txt"):
+            self.assertEqual(harness.finish_times(self.run_once([self.on_graph(name, [4]), *PACKETS, *traces], "ns3.h5")), expected)
+        for old, new, said in (("5 1 4", "5 1 5", "ns3.txt:6: found 4 links"), ("\n1\n", "\n1 2\n", "ns3.txt:2: found 2 numbers of switches"),
+                               ("1us 0\n3", "1us 0.01\n3", "ns3.txt:4: found an error rate of 0.01"), ("0 1 8", "0 7 8", "ns3.txt:3"),
+                               ("1000ns", "1000xs", "ns3.txt:6"), ("4 1 800Gbps", "4 4 800Gbps", "ns3.txt:6: found a link from a node to itself")):
+            self.assertEqual(text.count(old), 1, old)
+            (self.folder / "ns3.txt").write_text(text.replace(old, new))
+            outcome = harness.orrery("run", self.on_graph("ns3.txt", [4]), *PACKETS, *traces, f"--output={self.folder / 'refused.h5'}")
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertIn(said, outcome.err)
+
+    def test_ns3_topologies_of_users(self):
+        """The topologies of ASTRA-sim's users are read, and an all-reduce over all of their hosts ends."""
+        for name, sizes in (("keysight/nc-topology-file.txt", [8, 4]), ("llama_experiment_inter_dc/topology.txt", [4, 4]),
+                            ("qwen_experiment_in_dc/topology.txt", [4, 32])):
+            npus = sizes[0] * sizes[1]
+            traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=10_000)] for _ in range(npus)])
+            path = self.run_once([self.on_graph(str(harness.shared(f"inputs/ns3-htsim/{name}")), sizes), *PACKETS, *traces])
+            self.assertEqual(len(harness.finish_times(path)), npus)
+
+    def test_graph_refusals(self):
+        """What a graph cannot have is refused with the place."""
+        nodes = [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1000)] for _ in range(4)]
+        traces = self.traces(nodes)
+        apart = {"hosts": 4, "switches": 2, "links": [[h, 4 + h // 2, "1 GB/s", "1 us"] for h in range(4)]}
+        rails = {"hosts": 4, "switches": 4, "links": [[h, 4 + h // 2, "1 GB/s", "1 us"] for h in range(4)] +
+                 [[h, 6 + h % 2, "1 GB/s", "1 us"] for h in range(4)]}
+        bandwidth = {"shape": "Switch", "size": 4, "bandwidth": "1 GB/s"}
+        for graph, more, text in (
+                (star(3), [], "dimensions of 4 NPUs on a graph of 3 hosts"),
+                (star(4), ["--set=system.network.model=congestion-aware"], "expected system.network.model: packet or congestion-unaware"),
+                (star(4), [f"--set=system.network.dimensions=[{json.dumps(bandwidth)}]"], "a property of links beside system.network.graph"),
+                (star(4), ["--set=system.network.dimensions.0.shape=Ring"], "found a Ring on a graph"),
+                ({**star(4), "placement": [1, 1, 2, 3]}, [], "found host 1 again"),
+                ({**star(4), "failures": [[0, 1, "1 us"]]}, [], "no link joins"),
+                ({**star(4), "spines": 3}, [], "spines"),
+                (apart, [], "no working links lead from host 1 to host 2")):
+            outcome = harness.orrery("run", self.on_graph(graph, [4]), "--set=system.network.model=packet", *more, *traces, f"--output={self.folder / 'refused.h5'}")
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertIn(text, outcome.err)
+        direct = ["--set=system.collectives.all-reduce=[ring, ring]", "--set=system.network.dimensions=" +
+                  json.dumps([{"shape": "Switch", "size": 2}, {"shape": "Switch", "size": 2}])]
+        self.run_once([self.on_graph(rails, [2, 2]), *PACKETS, *direct, *traces])  # neighbours are on a switch together
+        crossing = self.traces([[Node(1, chakra.SEND, comm_src=0, comm_dst=3, comm_tag=0, comm_size=8)], [], [],
+                                [Node(1, chakra.RECV, comm_src=0, comm_dst=3, comm_tag=0, comm_size=8)]])
+        outcome = harness.orrery("run", self.on_graph(rails, [2, 2]), *PACKETS, *crossing, f"--output={self.folder / 'refused.h5'}")
+        self.assertEqual(outcome.code, 3, outcome.err)
+        self.assertIn("NPU 0 sends a message to NPU 3, and no working links lead there", outcome.err)
 
     def test_refusals(self):
         """What the packet network does not have is refused with the place."""

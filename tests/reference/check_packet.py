@@ -93,6 +93,7 @@ def scenario(case, seed):
     failures += [[down["a"], down["b"], f"{down['t_ps']} ps"] for down in topology.get("links_down", [])]
     hosts = sum(node["kind"] == "host" for node in topology["nodes"])
     graph = {
+        "routes": "shortest",
         "hosts": hosts,
         "switches": len(topology["nodes"]) - hosts,
         "links": [[a, b, rate(bits), f"{delay} ps"] for a, b, bits, delay in topology["links"]["rows"]],

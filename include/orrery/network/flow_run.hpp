@@ -28,6 +28,7 @@ struct FlowScenario {
   PacketGraph graph;
   PacketRules rules;
   std::vector<LinkFailure> failures;  ///< ascending in time
+  GraphRoutes routes = GraphRoutes::widest;
   std::vector<FlowSpec> flows;
 };
 

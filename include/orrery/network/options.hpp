@@ -15,6 +15,7 @@ class Topology;
 
 namespace orrery::network {
 
+struct GivenGraph;
 struct Options;
 class SimulatedNetwork;
 
@@ -67,6 +68,8 @@ struct Options {
   bool has_requests = false;                           ///< links tell sources of requests that these have left
   Bytes packet;         ///< with cut-through links serve messages in pieces of this size; 0: whole
   PacketRules packets;  ///< of a model that sends packets
+  /// The network that the dimensions lie on; null: each dimension has the links of its shape.
+  std::shared_ptr<const GivenGraph> graph;
 
   friend bool operator==(const Options&, const Options&) = default;
 };

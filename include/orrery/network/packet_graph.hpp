@@ -17,17 +17,23 @@ class PacketGraph {
   struct Node {
     bool is_host = false;
     Bytes buffer = {};  ///< of a switch, shared by its ports
+
+    friend bool operator==(const Node&, const Node&) = default;
   };
   struct Link {
     std::uint32_t a = 0, b = 0;  ///< nodes
     std::uint64_t rate = 0;      ///< bits per second in each direction
     Time delay;                  ///< from the end of a transmission to the arrival
+
+    friend bool operator==(const Link&, const Link&) = default;
   };
   /// One end of a link, from which packets leave for the other end.
   struct Port {
     std::uint32_t link = 0;
     std::uint32_t peer = 0;       ///< node
     std::uint32_t peer_port = 0;  ///< number among the ports of that node
+
+    friend bool operator==(const Port&, const Port&) = default;
   };
 
   /// Adds a node. Returns its number.
@@ -35,6 +41,8 @@ class PacketGraph {
   std::uint32_t add_switch(Bytes buffer);
   /// Adds a link between two nodes that exist. Returns its number.
   std::uint32_t add_link(const Link& link);
+  /// Gives every switch a buffer of this size.
+  void set_buffers(Bytes buffer);
 
   std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
   std::uint32_t num_hosts() const { return static_cast<std::uint32_t>(hosts_.size()); }
@@ -47,6 +55,8 @@ class PacketGraph {
   /// Returns the number of a node among the hosts. The node is a host.
   std::uint32_t host_number(std::uint32_t node) const { return host_numbers_[node]; }
 
+  friend bool operator==(const PacketGraph&, const PacketGraph&) = default;
+
  private:
   std::uint32_t add(const Node& node);
 
@@ -56,8 +66,32 @@ class PacketGraph {
   std::vector<std::uint32_t> hosts_, host_numbers_;
 };
 
+/// A link that stops working at a time.
+struct LinkFailure {
+  std::uint32_t link = 0;
+  Time time;
+
+  friend bool operator==(const LinkFailure&, const LinkFailure&) = default;
+};
+
+/// Which ways with the fewest links packets take.
+enum class GraphRoutes : std::uint8_t {
+  widest,    ///< those whose slowest link is the fastest
+  shortest,  ///< all of them, as in ns-3
+};
+
+/// A network that a user describes node by node (system.network.graph). Its hosts are its first nodes, and NPU i is
+/// host i. Further hosts are idle.
+struct GivenGraph {
+  PacketGraph graph;
+  std::vector<LinkFailure> failures;  ///< ascending in time
+  GraphRoutes routes = GraphRoutes::widest;
+
+  friend bool operator==(const GivenGraph&, const GivenGraph&) = default;
+};
+
 /// Returns which rank has each node, where `of_hosts` has the ranks of the hosts: a switch is with most of its
-/// neighbours. O(links * longest path).
+/// neighbours. Hosts without a rank have that of most of their neighbours too. O(links * longest path).
 std::vector<Rank> place_nodes(const PacketGraph& graph, std::span<const Rank> of_hosts);
 /// Returns the same for hosts in blocks of equal size on so many ranks.
 std::vector<Rank> place_nodes(const PacketGraph& graph, int num_ranks);

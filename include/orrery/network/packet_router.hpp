@@ -11,13 +11,7 @@
 
 namespace orrery::network {
 
-/// A link that stops working at a time.
-struct LinkFailure {
-  std::uint32_t link = 0;
-  Time time;
-};
-
-/// Says over which port a packet leaves a node. Routes are the shortest paths over the links that work at the time, of
+/// Says over which port a packet leaves a node. Routes are shortest paths over the links that work at the time, of
 /// which the hash of the packet's flow chooses; or those that a function gives.
 class PacketRouter {
  public:
@@ -28,8 +22,8 @@ class PacketRouter {
   };
   static constexpr std::uint16_t no_way = 0xffff;
 
-  /// Takes all shortest paths. The failures are ascending in time; those at time 0 were never there. O(hosts * links).
-  PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures);
+  /// Takes shortest paths. The failures are ascending in time; those at time 0 were never there. O(hosts * links).
+  PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures, GraphRoutes routes);
   /// Takes one port for each node and destination host: port_of(node, host number). O(nodes * hosts).
   PacketRouter(const PacketGraph& graph, const std::function<std::uint16_t(std::uint32_t, std::uint32_t)>& port_of);
 
@@ -50,6 +44,7 @@ class PacketRouter {
   static std::uint16_t number_of(const std::vector<std::uint16_t>& ports, Tables& tables, Known& known);
 
   const PacketGraph& graph_;
+  GraphRoutes routes_ = GraphRoutes::shortest;
   std::vector<Tables> tables_;  // ascending in time
 };
 

@@ -59,6 +59,19 @@ Handling<DimensionEntry> size_handling() {
           [](const DimensionEntry& a, const DimensionEntry& b) { return a.sizes == b.sizes; }};
 }
 
+bool has_no_graph(const DimensionEntry&, const Reading& reading) {
+  return reading.configuration.execution.network.graph == nullptr;
+}
+
+bool has_own_links(const DimensionEntry& entry) { return !entry.lies_on_graph; }
+
+/// Throws Error (bad_input) for a key of links where the graph says what they are.
+void refuse_on_graph(const DimensionEntry& entry, const Place& place, const Reading& reading) {
+  if (!has_no_graph(entry, reading))
+    throw Error(ErrorCode::bad_input, place, "found a property of links beside system.network.graph, which has them",
+                "dimensions with a shape and a size only");
+}
+
 void add_common_keys(Keys<DimensionEntry>& keys) {
   keys.add(
           {.path = "system.network.dimensions.shape",
@@ -80,15 +93,21 @@ void add_common_keys(Keys<DimensionEntry>& keys) {
           {.path = "system.network.dimensions.bandwidth",
            .help = "bandwidth of one link",
            .example = "400 GB/s",
-           .otherwise = Default::needed()},
+           .otherwise = Default::described("that of the graph; needed without one")},
           bandwidth(), [](auto& entry) -> auto& { return entry.dimension.bandwidth; })
-      .prepare([](DimensionEntry& entry) { entry.dimension.bandwidth = Bandwidth::from_bytes_per_ns(1); });
+      .prepare([](DimensionEntry& entry) { entry.dimension.bandwidth = Bandwidth::from_bytes_per_ns(1); })
+      .needed_if(has_no_graph, "there is no system.network.graph")
+      .check(refuse_on_graph)
+      .written_if(has_own_links);
   keys.add(
-      {.path = "system.network.dimensions.latency",
-       .help = "latency of one hop",
-       .example = "500 ns",
-       .otherwise = Default::needed()},
-      nanoseconds(), [](auto& entry) -> auto& { return entry.dimension.latency_ns; });
+          {.path = "system.network.dimensions.latency",
+           .help = "latency of one hop",
+           .example = "500 ns",
+           .otherwise = Default::described("that of the graph; needed without one")},
+          nanoseconds(), [](auto& entry) -> auto& { return entry.dimension.latency_ns; })
+      .needed_if(has_no_graph, "there is no system.network.graph")
+      .check(refuse_on_graph)
+      .written_if(has_own_links);
   keys.add(
           {.path = "system.network.dimensions.in-switch-operations",
            .help = "Switch only: reductions and multicasts that the switch of a dimension group carries out at a time, "

@@ -52,6 +52,7 @@ struct DimensionEntry {
   ShapeWord shape;
   std::vector<std::uint32_t> sizes;  ///< of each of its dimensions; 0: not known
   topology::Dimension dimension;     ///< all but the size
+  bool lies_on_graph = false;        ///< bandwidth and latency are those of system.network.graph
 };
 const Keys<DimensionEntry>& dimension_keys();
 

@@ -1,10 +1,45 @@
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "graph_reader.hpp"
 #include "keys.hpp"
+#include "ns3_topology.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/network/graph_delays.hpp"
 
 namespace orrery::config {
 namespace {
 
 constexpr std::string_view dimensions_expected = "a list of dimensions";
+constexpr std::uint32_t hops_of_switch = 2;
+
+/// Gives dimensions that lie on a graph the latency of a link and the bandwidth of its routes.
+void take_delays_of_graph(Configuration& target, const Place& place) {
+  const auto& given = *target.execution.network.graph;
+  const std::uint32_t num_npus = count_npus(target.dimensions);
+  if (num_npus == 0 || num_npus > given.graph.num_hosts())
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("found dimensions of {} NPUs on a graph of {} hosts", num_npus, given.graph.num_hosts()),
+                "a host for each NPU");
+  std::vector<std::uint32_t> sizes;
+  for (const auto& dimension : target.dimensions) {
+    if (dimension.shape.name() != "Switch" || dimension.links > 1 || dimension.oversubscription > 1 ||
+        dimension.in_switch_operations > 0)
+      throw Error(
+          ErrorCode::bad_input, place,
+          fmt::format("found a {} on a graph, whose links and routes are those of the graph", dimension.shape.name()),
+          "dimensions {shape: Switch, size: N} without other keys");
+    sizes.push_back(dimension.size);
+  }
+  const auto delays = network::delays_of_dimensions(given, sizes);
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 1) continue;
+    target.dimensions[d].latency_ns = static_cast<double>(delays[d].latency.ps()) / 1000 / hops_of_switch;
+    target.dimensions[d].bandwidth = Bandwidth::from_bytes_per_ns(static_cast<double>(delays[d].rate) / 8e9);
+  }
+}
 
 void read_dimensions(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   const auto& items = as_list(value, path, find_key("system.network.dimensions")->info().expected(std::string_view()));
@@ -24,13 +59,35 @@ void read_dimensions(const Value& value, const std::string& path, Configuration&
                }
                reading.dimensions_of_entry.push_back(entry.shape.rings);
              });
+  if (target.execution.network.graph && reading.faults.count() == 0) take_delays_of_graph(target, value.place(path));
 }
 
 void write_dimensions(const Configuration& target, Writer& writer) {
   std::vector<std::string> items;
   for (const auto& dimension : target.dimensions)
-    items.push_back(flow_text(dimension_keys(), DimensionEntry{{dimension.shape}, {dimension.size}, dimension}));
+    items.push_back(
+        flow_text(dimension_keys(), DimensionEntry{.shape = {dimension.shape},
+                                                   .sizes = {dimension.size},
+                                                   .dimension = dimension,
+                                                   .lies_on_graph = target.execution.network.graph != nullptr}));
   writer.put_list("system.network.dimensions", items);
+}
+
+void read_given_graph(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+  const auto read = [&](const Value& mapping) {
+    Section section(&mapping, path, mapping, reading.faults);
+    auto given = std::make_shared<network::GivenGraph>(read_graph(section, reading.faults));
+    section.refuse_unknown();
+    target.execution.network.graph = std::move(given);
+  };
+  if (value.kind != Value::Kind::scalar) return read(value);
+  const auto file = as_path(value, path);
+  const std::string text = read_text(file, value.place(path));
+  if (is_ns3_topology(text)) {
+    target.execution.network.graph = std::make_shared<const network::GivenGraph>(read_ns3_topology(text, file));
+    return;
+  }
+  read(parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), reading.faults));
 }
 
 }  // namespace
@@ -92,6 +149,21 @@ const Keys<Configuration>& network_keys() {
          .example = "4 KiB",
          .otherwise = Default::built_in()},
         size(0, "4096 B"), [](auto& c) -> auto& { return c.execution.network.packet; });
+    keys.add({.path = "system.network.graph",
+              .help = "hosts, switches and links on which the dimensions lie, or a file with them; NPU i is host i",
+              .example = "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
+              .otherwise = Default::described("the links of the shapes"),
+              .see = "packet-network.md"},
+             {"mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"},
+             {read_given_graph,
+              [](const Configuration& target, Writer& writer) {
+                if (const auto& given = target.execution.network.graph)
+                  writer.put("system.network.graph", graph_text(*given));
+              },
+              [](const Configuration& a, const Configuration& b) {
+                const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
+                return left && right ? *left == *right : left == right;
+              }});
     keys.add({.path = "system.network.dimensions",
               .help = "dimensions, innermost first; the number of NPUs is the product of their sizes",
               .example = "[{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]",

@@ -9,8 +9,8 @@ class PacketNetwork final : public SimulatedNetwork {
  public:
   PacketNetwork(const topology::Topology& topology, const Options& options) : plan_(topology, options) {}
 
-  std::uint32_t num_processes() const override { return plan_.shape.graph().num_nodes(); }
-  Time least_relay_delay() const override { return plan_.least_relay; }
+  std::uint32_t num_processes() const override { return plan_.graph().num_nodes(); }
+  Time least_relay_delay() const override { return plan_.least_relay(); }
   std::optional<Time> own_answer_delay() const override { return Time::from_ps(1); }
   std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const override {
     return std::make_unique<PacketMessages>(plan_, part);

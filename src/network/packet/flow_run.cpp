@@ -104,7 +104,7 @@ FlowWindows::Window FlowWindows::find(const PacketRouter::FlowKey& key) const {
 }
 
 FlowResults run_flows(const FlowScenario& scenario, parallel::Communicator& world, EventOrder order) {
-  const PacketRouter router(scenario.graph, scenario.failures);
+  const PacketRouter router(scenario.graph, scenario.failures, scenario.routes);
   world.agree([&] { check(scenario, router); });
   const std::vector<Rank> of_node = place_nodes(scenario.graph, world.size());
   FlowModel model(scenario, router, of_node, world.rank(), order);

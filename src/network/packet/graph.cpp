@@ -27,6 +27,11 @@ std::uint32_t PacketGraph::add_link(const Link& link) {
   return number;
 }
 
+void PacketGraph::set_buffers(Bytes buffer) {
+  for (Node& node : nodes_)
+    if (!node.is_host) node.buffer = buffer;
+}
+
 namespace {
 
 /// Returns the rank of most neighbours that have one; of equal ones the one that has the fewest switches so far, then
@@ -56,7 +61,7 @@ std::vector<Rank> place_nodes(const PacketGraph& graph, int num_ranks) {
 std::vector<Rank> place_nodes(const PacketGraph& graph, std::span<const Rank> of_hosts) {
   std::vector<int> ranks(graph.num_nodes(), -1);
   int num_ranks = 1;
-  for (std::uint32_t h = 0; h < graph.num_hosts(); ++h) {
+  for (std::uint32_t h = 0; h < of_hosts.size(); ++h) {
     ranks[graph.host(h)] = of_hosts[h].value();
     num_ranks = std::max(num_ranks, of_hosts[h].value() + 1);
   }

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "orrery/base/error.hpp"
-#include "relay_delays.hpp"
 
 namespace orrery::network {
 namespace {
@@ -17,21 +18,12 @@ std::uint64_t key_of(const FlowId& flow) { return std::uint64_t{flow.source} << 
 
 }  // namespace
 
-PacketPlan::PacketPlan(const topology::Topology& topology, const Options& options)
-    : rules(options.packets),
-      fabric(topology),
-      shape(fabric, options),
-      router(shape.graph(), [this](std::uint32_t node, std::uint32_t host) { return shape.port_towards(node, host); }),
-      windows(shape.graph(), router, rules),
-      least_relay(RelayDelays(shape.graph(), rules, std::vector<Rank>(shape.graph().num_nodes()), 1).least()) {}
-
 PacketMessages::PacketMessages(const PacketPlan& plan, const RankPart& part)
     : plan_(plan), part_(part), num_sent_(part.hosting.num_npus()) {
-  of_node_ = place_nodes(plan.shape.graph(), part.hosting.of_npu);
-  devices_ =
-      std::make_unique<PacketDevices>(PacketDevices::System{plan.shape.graph(), plan.rules, plan.router, {}},
-                                      PacketDevices::Part{part.kernel, part.hosting.here, of_node_, part.first_process},
-                                      static_cast<PacketUser&>(*this));
+  of_node_ = place_nodes(plan.graph(), part.hosting.of_npu);
+  devices_ = std::make_unique<PacketDevices>(
+      plan.system(), PacketDevices::Part{part.kernel, part.hosting.here, of_node_, part.first_process},
+      static_cast<PacketUser&>(*this));
 }
 
 void PacketMessages::send(const Message& message, pdes::Event call) {
@@ -62,6 +54,13 @@ void PacketMessages::wake(const pdes::Event& event) {
 /// Begins the flow of a message of an NPU here, and announces it to its destination.
 void PacketMessages::begin_flow(const Message& message) {
   const std::uint32_t source = message.source.value(), destination = message.destination.value();
+  const PacketRouter::FlowKey key{source, destination,
+                                  (first_port + num_sent_[source] % num_ports) | port_of_receivers << 16U};
+  if (plan_.system().router.port(source, key, part_.kernel.now()) == PacketRouter::no_way)
+    throw Error(ErrorCode::bad_input,
+                fmt::format("NPU {} sends a message to NPU {}, and no working links lead there; expected a way between "
+                            "NPUs that talk to each other. Other NPUs do not forward.",
+                            source, destination));
   const FlowId id{source, destination, num_sent_[source]++};
   Receipt receipt{.is_wanted = message.kind == Message::Kind::data || message.step.wants_receipt};
   receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
@@ -72,13 +71,12 @@ void PacketMessages::begin_flow(const Message& message) {
   if (to == part_.hosting.here) {
     incoming_.emplace(key_of(id), messages_.put(message));
   } else {
-    pdes::Event announced = devices_->event(source, destination, part_.kernel.now() + plan_.least_relay);
+    pdes::Event announced = devices_->event(source, destination, part_.kernel.now() + plan_.least_relay());
     announced.kind = announcement;
     announced.detail = id.number;
     part_.kernel.send(to, announced, std::as_bytes(std::span(&message, 1)));
   }
-  const PacketRouter::FlowKey key{source, destination, (first_port + id.number % num_ports) | port_of_receivers << 16U};
-  const FlowWindows::Window window = plan_.windows.find(key);
+  const FlowWindows::Window window = plan_.window_of(key);
   devices_->send({.id = id,
                   .bytes = message.size.count(),
                   .ports = key.ports,
@@ -87,7 +85,7 @@ void PacketMessages::begin_flow(const Message& message) {
 }
 
 void PacketMessages::received(const FlowId& flow) {
-  if (plan_.rules.completion == PacketCompletion::last_byte) deliver(flow);
+  if (plan_.rules().completion == PacketCompletion::last_byte) deliver(flow);
 }
 
 void PacketMessages::acknowledged(const FlowId& flow) {
@@ -122,18 +120,14 @@ std::vector<LinkRecord> PacketMessages::records() const {
   devices_->for_each_port([&](const Port& port) {
     const PortStatistics& done = port.done;
     if (done.packets == 0) return;
-    const topology::Fabric::Link link = plan_.shape.link_of(port.node, port.number);
-    const auto [from, to] = plan_.fabric.ends(link);
-    records.push_back({link.id.value(),
-                       link.dimension,
-                       from,
-                       to,
-                       {.messages = done.packets,
-                        .bytes = Bytes(done.bytes),
-                        .busy = done.busy,
-                        .queueing = done.queueing,
-                        .peak_queue = done.most_waiting},
-                       {done.marks, done.drops, done.pauses, done.deepest_queue}});
+    LinkRecord record = plan_.describe(port.node, port.number);
+    record.statistics = {.messages = done.packets,
+                         .bytes = Bytes(done.bytes),
+                         .busy = done.busy,
+                         .queueing = done.queueing,
+                         .peak_queue = done.most_waiting};
+    record.packets = {done.marks, done.drops, done.pauses, done.deepest_queue};
+    records.push_back(record);
   });
   std::ranges::sort(records, {}, &LinkRecord::link);
   return records;

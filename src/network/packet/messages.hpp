@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -16,15 +17,34 @@
 namespace orrery::network {
 
 /// The packet network of a topology, as all ranks know it. NPU i is host i, which is node i.
-struct PacketPlan {
+class PacketPlan {
+ public:
+  /// The topology must outlive it. Throws Error (bad_input) for what packets cannot pass, and for two NPUs without a
+  /// way between them.
   PacketPlan(const topology::Topology& topology, const Options& options);
 
-  PacketRules rules;
-  topology::Fabric fabric;
-  ShapeGraph shape;
-  PacketRouter router;
-  FlowWindows windows;
-  Time least_relay;
+  PacketDevices::System system() const { return {*graph_, rules_, *router_, failures_}; }
+  const PacketGraph& graph() const { return *graph_; }
+  const PacketRules& rules() const { return rules_; }
+  FlowWindows::Window window_of(const PacketRouter::FlowKey& key) const { return windows_->find(key); }
+  Time least_relay() const { return least_relay_; }
+  /// Returns what the results say of a port, as far as its place in the network goes.
+  LinkRecord describe(std::uint32_t node, std::uint32_t port) const;
+
+ private:
+  void use_shapes(const topology::Topology& topology, const Options& options);
+  void use_graph(const GivenGraph& given, std::uint32_t num_npus);
+
+  PacketRules rules_;
+  std::optional<topology::Fabric> fabric_;  // of shapes
+  std::optional<ShapeGraph> shape_;
+  PacketGraph given_;                      // by the user
+  std::vector<std::uint32_t> first_port_;  // [nodes] of that graph, counting the ports of all nodes
+  std::vector<LinkFailure> failures_;
+  const PacketGraph* graph_ = &given_;
+  std::optional<PacketRouter> router_;
+  std::optional<FlowWindows> windows_;
+  Time least_relay_;
 };
 
 /// The messages of NPUs of one rank as flows over the hosts and switches of the rank. A message is announced to the

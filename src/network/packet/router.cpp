@@ -40,7 +40,8 @@ void require_size(const PacketGraph& graph) {
 
 }  // namespace
 
-PacketRouter::PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures) : graph_(graph) {
+PacketRouter::PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures, GraphRoutes routes)
+    : graph_(graph), routes_(routes) {
   require_size(graph);
   std::vector<bool> is_down(graph.links().size());
   std::size_t next = 0;
@@ -93,6 +94,8 @@ void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is
       reached.push_back(port.peer);
     }
   }
+  std::vector<std::uint64_t> width(graph_.num_nodes(), 0);  // rate of the slowest link of the widest way
+  width[destination] = ~std::uint64_t{0};
   std::vector<std::pair<std::uint32_t, std::uint16_t>> nearer;
   for (const std::uint32_t node : reached) {
     nearer.clear();
@@ -100,7 +103,12 @@ void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is
     for (std::uint16_t p = 0; p < ports.size(); ++p) {
       const std::uint32_t peer = ports[p].peer;
       if (is_down[ports[p].link] || distance[peer] == unknown || distance[peer] + 1 != distance[node]) continue;
-      if (!graph_.node(peer).is_host || peer == destination) nearer.emplace_back(peer, p);
+      if (graph_.node(peer).is_host && peer != destination) continue;
+      const std::uint64_t rate = std::min(width[peer], graph_.link_of(ports[p]).rate);
+      if (routes_ == GraphRoutes::widest && rate < width[node]) continue;
+      if (routes_ == GraphRoutes::widest && rate > width[node]) nearer.clear();
+      width[node] = std::max(width[node], rate);
+      nearer.emplace_back(peer, p);
     }
     std::ranges::sort(nearer);
     std::vector<std::uint16_t> list;

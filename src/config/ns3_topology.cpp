@@ -1,0 +1,136 @@
+#include "ns3_topology.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orrery/base/error.hpp"
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+constexpr std::string_view row_expected = "node, node, rate, delay and error rate such as '0 32 200Gbps 0.0005ms 0'";
+constexpr std::uint64_t most_nodes_of_ns3 = 1U << 24U;
+
+/// The fields of a line that is not empty.
+struct Ns3Line {
+  std::uint64_t number = 0;
+  std::vector<std::string> fields;
+};
+
+std::vector<std::string> fields_of(std::string_view line) {
+  std::vector<std::string> fields;
+  for (std::size_t at = 0; at < line.size();) {
+    const auto is_space = [&](std::size_t i) { return std::isspace(static_cast<unsigned char>(line[i])) != 0; };
+    while (at < line.size() && is_space(at)) ++at;
+    const std::size_t begin = at;
+    while (at < line.size() && !is_space(at)) ++at;
+    if (at > begin) fields.emplace_back(line.substr(begin, at - begin));
+  }
+  return fields;
+}
+
+std::vector<Ns3Line> lines_of(std::string_view text) {
+  std::vector<Ns3Line> lines;
+  for (std::uint64_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    if (auto fields = fields_of(text.substr(0, end)); !fields.empty()) lines.push_back({number, std::move(fields)});
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+/// Reads the lines of one file.
+class Ns3Reader {
+ public:
+  Ns3Reader(std::string_view text, const std::filesystem::path& file) : file_(file), lines_(lines_of(text)) {}
+
+  network::GivenGraph read();
+
+ private:
+  Place place(const Ns3Line& line) const { return {.file = file_.string(), .line = line.number}; }
+  [[noreturn]] void refuse(const Ns3Line& line, const std::string& found, std::string_view expected) const {
+    throw Error(ErrorCode::bad_input, place(line), found, expected);
+  }
+  std::uint32_t node_of(const Ns3Line& line, std::size_t field) const {
+    return numbers_[parse_count(line.fields[field], 0, numbers_.size() - 1, place(line))];
+  }
+  /// Reads the line of switches, and numbers the hosts before them.
+  void read_switches(std::uint64_t num_nodes, std::uint64_t num_switches);
+  void read_link(const Ns3Line& line);
+
+  std::filesystem::path file_;
+  std::vector<Ns3Line> lines_;
+  std::vector<std::uint32_t> numbers_;  // [nodes of the file] in the graph
+  network::GivenGraph given_;
+};
+
+void Ns3Reader::read_switches(std::uint64_t num_nodes, std::uint64_t num_switches) {
+  const Ns3Line& line = lines_[1];
+  if (line.fields.size() != num_switches)
+    refuse(line, fmt::format("found {} numbers of switches", line.fields.size()),
+           fmt::format("the {} switches that the first line says", num_switches));
+  std::vector<bool> is_switch(num_nodes);
+  for (const std::string& field : line.fields) {
+    const std::uint64_t node = parse_count(field, 0, num_nodes - 1, place(line));
+    if (is_switch[node]) refuse(line, fmt::format("found switch {} again", node), "each switch once");
+    is_switch[node] = true;
+  }
+  numbers_.resize(num_nodes);
+  for (std::uint64_t node = 0; node < num_nodes; ++node)
+    if (!is_switch[node]) numbers_[node] = given_.graph.add_host();
+  for (std::uint64_t node = 0; node < num_nodes; ++node)
+    if (is_switch[node]) numbers_[node] = given_.graph.add_switch({});
+}
+
+void Ns3Reader::read_link(const Ns3Line& line) {
+  if (line.fields.size() != 5) refuse(line, fmt::format("found {} fields", line.fields.size()), row_expected);
+  std::string rate = line.fields[2];
+  if (rate.ends_with("bps")) rate.replace(rate.size() - 3, 3, "b/s");
+  const double bytes_per_ns = parse_bandwidth(rate, place(line)).bytes_per_ns();
+  const double delay_ns = parse_nanoseconds(line.fields[3], place(line));
+  if (parse_number(line.fields[4], place(line)) != 0)
+    refuse(line, fmt::format("found an error rate of {}", line.fields[4]), "0: links lose no packets");
+  const auto a = node_of(line, 0), b = node_of(line, 1);
+  if (a == b) refuse(line, "found a link from a node to itself", row_expected);
+  given_.graph.add_link({a, b, static_cast<std::uint64_t>(std::llround(bytes_per_ns * 8e9)),
+                         Time::from_ps(std::llround(delay_ns * 1000))});
+}
+
+network::GivenGraph Ns3Reader::read() {
+  const Ns3Line& first = lines_[0];
+  std::vector<std::uint64_t> counts;
+  const std::size_t num_counts = first.fields.size() == 6 ? 5 : 3;
+  for (std::size_t i = 0; i < num_counts; ++i)
+    counts.push_back(parse_count(first.fields[i], 0, most_nodes_of_ns3, place(first)));
+  const bool is_simai = num_counts == 5;
+  const std::uint64_t num_switches = is_simai ? counts[2] + counts[3] : counts[1];
+  if (counts[0] < 2 || num_switches == 0 || num_switches >= counts[0] || lines_.size() < 2)
+    refuse(first, fmt::format("found {} nodes, of them {} switches", counts[0], num_switches),
+           "hosts and switches, whose numbers are in the second line");
+  read_switches(counts[0], num_switches);
+  for (std::size_t i = 2; i < lines_.size(); ++i) read_link(lines_[i]);
+  if (given_.graph.links().size() != counts.back())
+    refuse(lines_.back(), fmt::format("found {} links", given_.graph.links().size()),
+           fmt::format("the {} links that the first line says", counts.back()));
+  return std::move(given_);
+}
+
+}  // namespace
+
+bool is_ns3_topology(std::string_view text) {
+  const auto fields = fields_of(text.substr(0, text.find('\n')));
+  return (fields.size() == 3 || fields.size() == 6) && !fields[0].empty() &&
+         fields[0].find_first_not_of("0123456789") == std::string::npos;
+}
+
+network::GivenGraph read_ns3_topology(std::string_view text, const std::filesystem::path& file) {
+  return Ns3Reader(text, file).read();
+}
+
+}  // namespace orrery::config

@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "messages.hpp"
+#include "orrery/base/error.hpp"
+#include "relay_delays.hpp"
+
+namespace orrery::network {
+
+PacketPlan::PacketPlan(const topology::Topology& topology, const Options& options) : rules_(options.packets) {
+  if (options.graph)
+    use_graph(*options.graph, topology.num_npus());
+  else
+    use_shapes(topology, options);
+  windows_.emplace(*graph_, *router_, rules_);
+  least_relay_ = RelayDelays(*graph_, rules_, std::vector<Rank>(graph_->num_nodes()), 1).least();
+}
+
+void PacketPlan::use_shapes(const topology::Topology& topology, const Options& options) {
+  fabric_.emplace(topology);
+  shape_.emplace(*fabric_, options);
+  graph_ = &shape_->graph();
+  router_.emplace(*graph_, [this](std::uint32_t node, std::uint32_t host) { return shape_->port_towards(node, host); });
+}
+
+void PacketPlan::use_graph(const GivenGraph& given, std::uint32_t num_npus) {
+  ensure(num_npus <= given.graph.num_hosts(), "each NPU has a host");
+  given_ = given.graph;
+  given_.set_buffers(Bytes(rules_.buffer));
+  failures_ = given.failures;
+  router_.emplace(given_, failures_, given.routes);
+  for (std::uint32_t node = 0, ports = 0; node < given_.num_nodes(); ++node) {
+    first_port_.push_back(ports);
+    ports += static_cast<std::uint32_t>(given_.ports(node).size());
+  }
+}
+
+LinkRecord PacketPlan::describe(std::uint32_t node, std::uint32_t port) const {
+  LinkRecord record;
+  if (shape_) {
+    const topology::Fabric::Link link = shape_->link_of(node, port);
+    const auto [from, to] = fabric_->ends(link);
+    record.link = link.id.value();
+    record.dimension = link.dimension;
+    record.from = from;
+    record.to = to;
+    return record;
+  }
+  const auto device = [&](std::uint32_t n) {
+    return n < given_.num_hosts() ? std::int64_t{n} : std::int64_t{given_.num_hosts()} - 1 - std::int64_t{n};
+  };
+  record.link = first_port_[node] + port;
+  record.from = device(node);
+  record.to = device(given_.ports(node)[port].peer);
+  return record;
+}
+
+}  // namespace orrery::network
