@@ -13,7 +13,6 @@
 namespace orrery::collective {
 namespace {
 
-using mscclpp::Plan;
 using PlanOperation = mscclpp::OperationKind;
 
 constexpr std::uint32_t most_cut_chunks = std::uint32_t{1} << 28U;  // of all parts of a buffer
@@ -33,7 +32,7 @@ Msccl::Buffer msccl_buffer(mscclpp::Buffer buffer) {
   return Msccl::Buffer::scratch;
 }
 
-bool has_pipelines(const Plan& plan) {
+bool has_pipelines(const mscclpp::Plan& plan) {
   for (const Plan::Gpu& gpu : plan.gpus)
     for (const Plan::Block& block : gpu.blocks)
       if (std::ranges::any_of(block.steps, [](const Plan::Step& step) { return step.pipeline != 0; })) return true;
@@ -43,7 +42,7 @@ bool has_pipelines(const Plan& plan) {
 class MscclppSteps : PlanSteps {
  public:
   /// Follows a plan for data of `whole` bytes; 0: of any size, with one iteration of each pipeline.
-  MscclppSteps(const Plan& plan, Bytes whole) : PlanSteps(plan.file), plan_(plan), whole_(whole) {
+  MscclppSteps(const mscclpp::Plan& plan, Bytes whole) : PlanSteps(plan.file), plan_(plan), whole_(whole) {
     algorithm_.kind = plan.kind;
     algorithm_.in_place = plan.in_place;
     algorithm_.num_gpus = static_cast<std::uint32_t>(plan.gpus.size());
@@ -289,7 +288,7 @@ class MscclppSteps : PlanSteps {
         rank, {msccl_buffer(chunks.buffer), static_cast<std::uint32_t>(at)}, static_cast<std::uint32_t>(last - first)};
   }
 
-  const Plan& plan_;
+  const mscclpp::Plan& plan_;
   Bytes whole_;  ///< 0: any
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::vector<std::pair<StepOf, StepOf>>>>
       barriers_;  ///< by id and turn
@@ -300,7 +299,7 @@ class MscclppSteps : PlanSteps {
 
 std::shared_ptr<const CustomCollective> read_mscclpp(const std::filesystem::path& file, Kind kind,
                                                      const Place& named_by) {
-  const auto plan = std::make_shared<const Plan>(mscclpp::read_plan(file, named_by));
+  const auto plan = std::make_shared<const mscclpp::Plan>(mscclpp::read_plan(file, named_by));
   if (plan->kind != kind)
     throw Error(ErrorCode::bad_input, named_by,
                 fmt::format("found {}, whose collective is that of {}", plan->file, name(plan->kind)),
