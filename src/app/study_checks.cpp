@@ -13,6 +13,7 @@
 
 #include "collect.hpp"
 #include "orrery/base/mix.hpp"
+#include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/study.hpp"
 #include "orrery/results/figures.hpp"
@@ -61,15 +62,26 @@ std::uint32_t base_npus(const Study& study, const config::ExploreCommand& comman
   return npus;
 }
 
+/// Returns the first place of a study that names a path of results.
+Place place_of_path(const Study& study, const std::string& path) {
+  for (const explore::Expression* const expression : explore::expressions_of(study))
+    if (std::ranges::find(expression->names(), path) != expression->names().end()) return expression->place();
+  const auto objective = std::ranges::find(study.objectives, path, &explore::Objective::metric);
+  return objective == study.objectives.end() ? Place{} : objective->place;
+}
+
 /// Refuses a path of results that there is not.
 void require_known_paths(const Study& study) {
   const auto figures = results::figure_names();
-  for (const std::string& path : explore::paths_of(study))
-    if (std::ranges::find(figures, std::string_view(path).substr(std::string_view("/metrics/").size())) ==
-        figures.end())
-      throw Error(ErrorCode::bad_input, {.file = study.base.string()},
-                  fmt::format("the study names `{}`, which results do not have", cited(path)),
-                  fmt::format("/metrics/ and one of {}", fmt::join(figures, ", ")));
+  for (const std::string& path : explore::paths_of(study)) {
+    const std::string_view figure = std::string_view(path).substr(std::string_view("/metrics/").size());
+    if (std::ranges::find(figures, figure) != figures.end()) continue;
+    const std::string_view similar = nearest(figure, figures);
+    throw Error(ErrorCode::bad_input, place_of_path(study, path),
+                fmt::format("the study names `{}`, which results do not have", cited(path)),
+                fmt::format("/metrics/ and one of {}", fmt::join(figures, ", ")),
+                similar.empty() ? "" : fmt::format("Did you mean `/metrics/{}`?", similar));
+  }
 }
 
 /// Refuses keys in back quotes that the configuration does not have, but for those of the default rules.

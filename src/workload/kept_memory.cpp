@@ -20,22 +20,19 @@ std::vector<std::int64_t> activations_of_chunks(const Parallel& parallel,
   return of_chunk;
 }
 
-/// Returns what the activations of a stage do not exceed, as all passes that are kept are through the chunk that keeps
-/// most; nothing if no formula gives their number.
-std::optional<std::uint64_t> limit_of_activations(const Parallel& parallel,
-                                                  std::span<const std::span<const Layer>> assigned,
+/// Returns what the activations of a stage do not exceed, as if all passes that are kept were through the chunk that
+/// keeps most; nothing if no formula gives their number. `of_chunk`: what activations_of_chunks returns.
+std::optional<std::uint64_t> limit_of_activations(const Parallel& parallel, std::span<const std::int64_t> of_chunk,
                                                   std::uint32_t stage) {
   const auto passes = most_kept(parallel, stage);
   if (!passes) return {};
-  return *passes * static_cast<std::uint64_t>(std::ranges::max(activations_of_chunks(parallel, assigned, stage)));
+  return *passes * static_cast<std::uint64_t>(std::ranges::max(of_chunk));
 }
 
-std::uint64_t peak_activations(const Parallel& parallel, std::span<const std::span<const Layer>> assigned,
-                               std::uint32_t stage) {
+std::uint64_t peak_activations(const Parallel& parallel, std::span<const std::int64_t> of_chunk, std::uint32_t stage) {
   if (parallel.is_inference()) return 0;
-  const auto of_chunk = activations_of_chunks(parallel, assigned, stage);
-  if (std::ranges::count(of_chunk, of_chunk.front()) == static_cast<std::ptrdiff_t>(of_chunk.size()))
-    if (const auto most = most_kept(parallel, stage)) return *most * static_cast<std::uint64_t>(of_chunk.front());
+  if (std::ranges::min(of_chunk) == std::ranges::max(of_chunk))
+    if (const auto limit = limit_of_activations(parallel, of_chunk, stage)) return *limit;
   std::int64_t kept = 0, peak = 0;
   for (const Pass& pass : passes_of(with_fewer_micro_batches(parallel), stage)) {
     if (pass.is_forward())
@@ -51,7 +48,7 @@ std::uint64_t peak_activations(const Parallel& parallel, std::span<const std::sp
 
 MemoryUses memory_of(const Parallel& parallel, std::span<const std::span<const Layer>> assigned, std::uint32_t stage) {
   MemoryUses kept = model_states(parallel, layers_of_stage(parallel, assigned, stage));
-  kept.local.activations = peak_activations(parallel, assigned, stage);
+  kept.local.activations = peak_activations(parallel, activations_of_chunks(parallel, assigned, stage), stage);
   return kept;
 }
 
@@ -59,9 +56,10 @@ std::uint64_t most_local_memory(const Parallel& parallel, std::span<const std::s
   std::uint64_t most = 0;
   for (std::uint32_t stage = 0; stage < parallel[Axis::pp]; ++stage) {
     MemoryUses kept = model_states(parallel, layers_of_stage(parallel, assigned, stage));
-    const auto limit = limit_of_activations(parallel, assigned, stage);
+    const auto of_chunk = activations_of_chunks(parallel, assigned, stage);
+    const auto limit = limit_of_activations(parallel, of_chunk, stage);
     if (limit && kept.local.total() + *limit <= most) continue;  // the schedule, which costs more, cannot change it
-    kept.local.activations = peak_activations(parallel, assigned, stage);
+    kept.local.activations = peak_activations(parallel, of_chunk, stage);
     most = std::max(most, kept.local.total());
   }
   return most;

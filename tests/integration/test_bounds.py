@@ -134,11 +134,14 @@ class Bounds(harness.Folder):
     def test_metrics_without_a_bound(self):
         """A metric without a bound, and one that is to be worse than its bound, rule nothing out, and a warning says so. The best are those of
         the grid."""
+        draw = random.Random(SEED + 3)
         for objective, words in (("{minimise: exposed_communication}", "exposed_communication has no bound"), ("{maximise: step_time}", "step_time has a bound for the other direction"),
                                  ("{minimise: power}", "the bounds have ruled nothing out")):
-            study = random_study.write(random.Random(SEED + 3), self.folder, keep=2, objectives=objective)
-            self.add_prices()
-            bounded = self.explore(study, "bounded.h5", ranks=2)
+            bounded = {}
+            while bounded.get("status", []).count("done") < 3:
+                study = random_study.write(draw, self.folder, keep=2, objectives=objective)
+                self.add_prices()
+                bounded = self.explore(study, "bounded.h5", ranks=2)
             self.assertIn(words, self.said)
             self.assertNotIn("ruled-out", bounded["status"])
             study.write_text(study.read_text().replace("kind: bounded", "kind: grid"))

@@ -120,7 +120,8 @@ class Samples(harness.Folder):
         with h5py.File(self.folder / "explore.h5") as file:
             self.assertEqual(list(file["study/objectives/metric"].asstr()[:]), ["metrics_cpu_share"])
             self.assertEqual(set(file["trials/caveat"].asstr()[:]), {"", "of three"})
-        self.assertRegex(self.explore(self.study("", '"`/metrics/idle` < 1"', interval=", steps: 2"), code=3).err, "names `/metrics/idle`, which results do not have")
+        self.assertRegex(self.explore(self.study("", '"`/metrics/idle` < 1"', interval=", steps: 2"), code=3).err, r"study\.yaml:9: .*names `/metrics/idle`, which results do not have")
+        self.assertRegex(self.explore(self.study("", '"`/metrics/idle_shore` < 1"', interval=", steps: 2"), code=3).err, r"Did you mean `/metrics/idle_share`\?")
         self.assertRegex(self.explore(self.study("", '"`workload.parallel.tpp` < 1"', interval=", steps: 2"), code=3).err, r"study\.yaml:9: .*names the key `workload.parallel.tpp`, which")
 
     def test_derived_values_have_units(self):

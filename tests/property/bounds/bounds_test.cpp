@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -228,6 +229,20 @@ TEST(TrialBelowBounds, IsAnInternalErrorThatNamesTheTrial) {
   set("step_time", 2e-6);
   set("peak_memory", 999);
   EXPECT_THROW(require_above_bounds(7, trial, estimate), Error);
+  set("peak_memory", 1000);
+  estimate.seconds_of_model = 1e-6;  // of 2 us at least
+  estimate.seconds_of_execution = 1.2e-6;
+  estimate.energy = 5;
+  set("mfu", 0.5);
+  set("hfu", 0.6);
+  set("energy_per_step", 5);
+  EXPECT_NO_THROW(require_above_bounds(7, trial, estimate));
+  for (const auto& [metric, better, kept] :
+       {std::tuple("mfu", 0.501, 0.5), std::tuple("hfu", 0.601, 0.6), std::tuple("energy_per_step", 4.9, 5.0)}) {
+    set(metric, better);
+    EXPECT_THROW(require_above_bounds(7, trial, estimate), Error) << metric;
+    set(metric, kept);
+  }
 }
 
 }  // namespace
