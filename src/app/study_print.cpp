@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -6,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,6 +32,18 @@ std::vector<std::string> varied_names(const Study& study) {
     if (parameter.values.size() != 1) names.push_back(parameter.name);
   for (const auto& derived : study.derived) names.push_back(derived.name);
   return names;
+}
+
+/// Returns a value for a table: a number with many digits is rounded to four, and keeps its unit.
+std::string shortened_value(const std::string& text) {
+  constexpr std::size_t long_text = 10, most_characters = 40;
+  if (text.size() <= long_text) return cited(text, most_characters);
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const bool is_quantity = unit.empty() || (unit.size() <= long_text && unit.front() == ' ');
+  if (failure != std::errc() || !is_quantity) return cited(text, most_characters);
+  return fmt::format("{:.4g}{}", number, cited(unit));
 }
 
 /// Returns the columns of metrics that one of the listed trials has: the objectives, then others, the most important
@@ -99,17 +113,21 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
     columns[0].cells.push_back(fmt::format("{}{}", rows[row].number, table.caveat[row].empty() ? "" : "*"));
   for (const auto& one : varied_names(run.study)) {
     auto& column = columns.emplace_back(FittedColumn{.head = cited(one, 40)});
-    for (const std::size_t row : listed) column.cells.push_back(cited(text_of(run.space, run.points[row], one), 40));
+    for (const std::size_t row : listed)
+      column.cells.push_back(shortened_value(text_of(run.space, run.points[row], one)));
   }
   bool is_tight = false;
   const auto metrics = listed_metrics(run.study, listed, table);
-  std::string alike;
+  std::string alike;  // metrics of one value, but for objectives and uses of a memory that has a size
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     FittedColumn column = metric_column(run, *metrics[i], listed, is_tight);
     column.is_optional = i >= run.study.objectives.size() && metrics[i]->name != "peak_memory";
     const bool is_alike =
         listed.size() > 1 && std::ranges::count(column.cells, column.cells.front()) == std::ssize(listed);
-    if (column.is_optional && is_alike)
+    const bool is_plain =
+        column.is_optional || (metrics[i]->name == "peak_memory" && i >= run.study.objectives.size() &&
+                               column.cells.front().find(" of ") == std::string::npos);
+    if (is_plain && is_alike)
       alike += fmt::format("{}{} {}", alike.empty() ? "" : ", ", column.head, column.cells.front());
     else
       columns.push_back(std::move(column));

@@ -20,8 +20,8 @@ class Best(harness.Folder):
         self.model = self.folder / "model.yaml"
         self.model.write_text(MODEL)
 
-    def best(self, *arguments, code=0):
-        outcome = harness.orrery("best", *arguments, cwd=self.folder)
+    def best(self, *arguments, code=0, ranks=0):
+        outcome = harness.orrery("best", *arguments, cwd=self.folder, ranks=ranks)
         self.assertEqual(outcome.code, code, outcome.out + outcome.err)
         return outcome
 
@@ -48,6 +48,15 @@ class Best(harness.Folder):
             self.assertEqual(self.names(), before, arguments)
         self.best(self.model, *ON, "--batch=32", "--stack=h100-nemo", "--cost=h100-2024-08", "--output=best.h5")
         self.assertLess({"best.base.yaml", "best.study.yaml", "best.h5"}, set(self.names()))
+
+    def test_two_ranks(self):
+        """A call with a fault and one without, on two ranks. Expectation: the first leaves nothing, the second finds what one rank finds."""
+        before = self.names()
+        failed = self.best("llama3-8x", *ON, "--output=best.h5", code=3, ranks=2)
+        self.assertEqual(len(harness.errors(failed)), 1, failed.err)
+        self.assertEqual(self.names(), before)
+        table = self.best(self.model, *ON, "--batch=32", "--output=best.h5", ranks=2).out
+        self.assertEqual(table, self.best(self.model, *ON, "--batch=32", "--output=best.h5", "--force").out)
 
     def test_a_failed_call_with_force_changes_nothing(self):
         """A call with --force that fails after another one that did not. Expectation: all files are those of the first call."""

@@ -1,4 +1,6 @@
 """What a report says of one study, as plain numbers, texts and lists. The page and the terminal print the same."""
+import re
+
 from . import sensitivity
 from .quantities import is_less_better, plain, title, unit_of
 from ...packages import load
@@ -8,7 +10,7 @@ np = load("numpy")
 
 MOST_ROWS = 1000  # of a front that a report lists
 MOST_BARS = 10    # trials of a front whose times are broken down
-LONG = 12         # characters of a number that is written as it is
+LONG = 10         # characters of a number that is written as it is
 CAUSES = ("compute", "exposed_communication", "bubble", "idle")  # of the breakdown
 
 
@@ -72,8 +74,9 @@ def rows(study, numbers):
 
 def short(study, number, name):
     """Returns a parameter of a trial as a text: as the configuration has it, but numbers with many digits are rounded to four."""
-    text, value = study.texts.loc[number, name], study.trials.loc[number, name]
-    return text if len(text) <= LONG or isinstance(value, str) else f"{value:.4g}"
+    text = study.texts.loc[number, name]
+    found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(\s*[A-Za-z/%]*)", text) if len(text) > LONG else None
+    return f"{float(found[1]):.4g}{found[2]}" if found else text
 
 
 def main_effects(study):
