@@ -42,7 +42,7 @@ ordered_json dimensions_of(const NetworkGraph& graph) {
 
 /// Returns the names of links of the network that lack what `missing` looks for.
 template <class Missing>
-ordered_json names_of(const NetworkGraph& graph, Missing missing) {
+ordered_json names_without(const NetworkGraph& graph, Missing missing) {
   std::set<std::string> names;
   for (const NetworkGraph::Link& link : graph.links)
     if (missing(graph.kinds[link.kind])) names.insert(graph.kinds[link.kind].name);
@@ -88,8 +88,8 @@ void show_graph(const config::ShowGraphCommand& command) {
   shown["switches"] = network.num_switches();
   shown["nodes"] = network.nodes.size();
   shown["links"] = network.links.size();
-  const ordered_json no_bandwidth = names_of(network, [](const auto& kind) { return !kind.bytes_per_ns; });
-  const ordered_json no_latency = names_of(network, [](const auto& kind) { return !kind.latency_ns; });
+  const ordered_json no_bandwidth = names_without(network, [](const auto& kind) { return !kind.bytes_per_ns; });
+  const ordered_json no_latency = names_without(network, [](const auto& kind) { return !kind.latency_ns; });
   if (!no_bandwidth.empty()) shown["links_without_bandwidth"] = no_bandwidth;
   if (!no_latency.empty()) shown["links_without_latency"] = no_latency;
   if (ordered_json dimensions = dimensions_of(network); !dimensions.empty()) figures["dimensions"] = dimensions;

@@ -13,6 +13,7 @@
 namespace orrery::collective {
 namespace {
 
+using ExecutionPlan = mscclpp::Plan;
 using PlanOperation = mscclpp::OperationKind;
 
 constexpr std::uint32_t most_cut_chunks = std::uint32_t{1} << 28U;  // of all parts of a buffer
@@ -32,17 +33,18 @@ Msccl::Buffer msccl_buffer(mscclpp::Buffer buffer) {
   return Msccl::Buffer::scratch;
 }
 
-bool has_pipelines(const mscclpp::Plan& plan) {
-  for (const Plan::Gpu& gpu : plan.gpus)
-    for (const Plan::Block& block : gpu.blocks)
-      if (std::ranges::any_of(block.steps, [](const Plan::Step& step) { return step.pipeline != 0; })) return true;
+bool has_pipelines(const ExecutionPlan& plan) {
+  for (const ExecutionPlan::Gpu& gpu : plan.gpus)
+    for (const ExecutionPlan::Block& block : gpu.blocks)
+      if (std::ranges::any_of(block.steps, [](const ExecutionPlan::Step& step) { return step.pipeline != 0; }))
+        return true;
   return false;
 }
 
 class MscclppSteps : PlanSteps {
  public:
   /// Follows a plan for data of `whole` bytes; 0: of any size, with one iteration of each pipeline.
-  MscclppSteps(const mscclpp::Plan& plan, Bytes whole) : PlanSteps(plan.file), plan_(plan), whole_(whole) {
+  MscclppSteps(const ExecutionPlan& plan, Bytes whole) : PlanSteps(plan.file), plan_(plan), whole_(whole) {
     algorithm_.kind = plan.kind;
     algorithm_.in_place = plan.in_place;
     algorithm_.num_gpus = static_cast<std::uint32_t>(plan.gpus.size());
@@ -52,23 +54,23 @@ class MscclppSteps : PlanSteps {
   std::shared_ptr<CustomCollective> make() {
     find_parts();
     algorithm_.num_chunks = parts_ * plan_.whole_chunks();
-    for (const Plan::Gpu& gpu : plan_.gpus) algorithm_.num_scratch.push_back(parts_ * gpu.scratch_chunks);
+    for (const ExecutionPlan::Gpu& gpu : plan_.gpus) algorithm_.num_scratch.push_back(parts_ * gpu.scratch_chunks);
     algorithm_.steps.resize(plan_.gpus.size());
     for (at_.gpu = 0; at_.gpu < algorithm_.num_gpus; ++at_.gpu) follow_gpu();
     return build();
   }
 
  private:
-  using Step = Plan::Step;
+  using Step = ExecutionPlan::Step;
 
-  const Plan::Gpu& gpu() const { return plan_.gpus[at_.gpu]; }
+  const ExecutionPlan::Gpu& gpu() const { return plan_.gpus[at_.gpu]; }
 
   /// Finds into how many parts chunks have to be cut, so that groups of thread blocks and iterations of pipelines have
   /// whole ones.
   void find_parts() {
     std::uint64_t of_groups = 1, of_pipelines = 1;
-    for (const Plan::Gpu& gpu : plan_.gpus)
-      for (const Plan::Block& block : gpu.blocks)
+    for (const ExecutionPlan::Gpu& gpu : plan_.gpus)
+      for (const ExecutionPlan::Block& block : gpu.blocks)
         for (const Step& step : block.steps) {
           of_groups = std::lcm(of_groups, std::uint64_t{std::min(step.share.size, most_of_group + 1)});
           if (step.pipeline != 0) of_pipelines = std::lcm(of_pipelines, std::uint64_t{iterations_of(step)});
@@ -90,7 +92,7 @@ class MscclppSteps : PlanSteps {
     barriers_.clear();
     at_.semaphores = {};
     at_.semaphores.initial = gpu().semaphores;
-    for (const Plan::Block& block : gpu().blocks) {
+    for (const ExecutionPlan::Block& block : gpu().blocks) {
       at_.block = block.id;
       at_.before.reset();
       at_.unsignalled.clear();
@@ -110,7 +112,7 @@ class MscclppSteps : PlanSteps {
         for (const auto& other : found.second) waits_.emplace_back(other.first, leaves);
   }
 
-  void follow_block(const Plan::Block& block) {
+  void follow_block(const ExecutionPlan::Block& block) {
     for (auto step = block.steps.begin(); step != block.steps.end();) {
       const auto end = step->pipeline == 0 ? step + 1 : std::find_if(step, block.steps.end(), [&](const Step& s) {
         return s.pipeline != step->pipeline;
@@ -269,14 +271,14 @@ class MscclppSteps : PlanSteps {
     return cut(step, step.destinations[k], step.destinations[k].gpu);
   }
   /// Returns what a switch channel names at the other GPUs of its group.
-  std::vector<PlanBuffer> others_of_group(const Step& step, const Plan::Chunks& chunks) const {
+  std::vector<PlanBuffer> others_of_group(const Step& step, const ExecutionPlan::Chunks& chunks) const {
     std::vector<PlanBuffer> others;
     for (const std::uint32_t rank : plan_.groups[chunks.gpu])
       if (rank != at_.gpu) others.push_back(cut(step, chunks, rank));
     return others;
   }
   /// Returns the part of chunks that belongs to this thread block of a group and this iteration of a pipeline.
-  PlanBuffer cut(const Step& step, const Plan::Chunks& chunks, std::uint32_t rank) const {
+  PlanBuffer cut(const Step& step, const ExecutionPlan::Chunks& chunks, std::uint32_t rank) const {
     const std::uint64_t whole = std::uint64_t{chunks.count} * parts_;
     const std::uint64_t start = whole * step.share.part / step.share.size;
     const std::uint64_t width = whole * (step.share.part + 1) / step.share.size - start;
@@ -288,7 +290,7 @@ class MscclppSteps : PlanSteps {
         rank, {msccl_buffer(chunks.buffer), static_cast<std::uint32_t>(at)}, static_cast<std::uint32_t>(last - first)};
   }
 
-  const mscclpp::Plan& plan_;
+  const ExecutionPlan& plan_;
   Bytes whole_;  ///< 0: any
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::vector<std::pair<StepOf, StepOf>>>>
       barriers_;  ///< by id and turn
@@ -299,7 +301,7 @@ class MscclppSteps : PlanSteps {
 
 std::shared_ptr<const CustomCollective> read_mscclpp(const std::filesystem::path& file, Kind kind,
                                                      const Place& named_by) {
-  const auto plan = std::make_shared<const mscclpp::Plan>(mscclpp::read_plan(file, named_by));
+  const auto plan = std::make_shared<const ExecutionPlan>(mscclpp::read_plan(file, named_by));
   if (plan->kind != kind)
     throw Error(ErrorCode::bad_input, named_by,
                 fmt::format("found {}, whose collective is that of {}", plan->file, name(plan->kind)),

@@ -18,12 +18,14 @@ namespace orrery::topology {
 namespace {
 
 using Json = nlohmann::json;
-using Kind = ComponentGraph::Kind;
+using ComponentKind = ComponentGraph::Kind;
 
 constexpr std::uint32_t most_count = 1U << 22U;
-constexpr std::pair<std::string_view, Kind> component_kinds[] = {
-    {"custom", Kind::custom}, {"cpu", Kind::cpu},       {"xpu", Kind::xpu},   {"npu", Kind::xpu},
-    {"nic", Kind::nic},       {"memory", Kind::memory}, {"port", Kind::port}, {"switch", Kind::network_switch}};
+constexpr std::pair<std::string_view, ComponentKind> component_kinds[] = {
+    {"custom", ComponentKind::custom}, {"cpu", ComponentKind::cpu},
+    {"xpu", ComponentKind::xpu},       {"npu", ComponentKind::xpu},
+    {"nic", ComponentKind::nic},       {"memory", ComponentKind::memory},
+    {"port", ComponentKind::port},     {"switch", ComponentKind::network_switch}};
 
 class DocumentReader {
  public:
@@ -159,7 +161,7 @@ class DocumentReader {
                 "component", where);
     component.is_device = choice == "device";
     if (component.is_device || !choice) return component;
-    const auto known = std::ranges::find(component_kinds, *choice, &std::pair<std::string_view, Kind>::first);
+    const auto known = std::ranges::find(component_kinds, *choice, &std::pair<std::string_view, ComponentKind>::first);
     if (known != std::end(component_kinds))
       component.kind = known->second;
     else if (unknown_.emplace("choice", *choice).second)

@@ -25,8 +25,9 @@ TARGETS = {
     "text_traces": (["tests/fuzz/seeds/text_traces/*"], ["chakra-json/*.json*", "goal/*.goal", "text/**/*.txt"],
                     ["src/trace/chakra_json*.cpp", "src/trace/goal*.cpp", "src/trace/pytorch*.cpp", "src/trace/text_workload*.cpp"]),
     "msccl": (["configs/collectives/*.xml", "tests/fuzz/seeds/msccl/*"], ["msccl/*/*.xml"], ["src/collective/msccl.cpp"]),
-    "mscclpp": (["tests/fuzz/seeds/mscclpp/*"], ["mscclpp/*.json"], ["src/collective/mscclpp*.cpp", "src/gpu/plan_reader.cpp"]),
+    "mscclpp": (["tests/fuzz/seeds/mscclpp/*"], ["mscclpp/*.json"], ["src/collective/mscclpp*.cpp"]),
     "nccl_topology": (["tests/fuzz/seeds/nccl_topology/*"], ["nccl-topo/*/*.xml"], ["src/app/nccl_topology.cpp"]),
+    "infragraph": (["configs/infragraph/*.yaml"], ["infragraph/*.yaml"], ["src/topology/infragraph_document.cpp"]),
     "results": ([], [], []),
 }
 # A literal of C++ that is one word of an input.

@@ -5,6 +5,7 @@ The descriptions: configs/infragraph/dgx-h100.yaml, and those that tests/referen
 import json
 import pathlib
 import sys
+from random import Random
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in ("support", "reference")]
 
@@ -81,6 +82,29 @@ class ShowGraph(harness.Folder):
         (self.folder / "none.yaml").write_text("just words\n")
         self.assertIn("is no mapping", self.show(self.folder / "none.yaml", code=3).err)
         self.show(self.folder / "missing.yaml", code=3)
+
+    def test_spoilt_files(self):
+        """Descriptions in which a piece is missing, doubled or replaced are read or refused with one message that names the file; a name with
+        control characters does not reach the terminal."""
+        random = Random(7)
+        whole = DGX.read_text()
+        for _ in range(harness.cases(10, 40, 400)):
+            at = random.randrange(len(whole))
+            end = min(at + random.choice((1, 2, 8, 40, 300)), len(whole))
+            put = random.choice(("", "0", "-1", "[", "]", "}", ":", "99999999999", "null", whole[at:end] * 2, "xpu[7:1]", "*a", "'"))
+            (self.folder / "spoilt.yaml").write_text(whole[:at] + put + whole[end:])
+            outcome = harness.orrery("show", "graph", self.folder / "spoilt.yaml", "--latency=1us", "--link=nvlink=1GB/s")
+            self.assertIn(outcome.code, (0, 3), outcome.err)
+            if outcome.code == 3:
+                self.assertIn("spoilt.yaml", outcome.err)
+                self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
+        hostile = infragraph_blueprints.server()
+        hostile["name"] = hostile["links"][0]["name"] = "a\x1b[31m"
+        for edge in hostile["edges"]:
+            edge["link"] = "a\x1b[31m"
+        (self.folder / "hostile.json").write_text(json.dumps(hostile))
+        shown = self.show(self.folder / "hostile.json", "--latency=1us", "--bandwidth=1GB/s", "--links")
+        self.assertNotIn("\x1b", shown.out + shown.err)
 
 
 if __name__ == "__main__":
