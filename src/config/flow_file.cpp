@@ -69,11 +69,14 @@ void FlowReader::read_rules() {
 }
 
 void FlowReader::read_graph() {
-  Section& section = sections_.at("system.network.graph");
-  network::GivenGraph given = config::read_graph(section, faults_);
-  if (const Value* const placement = section.find("placement"))
-    faults_.add(Error(ErrorCode::bad_input, placement->place(section.path("placement")),
+  Section& network = sections_.at("system.network");
+  const std::string path = network.path("graph");
+  const Value* const graph = network.need("graph", "a mapping of hosts, switches and links, or a file with one");
+  if (graph == nullptr) return;
+  if (const Value* const placement = graph->find("placement"))
+    faults_.add(Error(ErrorCode::bad_input, placement->place(path + ".placement"),
                       "found a placement of NPUs, but flows are between hosts", "no placement"));
+  network::GivenGraph given = config::read_graph(*graph, path, faults_);
   scenario_.graph = std::move(given.graph);
   scenario_.graph.set_buffers(Bytes(scenario_.rules.buffer));
   scenario_.failures = std::move(given.failures);

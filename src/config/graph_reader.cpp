@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
 #include "keys/packets.hpp"
+#include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/topology/network_graph.hpp"
 
 namespace orrery::config {
 namespace {
@@ -38,34 +42,106 @@ const Words<network::GraphRoutes>& graph_routes() {
   return words;
 }
 
-/// Reads one graph.
+/// Reads one mapping.
 class GraphReader {
  public:
-  GraphReader(Section& section, Faults& faults) : section_(section), faults_(faults) {}
+  GraphReader(const Value& mapping, const std::string& path, Faults& faults)
+      : section_(&mapping, path, mapping, faults), faults_(faults) {}
 
-  GivenGraph read() {
-    read_nodes();
-    read_placement();
-    read_links();
-    read_failures();
-    read_routes();
-    return std::move(given_);
-  }
+  GivenGraph read();
 
  private:
+  void read_file(const Value& name);
   void read_nodes();
-  void read_placement();
   void read_links();
   void read_failures();
   void read_routes();
+  void read_placement();
+  topology::LinkDefaults read_defaults();
   std::uint32_t as_node(const Value& value, const std::string& key) const;
   std::uint32_t find_link(const Value& row, const std::string& key) const;
 
-  Section& section_;
+  Section section_;
   Faults& faults_;
   GivenGraph given_;
-  std::vector<std::uint32_t> number_of_host_;  // in the graph; empty: as they are numbered in the file
 };
+
+GivenGraph GraphReader::read() {
+  if (const Value* const name = section_.find("file")) {
+    faults_.attempt([&] { read_file(*name); });
+  } else {
+    read_nodes();
+    read_links();
+  }
+  read_failures();
+  read_routes();
+  read_placement();
+  section_.refuse_unknown();
+  return std::move(given_);
+}
+
+topology::LinkPhysics read_physics(Section& section) {
+  topology::LinkPhysics physics;
+  if (const Value* const bandwidth = section.find("bandwidth"))
+    physics.bytes_per_ns = as_bandwidth(*bandwidth, section.path("bandwidth")).bytes_per_ns();
+  if (const Value* const latency = section.find("latency"))
+    physics.latency_ns = as_nanoseconds(*latency, section.path("latency"));
+  return physics;
+}
+
+/// Reads what links of InfraGraph have where their file does not say it.
+topology::LinkDefaults GraphReader::read_defaults() {
+  topology::LinkDefaults defaults;
+  Section section = section_.section("defaults");
+  defaults.all = read_physics(section);
+  if (const Value* const links = section.find("links"))
+    for (const Value::Entry& entry : links->entries) {
+      const std::string path = fmt::format("{}.{}", section.path("links"), entry.key);
+      Section of_link(&entry.value, path, *links, faults_);
+      defaults.of_link[entry.key] = read_physics(of_link);
+      of_link.refuse_unknown();
+    }
+  section.refuse_unknown();
+  return defaults;
+}
+
+/// Returns the network of a description of InfraGraph. NPUs with links between them forward.
+GivenGraph graph_of(const topology::NetworkGraph& network) {
+  GivenGraph given;
+  for (std::uint32_t node = 0; node < network.nodes.size(); ++node)
+    if (node < network.num_npus)
+      given.graph.add_host();
+    else
+      given.graph.add_switch({});
+  for (const auto& link : network.links) {
+    const auto& kind = network.kinds[link.kind];
+    given.graph.add_link({link.a, link.b, static_cast<std::uint64_t>(std::llround(*kind.bytes_per_ns * 8e9)),
+                          Time::from_ps(std::llround(*kind.latency_ns * 1000))});
+    if (std::max(link.a, link.b) < network.num_npus) given.routes.hosts_forward = true;
+  }
+  return given;
+}
+
+/// Reads a file: a topology of ns-3, a description of InfraGraph, or a mapping of this reader.
+void GraphReader::read_file(const Value& name) {
+  const std::string path = section_.path("file");
+  const auto file = as_path(name, path);
+  const std::string text = read_text(file, name.place(path));
+  const topology::LinkDefaults defaults = read_defaults();
+  if (is_ns3_topology(text)) {
+    given_ = read_ns3_topology(text, file);
+    return;
+  }
+  const Value root =
+      parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults_);
+  if (root.find("hosts") != nullptr || root.find("links") != nullptr) {
+    given_ = GraphReader(root, "graph", faults_).read();
+    return;
+  }
+  topology::NetworkGraph network = topology::network_of(topology::parse_infragraph(text, file.string()));
+  topology::complete_links(network, defaults, file.string());
+  given_ = graph_of(network);
+}
 
 void GraphReader::read_nodes() {
   const Value* const hosts = section_.need("hosts", "the number of hosts, which are the first nodes");
@@ -76,29 +152,6 @@ void GraphReader::read_nodes() {
         switches == nullptr ? 0 : as_count(*switches, section_.path("switches"), 0, most_nodes);
     for (std::uint32_t h = 0; h < num_hosts; ++h) given_.graph.add_host();
     for (std::uint32_t s = 0; s < num_switches; ++s) given_.graph.add_switch({});
-  });
-}
-
-/// Numbers the hosts so that host i is that of NPU i. Those without an NPU follow.
-void GraphReader::read_placement() {
-  const std::string path = section_.path("placement");
-  const Value* const placement = section_.find("placement");
-  if (placement == nullptr) return;
-  faults_.attempt([&] {
-    constexpr std::uint32_t unknown = ~0U;
-    const std::uint32_t num_hosts = given_.graph.num_hosts();
-    std::uint32_t next = 0;
-    std::vector<std::uint32_t> numbers(num_hosts, unknown);
-    for (const Value& item : as_list(*placement, path, placement_expected)) {
-      std::uint32_t& number = numbers[as_count(item, path, 0, num_hosts == 0 ? 0 : num_hosts - 1)];
-      if (number != unknown)
-        throw Error(ErrorCode::bad_input, item.place(path),
-                    fmt::format("found host {} again, which has NPU {}", item.text, number), "a host for each NPU");
-      number = next++;
-    }
-    for (std::uint32_t& number : numbers)
-      if (number == unknown) number = next++;
-    number_of_host_ = std::move(numbers);
   });
 }
 
@@ -136,15 +189,60 @@ void GraphReader::read_failures() {
 }
 
 void GraphReader::read_routes() {
-  if (const Value* const routes = section_.find("routes"))
-    faults_.attempt([&] { given_.routes = as_word(*routes, section_.path("routes"), graph_routes()); });
+  faults_.attempt([&] {
+    if (const Value* const routes = section_.find("routes"))
+      given_.routes.ways = as_word(*routes, section_.path("routes"), graph_routes());
+    if (const Value* const forwarding = section_.find("forwarding"))
+      given_.routes.hosts_forward = as_bool(*forwarding, section_.path("forwarding"));
+  });
 }
 
-/// Returns the number that a node of the file has in the graph.
+/// Returns the graph with other numbers of its hosts.
+PacketGraph renumbered(const PacketGraph& graph, const std::vector<std::uint32_t>& number_of_host) {
+  const auto number_of = [&](std::uint32_t node) { return node < number_of_host.size() ? number_of_host[node] : node; };
+  PacketGraph other;
+  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
+    if (graph.node(node).is_host)
+      other.add_host();
+    else
+      other.add_switch({});
+  for (PacketGraph::Link link : graph.links()) {
+    link.a = number_of(link.a);
+    link.b = number_of(link.b);
+    other.add_link(link);
+  }
+  return other;
+}
+
+/// Numbers the hosts so that host i is that of NPU i. Those without an NPU follow.
+void GraphReader::read_placement() {
+  const std::string path = section_.path("placement");
+  const Value* const placement = section_.find("placement");
+  if (placement == nullptr) return;
+  faults_.attempt([&] {
+    constexpr std::uint32_t unknown = ~0U;
+    const std::uint32_t num_hosts = given_.graph.num_hosts();
+    std::vector<std::uint32_t> numbers(num_hosts, unknown);
+    std::uint32_t next = 0;
+    for (const Value& item : as_list(*placement, path, placement_expected)) {
+      const std::uint32_t host = as_count(item, path, 0, num_hosts == 0 ? 0 : num_hosts - 1);
+      if (host >= num_hosts) return;  // there are no hosts, which is a fault already
+      std::uint32_t& number = numbers[host];
+      if (number != unknown)
+        throw Error(ErrorCode::bad_input, item.place(path),
+                    fmt::format("found host {} again, which has NPU {}", item.text, number), "a host for each NPU");
+      number = next++;
+    }
+    for (std::uint32_t& number : numbers)
+      if (number == unknown) number = next++;
+    given_.graph = renumbered(given_.graph, numbers);
+  });
+}
+
+/// Returns the number of a node.
 std::uint32_t GraphReader::as_node(const Value& value, const std::string& key) const {
   const std::uint32_t count = given_.graph.num_nodes();
-  const std::uint32_t node = as_count(value, key, 0, count == 0 ? 0 : count - 1);
-  return node < number_of_host_.size() ? number_of_host_[node] : node;
+  return as_count(value, key, 0, count == 0 ? 0 : count - 1);
 }
 
 /// Returns the link between the two nodes of a row. There must be one.
@@ -159,7 +257,15 @@ std::uint32_t GraphReader::find_link(const Value& row, const std::string& key) c
 
 }  // namespace
 
-network::GivenGraph read_graph(Section& section, Faults& faults) { return GraphReader(section, faults).read(); }
+GivenGraph read_graph(const Value& value, const std::string& path, Faults& faults) {
+  if (value.kind != Value::Kind::scalar) return GraphReader(value, path, faults).read();
+  Value mapping;
+  mapping.kind = Value::Kind::mapping;
+  mapping.line = value.line;
+  mapping.origin = value.origin;
+  mapping.entries.push_back({"file", value.line, value});
+  return GraphReader(mapping, path, faults).read();
+}
 
 std::string graph_text(const network::GivenGraph& given) {
   const PacketGraph& graph = given.graph;
@@ -171,8 +277,9 @@ std::string graph_text(const network::GivenGraph& given) {
     const PacketGraph::Link& link = graph.links()[failure.link];
     failures += fmt::format("{}[{}, {}, {} ps]", failures.empty() ? "" : ", ", link.a, link.b, failure.time.ps());
   }
-  return fmt::format("{{hosts: {}, switches: {}, links: [{}], failures: [{}], routes: {}}}", graph.num_hosts(),
-                     graph.num_nodes() - graph.num_hosts(), links, failures, text_of(graph_routes(), given.routes));
+  return fmt::format("{{hosts: {}, switches: {}, links: [{}], failures: [{}], routes: {}, forwarding: {}}}",
+                     graph.num_hosts(), graph.num_nodes() - graph.num_hosts(), links, failures,
+                     text_of(graph_routes(), given.routes.ways), given.routes.hosts_forward);
 }
 
 }  // namespace orrery::config

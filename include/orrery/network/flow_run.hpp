@@ -28,7 +28,7 @@ struct FlowScenario {
   PacketGraph graph;
   PacketRules rules;
   std::vector<LinkFailure> failures;  ///< ascending in time
-  GraphRoutes routes = GraphRoutes::widest;
+  RouteRules routes;
   std::vector<FlowSpec> flows;
 };
 

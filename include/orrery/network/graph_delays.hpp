@@ -3,21 +3,31 @@
 #include <cstdint>
 #include <vector>
 
-#include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/network/packet_graph.hpp"
 
 namespace orrery::network {
 
-/// What a message alone meets on a graph between neighbours of a dimension.
-struct GraphDelay {
-  Time latency;            ///< most that the links of a route have
-  std::uint64_t rate = 0;  ///< bits per second of the slowest link of all routes
+/// A dimension that lies on a graph.
+struct GraphDimension {
+  enum class Partners : std::uint8_t {
+    next,        ///< each NPU exchanges data with the next one of its group
+    neighbours,  ///< with the next and the one before, over ports of their own
+    all,         ///< with all others of its group, over ports of their own
+  };
+  std::uint32_t size = 0;
+  Partners partners = Partners::next;
 };
 
-/// Returns the delay of each dimension of these sizes, the innermost first: the longest and the slowest of the routes
-/// that the network takes from each NPU to the next one of its group. NPU i is host i. Throws Error (bad_input) if no
-/// working links lead from an NPU to the next. O(hosts * links + NPUs * dimensions * hops).
-std::vector<GraphDelay> delays_of_dimensions(const GivenGraph& given, const std::vector<std::uint32_t>& sizes);
+/// What a message alone meets on the graph between partners of a dimension.
+struct GraphDelay {
+  Time latency;            ///< most that the links of a route have
+  std::uint64_t rate = 0;  ///< least bits per second that the ports which lead to a partner have together
+};
+
+/// Returns the delay of each dimension, the innermost first, from the routes that the network takes. NPU i is host i.
+/// Throws Error (bad_input) if no working links lead from an NPU to a partner, or if two partners that need ports of
+/// their own are behind the same one. O(hosts * links + partners * hops).
+std::vector<GraphDelay> delays_of_dimensions(const GivenGraph& given, const std::vector<GraphDimension>& dimensions);
 
 }  // namespace orrery::network

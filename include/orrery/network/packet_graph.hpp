@@ -80,12 +80,19 @@ enum class GraphRoutes : std::uint8_t {
   shortest,  ///< all of them, as in ns-3
 };
 
+struct RouteRules {
+  GraphRoutes ways = GraphRoutes::widest;
+  bool hosts_forward = false;  ///< packets pass hosts on their way to others
+
+  friend bool operator==(const RouteRules&, const RouteRules&) = default;
+};
+
 /// A network that a user describes node by node (system.network.graph). Its hosts are its first nodes, and NPU i is
-/// host i. Further hosts are idle.
+/// host i. Further hosts are idle, but may forward.
 struct GivenGraph {
   PacketGraph graph;
   std::vector<LinkFailure> failures;  ///< ascending in time
-  GraphRoutes routes = GraphRoutes::widest;
+  RouteRules routes;
 
   friend bool operator==(const GivenGraph&, const GivenGraph&) = default;
 };

@@ -23,12 +23,14 @@ class PacketRouter {
   static constexpr std::uint16_t no_way = 0xffff;
 
   /// Takes shortest paths. The failures are ascending in time; those at time 0 were never there. O(hosts * links).
-  PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures, GraphRoutes routes);
+  PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures, const RouteRules& rules);
   /// Takes one port for each node and destination host: port_of(node, host number). O(nodes * hosts).
   PacketRouter(const PacketGraph& graph, const std::function<std::uint16_t(std::uint32_t, std::uint32_t)>& port_of);
 
   /// Returns the port over which a packet leaves a node at a time, `no_way` if there is none.
   std::uint16_t port(std::uint32_t node, const FlowKey& key, Time now) const;
+  /// Returns the ports over which packets to a host may leave a node at a time.
+  std::span<const std::uint16_t> ports(std::uint32_t node, std::uint32_t destination, Time now) const;
 
  private:
   /// The routes from some time on.
@@ -44,7 +46,7 @@ class PacketRouter {
   static std::uint16_t number_of(const std::vector<std::uint16_t>& ports, Tables& tables, Known& known);
 
   const PacketGraph& graph_;
-  GraphRoutes routes_ = GraphRoutes::shortest;
+  RouteRules rules_;
   std::vector<Tables> tables_;  // ascending in time
 };
 

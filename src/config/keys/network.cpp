@@ -1,3 +1,4 @@
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -5,7 +6,6 @@
 
 #include "graph_reader.hpp"
 #include "keys.hpp"
-#include "ns3_topology.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/network/graph_delays.hpp"
 
@@ -23,20 +23,25 @@ void take_delays_of_graph(Configuration& target, const Place& place) {
     throw Error(ErrorCode::bad_input, place,
                 fmt::format("found dimensions of {} NPUs on a graph of {} hosts", num_npus, given.graph.num_hosts()),
                 "a host for each NPU");
-  std::vector<std::uint32_t> sizes;
+  using Partners = network::GraphDimension::Partners;
+  static const std::map<std::string_view, Partners> partners = {
+      {"Switch", Partners::next}, {"Ring", Partners::neighbours}, {"FullyConnected", Partners::all}};
+  std::vector<network::GraphDimension> lying;
   for (const auto& dimension : target.dimensions) {
-    if (dimension.shape.name() != "Switch" || dimension.links > 1 || dimension.oversubscription > 1 ||
+    const auto found = partners.find(dimension.shape.name());
+    if (found == partners.end() || dimension.links > 1 || dimension.oversubscription > 1 ||
         dimension.in_switch_operations > 0)
       throw Error(
           ErrorCode::bad_input, place,
           fmt::format("found a {} on a graph, whose links and routes are those of the graph", dimension.shape.name()),
-          "dimensions {shape: Switch, size: N} without other keys");
-    sizes.push_back(dimension.size);
+          "a Switch, a Ring or FullyConnected, with its size and no other keys");
+    lying.push_back({dimension.size, found->second});
   }
-  const auto delays = network::delays_of_dimensions(given, sizes);
-  for (std::size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] == 1) continue;
-    target.dimensions[d].latency_ns = static_cast<double>(delays[d].latency.ps()) / 1000 / hops_of_switch;
+  const auto delays = network::delays_of_dimensions(given, lying);
+  for (std::size_t d = 0; d < lying.size(); ++d) {
+    if (lying[d].size == 1) continue;
+    const std::uint32_t hops = lying[d].partners == Partners::next ? hops_of_switch : 1;
+    target.dimensions[d].latency_ns = static_cast<double>(delays[d].latency.ps()) / 1000 / hops;
     target.dimensions[d].bandwidth = Bandwidth::from_bytes_per_ns(static_cast<double>(delays[d].rate) / 8e9);
   }
 }
@@ -74,20 +79,7 @@ void write_dimensions(const Configuration& target, Writer& writer) {
 }
 
 void read_given_graph(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-  const auto read = [&](const Value& mapping) {
-    Section section(&mapping, path, mapping, reading.faults);
-    auto given = std::make_shared<network::GivenGraph>(read_graph(section, reading.faults));
-    section.refuse_unknown();
-    target.execution.network.graph = std::move(given);
-  };
-  if (value.kind != Value::Kind::scalar) return read(value);
-  const auto file = as_path(value, path);
-  const std::string text = read_text(file, value.place(path));
-  if (is_ns3_topology(text)) {
-    target.execution.network.graph = std::make_shared<const network::GivenGraph>(read_ns3_topology(text, file));
-    return;
-  }
-  read(parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), reading.faults));
+  target.execution.network.graph = std::make_shared<const network::GivenGraph>(read_graph(value, path, reading.faults));
 }
 
 }  // namespace

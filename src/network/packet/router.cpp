@@ -40,8 +40,8 @@ void require_size(const PacketGraph& graph) {
 
 }  // namespace
 
-PacketRouter::PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures, GraphRoutes routes)
-    : graph_(graph), routes_(routes) {
+PacketRouter::PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures, const RouteRules& rules)
+    : graph_(graph), rules_(rules) {
   require_size(graph);
   std::vector<bool> is_down(graph.links().size());
   std::size_t next = 0;
@@ -78,7 +78,7 @@ void PacketRouter::add_tables(Time since, const std::vector<bool>& is_down) {
 }
 
 /// Finds the distance of all nodes from a host, and for each node the ports that lead nearer to it, ascending in the
-/// number of the neighbour. Packets do not pass other hosts.
+/// number of the neighbour.
 void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is_down, Tables& tables,
                                  Known& known) const {
   constexpr std::uint32_t unknown = ~0U;
@@ -87,7 +87,7 @@ void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is
   distance[destination] = 0;
   for (std::size_t i = 0; i < reached.size(); ++i) {
     const std::uint32_t node = reached[i];
-    if (graph_.node(node).is_host && node != destination) continue;
+    if (graph_.node(node).is_host && node != destination && !rules_.hosts_forward) continue;
     for (const auto& port : graph_.ports(node)) {
       if (is_down[port.link] || distance[port.peer] != unknown) continue;
       distance[port.peer] = distance[node] + 1;
@@ -103,10 +103,10 @@ void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is
     for (std::uint16_t p = 0; p < ports.size(); ++p) {
       const std::uint32_t peer = ports[p].peer;
       if (is_down[ports[p].link] || distance[peer] == unknown || distance[peer] + 1 != distance[node]) continue;
-      if (graph_.node(peer).is_host && peer != destination) continue;
+      if (graph_.node(peer).is_host && peer != destination && !rules_.hosts_forward) continue;
       const std::uint64_t rate = std::min(width[peer], graph_.link_of(ports[p]).rate);
-      if (routes_ == GraphRoutes::widest && rate < width[node]) continue;
-      if (routes_ == GraphRoutes::widest && rate > width[node]) nearer.clear();
+      if (rules_.ways == GraphRoutes::widest && rate < width[node]) continue;
+      if (rules_.ways == GraphRoutes::widest && rate > width[node]) nearer.clear();
       width[node] = std::max(width[node], rate);
       nearer.emplace_back(peer, p);
     }
@@ -127,11 +127,15 @@ std::uint16_t PacketRouter::number_of(const std::vector<std::uint16_t>& ports, T
   return found->second;
 }
 
-std::uint16_t PacketRouter::port(std::uint32_t node, const FlowKey& key, Time now) const {
+std::span<const std::uint16_t> PacketRouter::ports(std::uint32_t node, std::uint32_t destination, Time now) const {
   const Tables* tables = &tables_.back();
   while (tables->since > now) --tables;
-  const std::size_t entry = std::size_t{node} * graph_.num_hosts() + graph_.host_number(key.destination);
-  const auto& choice = tables->choices[tables->choice[entry]];
+  const std::size_t entry = std::size_t{node} * graph_.num_hosts() + graph_.host_number(destination);
+  return tables->choices[tables->choice[entry]];
+}
+
+std::uint16_t PacketRouter::port(std::uint32_t node, const FlowKey& key, Time now) const {
+  const auto choice = ports(node, key.destination, now);
   if (choice.size() == 1) return choice[0];
   if (choice.empty()) return no_way;
   const std::uint32_t words[3] = {address(key.source), address(key.destination), key.ports};

@@ -23,6 +23,8 @@ PacketGraph leaf_spine() {
   return graph;
 }
 
+constexpr RouteRules shortest{.ways = GraphRoutes::shortest};
+
 // 1,036 B at 100 Gb/s take 82.88 ns; thirds are rounded; what does not fit is never.
 TEST(TransmissionTime, IsRoundedToTheNearestTick) {
   EXPECT_EQ(transmission_time(1036, 100 * gbps, Time::from_ps(1)), Time::from_ps(82'880));
@@ -34,7 +36,7 @@ TEST(TransmissionTime, IsRoundedToTheNearestTick) {
 // Two hosts of different leaves have two paths. 50 flows with different ports use both.
 TEST(PacketRouter, SpreadsFlowsOverEqualPaths) {
   const PacketGraph graph = leaf_spine();
-  const PacketRouter router(graph, std::span<const LinkFailure>{}, GraphRoutes::shortest);
+  const PacketRouter router(graph, std::span<const LinkFailure>{}, shortest);
   std::set<std::uint32_t> spines;
   for (std::uint32_t source_port = 10000; source_port < 10050; ++source_port) {
     const std::uint16_t port = router.port(4, {0, 2, source_port | 100U << 16U}, Time::zero());
@@ -47,7 +49,7 @@ TEST(PacketRouter, SpreadsFlowsOverEqualPaths) {
 TEST(PacketRouter, LeavesOutLinksThatHaveFailed) {
   const PacketGraph graph = leaf_spine();
   const std::vector<LinkFailure> failures{{6, Time::zero()}, {7, microsecond}};  // from node 5 to each spine
-  const PacketRouter router(graph, failures, GraphRoutes::shortest);
+  const PacketRouter router(graph, failures, shortest);
   for (std::uint32_t source_port = 0; source_port < 20; ++source_port) {
     const PacketRouter::FlowKey key{0, 2, source_port};
     EXPECT_EQ(graph.ports(4)[router.port(4, key, Time::zero())].peer, 7U);
@@ -59,7 +61,7 @@ TEST(PacketRouter, LeavesOutLinksThatHaveFailed) {
 // 4 links of 1 us and 100 Gb/s between leaves, 2 within a leaf. A payload of 1,000 B takes 80 ns on each.
 TEST(FollowPath, SumsDelaysAndPayloads) {
   const PacketGraph graph = leaf_spine();
-  const PacketRouter router(graph, std::span<const LinkFailure>{}, GraphRoutes::shortest);
+  const PacketRouter router(graph, std::span<const LinkFailure>{}, shortest);
   const PathFigures far = follow_path(graph, router, {0, 2, 0}, 1000);
   EXPECT_EQ(far.round_trip, Time::from_ns(2 * 4000 + 4 * 80));
   EXPECT_EQ(far.bandwidth_delay_product(), 104'000U);
@@ -76,7 +78,7 @@ TEST(PlaceNodes, PutsSwitchesWithTheirNeighbours) {
 
 /// Runs flows on the leaves and spines.
 FlowResults run(std::vector<FlowSpec> flows, PacketRules rules, EventOrder order = EventOrder::by_system) {
-  FlowScenario scenario{leaf_spine(), std::move(rules), {}, GraphRoutes::shortest, std::move(flows)};
+  FlowScenario scenario{leaf_spine(), std::move(rules), {}, shortest, std::move(flows)};
   const auto world = parallel::make_serial();
   return run_flows(scenario, *world, order);
 }
