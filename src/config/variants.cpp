@@ -15,14 +15,15 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view mapping = "workload.parallel.";
+constexpr std::string_view path_of_parallel = "workload.parallel.";
 constexpr std::size_t most_parsed = 100'000;
 
 /// Says whether a setting changes one key of workload.parallel.
 bool is_of_parallel(std::string_view setting) {
   const std::size_t equals = setting.find('=');
-  return setting.starts_with(mapping) && equals != std::string_view::npos && equals > mapping.size() &&
-         setting.substr(mapping.size(), equals - mapping.size()).find('.') == std::string_view::npos;
+  return setting.starts_with(path_of_parallel) && equals != std::string_view::npos &&
+         equals > path_of_parallel.size() &&
+         setting.substr(path_of_parallel.size(), equals - path_of_parallel.size()).find('.') == std::string_view::npos;
 }
 
 const Value* parallel_in(const Value& root) {
@@ -44,7 +45,8 @@ class ParsedSettings {
       if (values_.size() == most_parsed) values_.clear();
       found = values_.emplace(setting, std::move(value)).first;
     }
-    const std::string_view key = std::string_view(setting).substr(mapping.size(), equals - mapping.size());
+    const std::string_view key =
+        std::string_view(setting).substr(path_of_parallel.size(), equals - path_of_parallel.size());
     const auto entry = std::ranges::find(parallel.entries, key, &Value::Entry::key);
     if (entry != parallel.entries.end())
       entry->value = found->second;
@@ -87,7 +89,7 @@ bool Variants::knows(std::vector<std::string> others, Faults& faults) {
   if (!faults.empty() || parallel == nullptr || parallel->kind != Value::Kind::mapping ||
       !configuration.workload.generated)
     return false;
-  std::erase_if(configuration.places, [](const auto& place) { return place.first.starts_with(mapping); });
+  std::erase_if(configuration.places, [](const auto& place) { return place.first.starts_with(path_of_parallel); });
   known_ = std::make_unique<Known>(Known{std::move(others), *parallel, std::move(configuration), {}});
   return true;
 }
@@ -99,7 +101,7 @@ Configuration Variants::read(const std::vector<std::string>& settings) {
   std::vector<std::string> of_parallel, others;
   for (const std::string& setting : settings) (is_of_parallel(setting) ? of_parallel : others).push_back(setting);
   const auto reaches_below = [](std::string_view setting) {
-    return setting.starts_with(mapping) && !is_of_parallel(setting);
+    return setting.starts_with(path_of_parallel) && !is_of_parallel(setting);
   };
   if (common_.astra_sim || std::ranges::any_of(common_.overrides, reaches_below) ||
       std::ranges::any_of(others, reaches_below))

@@ -8,7 +8,7 @@ namespace orrery::synthesis {
 namespace {
 
 /// Numbers parts so that equal parts, whatever they hold, have equal numbers.
-class Words {
+class WordNumbers {
  public:
   std::uint32_t of(const Part& part) {
     std::vector<std::uint32_t> key{part.is_loop() ? 1U : 0U, part.is_loop() ? part.count : part.symbol};
@@ -86,7 +86,7 @@ std::vector<Part> folded(std::vector<Part> parts, std::span<const Run> runs, std
 std::vector<Part> find_loops(std::span<const std::uint32_t> sequence, std::uint32_t longest) {
   std::vector<Part> parts;
   for (const auto symbol : sequence) parts.push_back({.symbol = symbol});
-  Words numbers;
+  WordNumbers numbers;
   std::vector<std::uint32_t> words;
   const auto number = [&] {
     words.clear();
