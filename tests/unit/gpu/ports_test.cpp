@@ -35,8 +35,8 @@ TEST(Ports, MemoryServesOneAfterTheOther) {
   EXPECT_EQ(ports.move(ns(1000), 100), ns(1100));
 }
 
-// What has been coming while the server was free is through at once, and what comes with it follows it. What leaves is handed over so that its last byte
-// is there when the port is through.
+// What has been coming while the server was free is through at once, and what comes with it follows it. What leaves is
+// handed over so that its last byte is there when the port is through.
 TEST(Ports, DataPassCutThrough) {
   const Parameters parameters = slow_ports();
   Ports ports(parameters);
@@ -73,8 +73,8 @@ Time time_of(std::string_view name, const Parameters& parameters, std::uint64_t 
   shape.bytes = Bytes(bytes);
   shape.blocks = blocks;
   shape.threads = threads;
-  const Profile& h100 = **ProfileName::find("h100");
-  return simulate_alone((*KernelName::find(name))->make(shape), h100, parameters, {0}).whole;
+  const Profile& reference = **ProfileName::find("h100");
+  return simulate_alone((*KernelName::find(name))->make(shape), reference, parameters, {0}).whole;
 }
 
 // A kernel that reads and writes 1 MiB of its own memory takes at least what its memory takes for both.

@@ -13,10 +13,10 @@
 namespace orrery::synthesis {
 namespace {
 
-using Sizes = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // FLOPs and bytes of each node
+using NodeSizes = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // FLOPs and bytes of each node
 
 /// Returns the trace of one NPU, whose compute nodes form a chain, or do not depend on each other.
-std::vector<trace::NpuTrace> trace_of(const Sizes& sizes, bool is_chain = true) {
+std::vector<trace::NpuTrace> trace_of(const NodeSizes& sizes, bool is_chain = true) {
   auto graph = std::make_shared<trace::Graph>();
   for (std::size_t i = 0; i <= sizes.size(); ++i) {
     trace::Node node{};
@@ -87,7 +87,7 @@ TEST(Fidelity, SizesAreComparedInDecades) {
 /// Four nodes in a chain against four that do not wait for each other: the path has a quarter of the nodes, and three
 /// of four nodes lose their dependency.
 TEST(Fidelity, DepthAndDegreesAreThoseOfTheGraph) {
-  const Sizes sizes(4, {10, 10});
+  const NodeSizes sizes(4, {10, 10});
   const Fidelity found = compared(trace_of(sizes, false), trace_of(sizes));
   EXPECT_DOUBLE_EQ(found.depth, 0.75);
   EXPECT_DOUBLE_EQ(found.degrees, 0.75);

@@ -50,7 +50,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
 }
-std::string refusal(const std::string& text) {
+std::string refusal_of_text(const std::string& text) {
   try {
     (void)network_of(parse_infragraph(text, "graph.yaml"));
   } catch (const Error& error) {
@@ -102,7 +102,7 @@ TEST(InfraGraph, RanksNumberTheNpus) {
   const NetworkGraph network = network_of(parse_infragraph(with_ranks(0), "graph.yaml"));
   EXPECT_EQ(network.nodes[0].name, "host.0.xpu.1");
   EXPECT_EQ(find_dimensions(network), (std::vector<GraphDimension>{{"Ring", 2}}));
-  EXPECT_NE(refusal(with_ranks(2)).find("the ranks of XPUs lack 0"), std::string::npos);
+  EXPECT_NE(refusal_of_text(with_ranks(2)).find("the ranks of XPUs lack 0"), std::string::npos);
 }
 
 // A pair counts once in one statement, and again in another one. A component is not joined with itself.
@@ -182,7 +182,7 @@ TEST(InfraGraph, FaultsAreTold) {
       {"a: [", "this is no YAML"},
       {"name: x", "has no instances"}};
   for (const auto& [text, expected] : faults)
-    EXPECT_NE(refusal(text).find(expected), std::string::npos) << refusal(text);
+    EXPECT_NE(refusal_of_text(text).find(expected), std::string::npos) << refusal_of_text(text);
 }
 
 // A host that is joined to others needs a NIC for each XPU.
@@ -195,7 +195,8 @@ links: [{name: rail}]
 instances: [{name: host, device: box, count: 2}, {name: leaf, device: leaf}]
 edges: [{ep1: {instance: host, component: nic}, ep2: {instance: leaf, component: port}, scheme: one2one, link: rail}]
 )";
-  EXPECT_NE(refusal(text).find("host 'host.0' has 1 NIC and 2 XPUs"), std::string::npos) << refusal(text);
+  EXPECT_NE(refusal_of_text(text).find("host 'host.0' has 1 NIC and 2 XPUs"), std::string::npos)
+      << refusal_of_text(text);
 }
 
 }  // namespace
