@@ -73,10 +73,7 @@ void FlowReader::read_graph() {
   const std::string path = network.path("graph");
   const Value* const graph = network.need("graph", "a mapping of hosts, switches and links, or a file with one");
   if (graph == nullptr) return;
-  if (const Value* const placement = graph->find("placement"))
-    faults_.add(Error(ErrorCode::bad_input, placement->place(path + ".placement"),
-                      "found a placement of NPUs, but flows are between hosts", "no placement"));
-  network::GivenGraph given = config::read_graph(*graph, path, faults_);
+  network::GivenGraph given = config::read_graph(*graph, path, GraphHosts::alone, faults_);
   scenario_.graph = std::move(given.graph);
   scenario_.graph.set_buffers(Bytes(scenario_.rules.buffer));
   scenario_.failures = std::move(given.failures);

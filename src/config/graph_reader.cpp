@@ -45,8 +45,8 @@ const Words<network::GraphRoutes>& graph_routes() {
 /// Reads one mapping.
 class GraphReader {
  public:
-  GraphReader(const Value& mapping, const std::string& path, Faults& faults)
-      : section_(&mapping, path, mapping, faults), faults_(faults) {}
+  GraphReader(const Value& mapping, const std::string& path, GraphHosts hosts, Faults& faults)
+      : section_(&mapping, path, mapping, faults), hosts_(hosts), faults_(faults) {}
 
   GivenGraph read();
 
@@ -62,6 +62,7 @@ class GraphReader {
   std::uint32_t find_link(const Value& row, const std::string& key) const;
 
   Section section_;
+  GraphHosts hosts_;
   Faults& faults_;
   GivenGraph given_;
 };
@@ -134,8 +135,8 @@ void GraphReader::read_file(const Value& name) {
   }
   const Value root =
       parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults_);
-  if (root.find("hosts") != nullptr || root.find("links") != nullptr) {
-    given_ = GraphReader(root, "graph", faults_).read();
+  if (root.find("hosts") != nullptr) {
+    given_ = GraphReader(root, "graph", hosts_, faults_).read();
     return;
   }
   topology::NetworkGraph network = topology::network_of(topology::parse_infragraph(text, file.string()));
@@ -220,6 +221,9 @@ void GraphReader::read_placement() {
   const Value* const placement = section_.find("placement");
   if (placement == nullptr) return;
   faults_.attempt([&] {
+    if (hosts_ == GraphHosts::alone)
+      throw Error(ErrorCode::bad_input, placement->place(path),
+                  "found a placement of NPUs, but flows are between hosts", "no placement");
     constexpr std::uint32_t unknown = ~0U;
     const std::uint32_t num_hosts = given_.graph.num_hosts();
     std::vector<std::uint32_t> numbers(num_hosts, unknown);
@@ -257,14 +261,14 @@ std::uint32_t GraphReader::find_link(const Value& row, const std::string& key) c
 
 }  // namespace
 
-GivenGraph read_graph(const Value& value, const std::string& path, Faults& faults) {
-  if (value.kind != Value::Kind::scalar) return GraphReader(value, path, faults).read();
+GivenGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults) {
+  if (value.kind != Value::Kind::scalar) return GraphReader(value, path, hosts, faults).read();
   Value mapping;
   mapping.kind = Value::Kind::mapping;
   mapping.line = value.line;
   mapping.origin = value.origin;
   mapping.entries.push_back({"file", value.line, value});
-  return GraphReader(mapping, path, faults).read();
+  return GraphReader(mapping, path, hosts, faults).read();
 }
 
 std::string graph_text(const network::GivenGraph& given) {

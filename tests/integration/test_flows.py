@@ -93,6 +93,9 @@ class Flows(harness.Folder):
         self.refused(star(2, [flow | {"to": 2}]), "workload.flows.0.to")
         self.refused(star(3, [flow, flow | {"after": [0]}]), "flow 1 from node 0 waits for flow 0, which ends at node 1")
         self.refused(star(2, [flow | {"sise": 1}]), "sise")
+        placed = star(2, [flow])
+        placed["system"]["network"]["graph"]["placement"] = [1, 0]
+        self.refused(placed, "found a placement of NPUs, but flows are between hosts")
         self.refused(star(2, [flow], control="bbr"), "bbr", "dcqcn")
         no_way = star(2, [flow])
         no_way["system"]["network"]["graph"]["failures"] = [[0, 2, "0 s"]]

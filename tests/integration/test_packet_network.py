@@ -142,6 +142,40 @@ class PacketNetwork(harness.Folder):
         self.assertEqual(ends["placed"], ends["far"])
         self.assertGreater(max(ends["far"]), max(ends["near"]))
 
+    def test_rings_and_pairs(self):
+        """NPUs that are joined by links of their own take Rings and FullyConnected dimensions: the times are those of the shapes. With
+        forwarding, packets between others pass them."""
+        near = [[h, (h + 1) % 8, "100 GB/s", "1 us"] for h in range(8)]
+        pairs = [[a, b, "100 GB/s", "1 us"] for a in range(8) for b in range(a)]
+        traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=100_000)] for _ in range(8)])
+        for shape, name, links in (("Ring", "ring", near), ("FullyConnected", "all", pairs)):
+            expected = harness.finish_times(self.run_once([self.configuration(SHAPES[name]), *PACKETS, *traces], "shape.h5"))
+            graph = self.on_graph({"hosts": 8, "links": links}, [8])
+            found = self.run_once([graph, f"--set=system.network.dimensions.0.shape={shape}", *PACKETS, *traces], "given.h5")
+            self.assertEqual(harness.finish_times(found), expected)
+        far = self.traces([[Node(1, chakra.SEND, comm_src=0, comm_dst=3, comm_tag=0, comm_size=1000)], [], [],
+                           [Node(1, chakra.RECV, comm_src=0, comm_dst=3, comm_tag=0, comm_size=1000)], *[[] for _ in range(4)]])
+        ring = ["--set=system.network.dimensions.0.shape=Ring", *PACKETS, *far]
+        outcome = harness.orrery("run", self.on_graph({"hosts": 8, "links": near}, [8]), *ring, f"--output={self.folder / 'refused.h5'}")
+        self.assertIn("NPU 0 sends a message to NPU 3, and no working links lead there", outcome.err)
+        path = self.run_once([self.on_graph({"hosts": 8, "links": near, "forwarding": True}, [8]), *ring])
+        self.assertEqual(harness.finish_times(path)[3], 3 * (10_360 + 1_000_000) + 1)
+
+    def test_infragraph(self):
+        """A description of InfraGraph is a graph: of its two servers, each NPU reaches those of its own by four switches, and links that
+        lack a latency take that of `defaults`."""
+        graph = {"file": str(harness.SOURCE / "configs/infragraph/dgx-h100.yaml"),
+                 "defaults": {"latency": "500 ns", "links": {"nvlink": {"bandwidth": "112.5 GB/s", "latency": "150 ns"}}}}
+        config = self.on_graph(graph, [8, 2])
+        shown = json.loads(harness.orrery("show", "topology", config, "--json").out)["dimensions"]
+        self.assertEqual([(d["bytes_per_ns"], d["latency_ns"]) for d in shown], [(450, 150), (50, 500)])
+        traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=100_000)] for _ in range(16)])
+        self.check_one_answer([config, *PACKETS, *traces], 16, ranks=(2,))
+        del graph["defaults"]["latency"]
+        outcome = harness.orrery("run", self.on_graph(graph, [8, 2]), *PACKETS, *traces, f"--output={self.folder / 'refused.h5'}")
+        self.assertEqual(outcome.code, 3, outcome.err)
+        self.assertIn("rail", outcome.err)
+
     def test_routes(self):
         """Two NPUs with two ways of two links each: the widest is of 100 GB/s, and `shortest` takes both."""
         graph = {"hosts": 2, "switches": 2, "links": [[h, 2 + s, ("100 GB/s", "10 GB/s")[s], "1 us"] for h in range(2) for s in range(2)]}
@@ -197,11 +231,12 @@ class PacketNetwork(harness.Folder):
                 (star(3), [], "dimensions of 4 NPUs on a graph of 3 hosts"),
                 (star(4), ["--set=system.network.model=congestion-aware"], "expected system.network.model: packet or congestion-unaware"),
                 (star(4), [f"--set=system.network.dimensions=[{json.dumps(bandwidth)}]"], "a property of links beside system.network.graph"),
-                (star(4), ["--set=system.network.dimensions.0.shape=Ring"], "found a Ring on a graph"),
+                (star(4), ["--set=system.network.dimensions.0.shape=Ring"], "NPU 0 has the same port towards NPU 1 and NPU 3"),
+                (star(4), ["--set=system.network.dimensions.0.shape=Mesh"], "found a Mesh on a graph"),
                 ({**star(4), "placement": [1, 1, 2, 3]}, [], "found host 1 again"),
                 ({**star(4), "failures": [[0, 1, "1 us"]]}, [], "no link joins"),
                 ({**star(4), "spines": 3}, [], "spines"),
-                (apart, [], "no working links lead from host 1 to host 2")):
+                (apart, [], "no working links lead from NPU 1 to NPU 2")):
             outcome = harness.orrery("run", self.on_graph(graph, [4]), "--set=system.network.model=packet", *more, *traces, f"--output={self.folder / 'refused.h5'}")
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertIn(text, outcome.err)

@@ -79,7 +79,8 @@ void write_dimensions(const Configuration& target, Writer& writer) {
 }
 
 void read_given_graph(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-  target.execution.network.graph = std::make_shared<const network::GivenGraph>(read_graph(value, path, reading.faults));
+  target.execution.network.graph =
+      std::make_shared<const network::GivenGraph>(read_graph(value, path, GraphHosts::of_npus, reading.faults));
 }
 
 }  // namespace
