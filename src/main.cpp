@@ -15,6 +15,7 @@
 #include "orrery/app/commands.hpp"
 #include "orrery/app/job.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/base/utf8.hpp"
 #include "orrery/config/command_line.hpp"
 
@@ -37,23 +38,12 @@ void start_log() {
   spdlog::set_formatter(std::move(formatter));
 }
 
-/// Returns an argument as a POSIX shell takes it: in quotes where it has other characters than those of plain words.
-std::string as_typed(const std::string& argument) {
-  const auto is_plain = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("_@%+=:,./-", c) != nullptr;
-  };
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), is_plain)) return argument;
-  std::string quoted = "'";
-  for (const char c : argument) quoted += c == '\'' ? std::string("'\"'\"'") : std::string(1, c);
-  return quoted + "'";
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   start_log();
   std::string command_line;
-  for (int i = 0; i < argc; ++i) command_line.append(i == 0 ? "" : " ").append(as_typed(argv[i]));
+  for (int i = 0; i < argc; ++i) command_line.append(i == 0 ? "" : " ").append(orrery::as_typed(argv[i]));
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond the limit on the size of files then fails with an error
   try {
     const auto command = orrery::config::parse_command_line({argv, static_cast<std::size_t>(argc)});

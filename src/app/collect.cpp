@@ -34,6 +34,7 @@ results::NetworkDescription network_of(const config::Configuration& configuratio
   }
   network.sharers = preparation.sharers();
   network.has_links = configuration.execution.goes_over_links();
+  network.lies_on_graph = configuration.execution.network.graph != nullptr;
   network.has_packets = network.has_links && configuration.execution.network.model->sends_packets;
   return network;
 }

@@ -9,7 +9,9 @@
 #include "orrery/base/error.hpp"
 #include "orrery/check/overrun.hpp"
 #include "orrery/collective/kind.hpp"
+#include "orrery/collective/whole_durations.hpp"
 #include "orrery/communicator/communications.hpp"
+#include "orrery/gpu/options.hpp"
 #include "orrery/model/rank_model.hpp"
 #include "orrery/npu/program.hpp"
 #include "orrery/parallel/communicator.hpp"
@@ -45,6 +47,25 @@ CollectiveTimer::CollectiveTimer(const config::Configuration& configuration, std
   num_members_ = members_.empty() ? num_npus : static_cast<std::uint32_t>(members_.size());
   layout_ = system_.engine.layout(members_, trace::all_dimensions);
   system_.engine.validate(*layout_, kind_);
+}
+
+collective::CollectiveFigures CollectiveTimer::figures(Bytes bytes) const {
+  collective::CollectiveFigures figures = system_.engine.figures(*layout_, kind_, bytes);
+  const auto& gpu = configuration_.execution.gpu;  // whose thread blocks carry out plans over the links
+  if (!gpu || figures.phases.empty()) return figures;
+  const Bytes whole = collective::whole_buffer(kind_, num_members_, bytes);
+  const auto plan = gpu::plan_durations(*gpu)->carrier(kind_, num_members_, whole);
+  if (!plan) return figures;
+  collective::PhaseFigures phase;
+  phase.size = num_members_;
+  phase.algorithm = *plan;
+  phase.kind = kind_;
+  phase.bytes = bytes;
+  for (const auto& replaced : figures.phases)
+    for (const std::uint32_t dimension : replaced.dimensions)
+      if (std::ranges::find(phase.dimensions, dimension) == phase.dimensions.end())
+        phase.dimensions.push_back(dimension);
+  return {1, {phase}};
 }
 
 CollectiveTimer::Done CollectiveTimer::done(Bytes bytes) {

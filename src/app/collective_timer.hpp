@@ -29,7 +29,7 @@ class CollectiveTimer {
   std::uint32_t num_members() const { return num_members_; }
   /// Returns how the collective is carried out, and the bytes that a member sends in each dimension. What `done`
   /// refuses must not get here.
-  collective::CollectiveFigures figures(Bytes bytes) const { return system_.engine.figures(*layout_, kind_, bytes); }
+  collective::CollectiveFigures figures(Bytes bytes) const;
   const collective::CollectiveTraffic& traffic(Bytes bytes) { return system_.engine.traffic(*layout_, kind_, bytes); }
   /// Computes the times, or simulates every message in a network that simulates links. `bytes` are those of a node:
   /// what each member brings to an all-gather or gather, else the whole buffer. Throws Error (usage) if they do not fit

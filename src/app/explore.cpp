@@ -14,7 +14,6 @@
 #include "dry_run.hpp"
 #include "orrery/base/mix.hpp"
 #include "orrery/base/mix_all.hpp"
-#include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/version.hpp"
 #include "orrery/config/study.hpp"
@@ -26,6 +25,7 @@
 #include "shards.hpp"
 #include "stop_request.hpp"
 #include "study_checks.hpp"
+#include "study_outputs.hpp"
 #include "study_table.hpp"
 #include "study_trials.hpp"
 #include "subcommands.hpp"
@@ -183,68 +183,13 @@ void refine(const StudyRun& run, explore::Sampler& sampler, explore::Points& poi
   }
 }
 
-/// Returns the name of a file beside another one.
-std::filesystem::path beside(const std::filesystem::path& output, const std::string& ending) {
-  std::filesystem::path file = output;
-  return file.replace_extension(ending);
-}
-
-/// Simulates listed trials again, each on one rank, and keeps their results. Collective.
-void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::Communicator& world) {
-  std::vector<std::size_t> kept;
-  if (run.command.keep_results == config::KeptResults::top) kept = best_rows(run.study, rows);
-  if (run.command.keep_results == config::KeptResults::all)
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].trial.status == TrialStatus::done) kept.push_back(i);
-  world.broadcast(kept, Rank(0));
-  world.agree([&] {
-    const auto alone = parallel::make_serial();
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      if (i % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank().value())) continue;
-      const Point point = run.points[kept[i]];
-      auto inputs = inputs_of(run.study, run.command, point);
-      const auto file = beside(run.command.output, fmt::format(".trial-{}.h5", point.number));
-      inputs.overrides.insert(
-          inputs.overrides.end(),
-          {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()), "run.quiet=true",
-           fmt::format("run.fold={}", run.study.fidelity.fold), "run.force=true"});
-      app::run({std::move(inputs)}, "orrery explore --keep-results", *alone);
-    }
-  });
-}
-
-/// Writes the configurations of the trials that are listed beside the output, on rank 0. A file that exists without
-/// --force stays.
-void write_configurations(const StudyRun& run, const std::vector<Row>& rows) {
-  for (const std::size_t row : best_rows(run.study, rows)) {
-    const auto file = beside(run.command.output, fmt::format(".trial-{}.yaml", rows[row].number));
-    const std::string text = config::read(inputs_of(run.study, run.command, run.points[row])).to_yaml();
-    if (!run.command.force && std::filesystem::exists(file) && read_text(file) != text) {
-      spdlog::warn("{} exists and is kept, because --force is not given", file.string());
-      continue;
-    }
-    PartialFile partial(file);
-    partial.write(text);
-    partial.commit();
-  }
-}
-
-/// Checks that files can be written. Collective.
-void check_outputs_of(const config::ExploreCommand& command, parallel::Communicator& world) {
-  world.agree([&] {
-    if (!world.is_root()) return;
-    check_output(command.output, command.force);
-    if (!command.csv.empty()) check_output(command.csv, command.force);
-  });
-}
-
 /// Simulates a study and writes what was found. Collective.
 void simulate_study(const StudyRun& run, explore::Sampler& sampler, explore::Points& points, explore::Funnel& funnel,
                     const TrialJournal::Identity& identity, const std::string& command_line,
                     parallel::Communicator& world) {
   const Study& study = run.study;
   auto found = study.strategy == explore::Strategy::bounded ? simulate_bounded(run, world) : simulate_all(run, world);
-  if (!run.command.parts.shard) refine(run, sampler, points, funnel, found, world);
+  if (!run.command.parts.shard && !run.command.limit) refine(run, sampler, points, funnel, found, world);
   auto table = table_of(run, found.rows, funnel);
   if (study.sensitivity && !run.command.no_sensitivity && !run.command.parts.shard) {
     table.sensitivity.tornado = tornado(run, found.rows, world);
@@ -262,13 +207,22 @@ void simulate_study(const StudyRun& run, explore::Sampler& sampler, explore::Poi
   world.agree([&] {
     if (!world.is_root()) return;
     if (!run.command.csv.empty()) write_csv(run.command.csv, table);
-    if (run.command.write_configurations) write_configurations(run, found.rows);
+    if (writes_configurations(study, run.command)) write_configurations(run, found.rows);
     run.journal.remove();
     if (file != run.command.output)
       spdlog::warn("{} has appeared meanwhile and is kept: the trials are in {}", run.command.output.string(),
                    file.string());
     print_found(run, found.rows, table);
   });
+}
+
+/// Throws Error (bad_input) if no combination is legal, below the reasons.
+void require_legal(const Study& study, const config::ExploreCommand& command, const explore::Funnel& funnel) {
+  if (funnel.legal > 0) return;
+  print_funnel(study, funnel);
+  throw Error(ErrorCode::bad_input, {.file = command.file.string()},
+              "no combination of the parameters is legal, for the reasons that stand above",
+              "one that keeps all constraints");
 }
 
 }  // namespace
@@ -288,8 +242,13 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
     funnel = explore::draws_samples(study.strategy) ? draw_samples(command, sampler, space, found)
                                                     : find_combinations(command, space, found);
     if (command.trial && points.empty())
-      throw Error(ErrorCode::usage, fmt::format("orrery explore: --trial {}: the study has {} legal configurations.",
-                                                *command.trial, funnel.legal));
+      throw Error(ErrorCode::usage,
+                  fmt::format("orrery explore: --trial {}: the study has {} legal configurations.{}", *command.trial,
+                              funnel.legal,
+                              study.sampling.rounds == 0 ? ""
+                                                         : " Those of the rounds around the best trials follow from "
+                                                           "results: a run writes the CONFIG.yaml of the best ones "
+                                                           "beside its output."));
   });
   if (command.trial || command.list) {
     if (!world.is_root()) return;
@@ -299,8 +258,13 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   world.agree([&] {
     if (world.is_root()) require_sound(command, space, specimens);
   });
+  world.agree([&] {
+    if (world.is_root()) require_legal(study, command, funnel);
+  });
   if (command.dry_run) return dry_run(study, command, points, funnel, world);
-  check_outputs_of(command, world);
+  world.agree([&] {
+    if (world.is_root()) check_study_outputs(study, command);
+  });
   const auto identity = identity_of(study, command, space, found.first);
   require_same(identity, world);
   Trials of_shards;

@@ -17,6 +17,7 @@
 #include "fitted_table.hpp"
 #include "metric_text.hpp"
 #include "orrery/base/text.hpp"
+#include "study_outputs.hpp"
 #include "study_table.hpp"
 
 namespace orrery::app {
@@ -177,8 +178,10 @@ double miss_of(const StudyRun& run, std::size_t row, const Trial& trial) {
 void print_nearest_miss(const StudyRun& run, const std::vector<Row>& rows) {
   double least = std::numeric_limits<double>::infinity();
   std::size_t nearest = 0;
+  const auto fits = [](const Row& row) { return row.trial.status == TrialStatus::excluded; };
+  const bool some_fit = std::ranges::any_of(rows, fits);  // what does not fit may miss constraints too
   for (std::size_t row = 0; row < rows.size(); ++row)
-    if (const double miss = miss_of(run, row, rows[row].trial); miss < least) {
+    if (const double miss = miss_of(run, row, rows[row].trial); miss < least && (!some_fit || fits(rows[row]))) {
       least = miss;
       nearest = row;
     }
@@ -188,8 +191,9 @@ void print_nearest_miss(const StudyRun& run, const std::vector<Row>& rows) {
   for (const auto& one : varied_names(run.study))
     values +=
         fmt::format("{}{} = {}", values.empty() ? "" : ", ", cited(one, 40), cited(text_of(run.space, point, one), 40));
-  fmt::print("\nThe nearest miss, by {:.3g} %: trial {} ({})\n  {}: {}\n", 100 * least, rows[nearest].number, values,
-             name(rows[nearest].trial.status), cited(rows[nearest].trial.text));
+  fmt::print("\nThe nearest miss, by {}: trial {} ({})\n  {}: {}\n",
+             least < 10 ? fmt::format("{:.3g} %", 100 * least) : fmt::format("a factor of {:.3g}", 1 + least),
+             rows[nearest].number, values, name(rows[nearest].trial.status), cited(rows[nearest].trial.text));
 }
 
 }  // namespace
@@ -210,6 +214,13 @@ void print_funnel(const Study& study, const explore::Funnel& funnel) {
   for (const auto& [reason, count] : counts_of(study, funnel)) fmt::print("{:>12}  {}\n", count, cited(reason));
 }
 
+/// Returns the command that reads the study again, with what changes its base.
+std::string command_of(const config::ExploreCommand& command) {
+  std::string text = "orrery explore " + as_typed(command.file.string());
+  for (const std::string& setting : command.overrides) text += " --set " + as_typed(setting);
+  return text;
+}
+
 void print_found(const StudyRun& run, const std::vector<Row>& rows, const results::StudyTable& table) {
   for (const auto& [reason, count] : table.funnel) fmt::print("{:>12}  {}\n", count, cited(reason));
   print_faulty_trials(run, rows);
@@ -223,12 +234,11 @@ void print_found(const StudyRun& run, const std::vector<Row>& rows, const result
   }
   fmt::print("\n{}\n", run.study.objectives.size() == 1 ? "The best, the first one first:" : "The Pareto front:");
   print_rows(run, rows, best_rows(run.study, rows), table);
-  if (run.command.write_configurations)
+  if (writes_configurations(run.study, run.command))
     fmt::print("\nThe CONFIG.yaml of trial N: {}\n",
                std::filesystem::path(run.command.output).replace_extension(".trial-N.yaml").string());
   else
-    fmt::print("\nThe CONFIG.yaml of a trial: orrery explore {} --trial {}\n", run.command.file.string(),
-               table.best.front());
+    fmt::print("\nThe CONFIG.yaml of a trial: {} --trial {}\n", command_of(run.command), table.best.front());
 }
 
 void print_points(const Study& study, const explore::Points& points, const explore::Funnel& funnel) {

@@ -62,9 +62,12 @@ void add_rows(const StudyRun& run, const std::vector<Row>& rows, results::StudyT
   for (auto& parameter : table.parameters) add_numbers(parameter);
 }
 
-void add_funnel(const Study& study, const std::vector<Row>& rows, const explore::Funnel& funnel,
+void add_funnel(const StudyRun& run, const std::vector<Row>& rows, const explore::Funnel& funnel,
                 results::StudyTable& table) {
-  table.funnel = counts_of(study, funnel);
+  table.funnel = counts_of(run.study, funnel);
+  if (rows.size() < funnel.legal && (run.command.limit || run.command.parts.shard))
+    table.funnel.emplace_back(run.command.parts.shard ? "of other shards" : "left out by --limit",
+                              funnel.legal - rows.size());
   std::map<std::string, std::uint64_t> fallen;
   for (const Row& row : rows)
     ++fallen[row.trial.status == TrialStatus::excluded ? fmt::format("excluded by {}", row.trial.text)
@@ -191,7 +194,7 @@ results::StudyTable table_of(const StudyRun& run, const std::vector<Row>& rows, 
     table.attributes.emplace_back("seed", fmt::format("{}", study.sampling.seed));
   }
   for (const std::size_t row : best_rows(study, rows)) table.best.push_back(rows[row].number);
-  add_funnel(study, rows, funnel, table);
+  add_funnel(run, rows, funnel, table);
   return table;
 }
 

@@ -69,14 +69,15 @@ void print_cost(const cost::Plant& plant, const results::CostFigures& cost) {
 /// The summary names this many kinds of collectives; the results have all of them.
 constexpr std::size_t most_collectives = 4;
 
-void print_traffic(const results::Metrics& metrics, std::span<const std::uint32_t> sharers, bool replay_only) {
+void print_traffic(const results::Metrics& metrics, const results::NetworkDescription& network, bool replay_only) {
+  const auto& sharers = network.sharers;
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < metrics.bytes_per_step.size(); ++d)
-    parts.push_back(fmt::format(
-        "dimension {} {}, {} busy{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
-        percent(metrics.utilisation[d]),
-        d < sharers.size() && sharers[d] > 1 ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
-                                             : ""));
+    parts.push_back(fmt::format("dimension {} {}{}{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
+                                network.lies_on_graph ? "" : fmt::format(", {} busy", percent(metrics.utilisation[d])),
+                                d < sharers.size() && sharers[d] > 1
+                                    ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
+                                    : ""));
   fmt::print("sent in a step: {}\n", fmt::join(parts, ", "));
   auto collectives = metrics.collectives;
   std::ranges::stable_sort(collectives, std::greater(),
@@ -205,7 +206,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
     print_breakdown(all, end);
   }
   print_path(all.path);
-  if (all.metrics) print_traffic(*all.metrics, run.network.sharers, configuration.execution.replay_only);
+  if (all.metrics) print_traffic(*all.metrics, run.network, configuration.execution.replay_only);
   if (all.metrics && run.plant) print_cost(*run.plant, all.metrics->cost);
   print_local_memory(all.npus, configuration.execution.room());
   print_links(all.links, run.network.switches, end);

@@ -237,6 +237,7 @@ void GraphReader::read_placement() {
                     fmt::format("found host {} again, which has NPU {}", item.text, number), "a host for each NPU");
       number = next++;
     }
+    given_.num_placed = next;
     for (std::uint32_t& number : numbers)
       if (number == unknown) number = next++;
     given_.graph = renumbered(given_.graph, numbers);

@@ -71,7 +71,7 @@ class Ns3Reader {
 };
 
 void Ns3Reader::read_switches(std::uint64_t num_nodes, std::uint64_t num_switches) {
-  const Ns3Line& line = lines_[1];
+  const Ns3Line line = num_switches > 0 ? lines_[1] : Ns3Line{};  // without switches their line is empty
   if (line.fields.size() != num_switches)
     refuse(line, fmt::format("found {} numbers of switches", line.fields.size()),
            fmt::format("the {} switches that the first line says", num_switches));
@@ -110,11 +110,11 @@ network::GivenGraph Ns3Reader::read() {
     counts.push_back(parse_count(first.fields[i], 0, most_nodes_of_ns3, place(first)));
   const bool is_simai = num_counts == 5;
   const std::uint64_t num_switches = is_simai ? counts[2] + counts[3] : counts[1];
-  if (counts[0] < 2 || num_switches == 0 || num_switches >= counts[0] || lines_.size() < 2)
+  if (counts[0] < 2 || num_switches >= counts[0] || lines_.size() < 2)
     refuse(first, fmt::format("found {} nodes, of them {} switches", counts[0], num_switches),
-           "hosts and switches, whose numbers are in the second line");
+           "hosts, and switches whose numbers are in the second line");
   read_switches(counts[0], num_switches);
-  for (std::size_t i = 2; i < lines_.size(); ++i) read_link(lines_[i]);
+  for (std::size_t i = num_switches > 0 ? 2 : 1; i < lines_.size(); ++i) read_link(lines_[i]);
   if (given_.graph.links().size() != counts.back())
     refuse(lines_.back(), fmt::format("found {} links", given_.graph.links().size()),
            fmt::format("the {} links that the first line says", counts.back()));

@@ -39,7 +39,7 @@ ShowPlanCommand make_show_plan(const Arguments& arguments) {
         "them.");
   if (!command.system && arguments.has("set"))
     refuse_usage("orrery show plan: --set is given without --system, whose values it replaces.");
-  command.bursts = arguments.count("bursts");
+  command.bursts = arguments.count("bursts", 0);
   constexpr std::pair<std::string_view, ShowPlanCommand::Form> forms[] = {
       {"json", ShowPlanCommand::Form::json},
       {"csv", ShowPlanCommand::Form::csv},

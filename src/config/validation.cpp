@@ -1,10 +1,12 @@
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/cost/cost.hpp"
+#include "orrery/network/packet_graph.hpp"
 #include "orrery/topology/fabric.hpp"
 
 namespace orrery::config {
@@ -161,6 +163,12 @@ void Validation::validate_graph() {
   require(!network.model->simulates_links() || network.model->sends_packets, key,
           fmt::format("found a graph in the {} network, whose links are those of shapes", name(network.model)),
           "system.network.model: packet or congestion-unaware");
+  const bool fails_later =
+      std::ranges::any_of(network.graph->failures, [](const auto& failure) { return failure.time > Time::zero(); });
+  require(
+      network.model->sends_packets || !fails_later, key,
+      fmt::format("found failures after the start in the {} network, whose delays do not change", name(network.model)),
+      "failures at 0 s, or system.network.model: packet");
   require(c_.perturbation.links.empty(), "perturbation.links",
           "found faults of links by dimension, but the links are those of system.network.graph",
           "system.network.graph.failures, or links of that rate");

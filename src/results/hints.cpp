@@ -87,7 +87,7 @@ void look_at_stragglers(const Metrics& metrics, std::span<const npu::NpuRecord> 
 void look_at_dimensions(const Metrics& metrics, const RunDescription& run, std::vector<Hint>& hints) {
   const double exposed = metrics.shares.exposed_communication;
   for (std::size_t d = 0; d < metrics.utilisation.size(); ++d) {
-    if (metrics.utilisation[d] >= busy_dimension)
+    if (metrics.utilisation[d] >= busy_dimension && !run.network.lies_on_graph)
       hints.push_back({exposed, fmt::format("Dimension {} is {} busy: more bandwidth there "
                                             "(system.network.dimensions.{}.bandwidth) would shorten the step.",
                                             d, percent(metrics.utilisation[d]), d)});

@@ -3,6 +3,7 @@
 of another job."""
 import csv
 import pathlib
+import shlex
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -127,6 +128,52 @@ class Faults(harness.Folder):
             harness.subprocess.run([harness.BINARY, "explore", study, f"--output={self.folder / 'explore.h5'}"], stdout=file, stderr=file, check=False)
         self.assertRegex(log.read_text(), r"(?s)24  legal.*The nearest miss.*error: .*no configuration of 24 is left")
 
+
+    def test_one_setter_for_each_key(self):
+        """Two parameters, or a parameter and a derived value, that set one key are refused with both names, and so is a value given twice."""
+        twin = "    bandwidth: {key: system"
+        for replacement, found in (
+                ((twin, "    again: {key: workload.parallel.tp, values: [2]}\n" + twin), "'again' sets the key workload.parallel.tp, which 'tp' sets too"),
+                (("    dp: {key", "    other: {key: workload.parallel.pp, value: 1 + 1}\n    dp: {key"), "'other' sets the key workload.parallel.pp, which 'pp' sets too"),
+                (("values: [1, 2, 4]", "values: [1, 2, 1]"), "'tp' has the value 1 twice")):
+            self.assertIn(found, self.explore(self.study(replacement), code=3).err)
+        whens = twin.replace("bandwidth", "again").replace("system", "workload.parallel.zero, values: [1], when: pp == 2}\n" + twin + "x")
+        self.assertIn("'again' sets the key workload.parallel.zero, which 'zero' sets too",
+                      self.explore(self.study((twin, whens.replace("systemx", "system"))), code=3).err)
+
+    def test_files_of_their_own(self):
+        """Results, table, study, base and shards are different files, also with --force. Results of trials of another run are kept."""
+        study = self.study(("[0, 7]", "[0, 1]"))
+        text, base = study.read_text(), (self.folder / "base.yaml").read_text()
+        for arguments, said in ((["--csv", self.folder / "explore.h5"], "is the results file too"), (["--csv", study, "--force"], "is the study too"),
+                                (["--csv", self.folder / "base.yaml", "--force"], "is the base of the study too")):
+            self.assertIn(said, self.explore(study, *arguments, code=2).err)
+        self.assertEqual((study.read_text(), (self.folder / "base.yaml").read_text()), (text, base))
+        kept = self.folder / "explore.trial-3.h5"
+        kept.write_text("of before")
+        self.assertIn("trial-3.h5", self.explore(study, "--keep-results=top", code=5).err)
+        self.assertEqual(kept.read_text(), "of before")
+        self.explore(study, "--keep-results=top", "--force")
+        self.assertTrue(all(path.read_bytes().startswith(b"\x89HDF") for path in self.folder.glob("explore.trial-*.h5")))
+
+    def test_the_command_that_is_printed(self):
+        """The printed command gives the configuration that was simulated, whatever --set and the name of the file are. The counts name what
+        --limit leaves out."""
+        study = self.study(("[0, 7]", "[0, 1]"), name="my study.yaml")
+        done = self.explore(study, "--set=system.network.dimensions.0.bandwidth=400 GB/s", "--limit=5")
+        self.assertRegex(done.out, r"24  legal\n +19  left out by --limit\n +5  done")
+        words = shlex.split(done.out.split("The CONFIG.yaml of a trial: orrery ")[1].splitlines()[0])
+        self.assertIn("400 GB/s", harness.orrery(*words).out)
+
+    def test_nothing_is_legal(self):
+        """A study whose constraints cut every combination says by which, and leaves the results of before as they are."""
+        output = self.folder / "explore.h5"
+        output.write_text("of before")
+        for more in (("--force",), ("--dry-run",)):
+            outcome = self.explore(self.study(("== 0", "== 0, tp > 100")), *more, code=3)
+            self.assertRegex(outcome.out, r"\d+  cut by tp > 100\n +0  legal")
+            self.assertIn("study.yaml: no combination of the parameters is legal", outcome.err)
+        self.assertEqual(output.read_text(), "of before")
 
     def test_journals_of_other_jobs(self):
         """A job that asks for other trials than the journal's is refused with the option, whole against part and shard against shard. A changed

@@ -3,6 +3,7 @@
 what else is on them, members of a collective come at different times, and compute nodes have the SMs that thread blocks leave.
 
 The system: a switch of 2 or 4 GPUs with links of 450 GB/s and 150 ns, GPUs with the parameters of h100, plans of scripts/make_plan.py."""
+import json
 import pathlib
 import subprocess
 import sys
@@ -63,6 +64,17 @@ class GpuNetwork(harness.Folder):
                 alone = self.finish(self.config(name, network=ALONE))
                 over_links = self.finish(self.config(name))
                 self.assertAlmostEqual((max(over_links) - 1e6) / (max(alone) - 1e6), 1, delta=0.005)
+
+    def test_what_carries_out_a_collective(self):
+        """orrery show collective names the plan where one is for the size and the members, simulated alone or over links, else the algorithm."""
+        self.plan("two-shot")
+        for more in ({}, {"network": ALONE}):
+            config = self.config("two-shot", **more)
+            for members, expected in ((4, "two-shot.json"), (2, None)):
+                shown = harness.orrery("show", "collective", config, "--kind=all-reduce", "--bytes=64 KiB", f"--npus={members}", "--json")
+                self.assertEqual(shown.code, 0, shown.err)
+                algorithm = json.loads(shown.out)["phases"][0]["algorithm"]
+                self.assertEqual(algorithm == "two-shot.json", expected is not None, algorithm)
 
     def test_exactly_as_alone(self):
         """Two GPUs with one block each: no two requests come to a link at one time, and the last GPU ends at the very time."""

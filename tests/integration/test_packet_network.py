@@ -201,6 +201,12 @@ class PacketNetwork(harness.Folder):
         expected = harness.finish_times(self.run_once([self.on_graph(star(4), [4]), *PACKETS, *traces]))
         for name in ("ns3.txt", "simai.txt"):
             self.assertEqual(harness.finish_times(self.run_once([self.on_graph(name, [4]), *PACKETS, *traces], "ns3.h5")), expected)
+        (self.folder / "torus.txt").write_text("8 0 8\n\n" + "".join(f"{h} {(h + 1) % 8} 800Gbps 1us 0\n" for h in range(8)))
+        eight = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=100_000)] for _ in range(8)])
+        ring = self.on_graph("torus.txt", [8])
+        self.assertEqual(harness.finish_times(self.run_once([ring, "--set=system.network.dimensions.0.shape=Ring", *PACKETS, *eight], "ring.h5")),
+                         harness.finish_times(self.run_once([self.configuration(SHAPES["ring"]), *PACKETS, *eight])))
+        traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=100_000)] for _ in range(4)])
         for old, new, said in (("5 1 4", "5 1 5", "ns3.txt:6: found 4 links"), ("\n1\n", "\n1 2\n", "ns3.txt:2: found 2 numbers of switches"),
                                ("1us 0\n3", "1us 0.01\n3", "ns3.txt:4: found an error rate of 0.01"), ("0 1 8", "0 7 8", "ns3.txt:3"),
                                ("1000ns", "1000xs", "ns3.txt:6"), ("4 1 800Gbps", "4 4 800Gbps", "ns3.txt:6: found a link from a node to itself")):
@@ -236,6 +242,8 @@ class PacketNetwork(harness.Folder):
                 ({**star(4), "placement": [1, 1, 2, 3]}, [], "found host 1 again"),
                 ({**star(4), "failures": [[0, 1, "1 us"]]}, [], "no link joins"),
                 ({**star(4), "spines": 3}, [], "spines"),
+                ({**star(4), "placement": [3, 2]}, [], "dimensions of 4 NPUs and a placement of 2"),
+                ({**star(4), "failures": [[0, 4, "1 us"]]}, ["--set=system.network.model=congestion-unaware"], "found failures after the start"),
                 (apart, [], "no working links lead from NPU 1 to NPU 2")):
             outcome = harness.orrery("run", self.on_graph(graph, [4]), "--set=system.network.model=packet", *more, *traces, f"--output={self.folder / 'refused.h5'}")
             self.assertEqual(outcome.code, 3, outcome.err)

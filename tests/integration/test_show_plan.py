@@ -110,6 +110,12 @@ class ShowPlan(harness.Folder):
             times = [self.figures(file, f"--bytes={size}")["sizes"][0]["time_ps"] for file in (words, packets)]
             self.assertEqual(times[1] < times[0], is_faster, (size, times))
 
+    def test_line_by_line(self):
+        """--bursts=0 goes line by line. Bursts of as many lines as there are by default take what that takes, within 0.8 %."""
+        file = self.write(make_plan.make("two-shot", gpus=4, blocks=2))
+        lines, bursts = (self.figures(file, "--bytes=64KiB", *more)["sizes"][0]["time_ps"] for more in (["--bursts=0"], []))
+        self.assertAlmostEqual(bursts / lines, 1, delta=0.008)
+
     def test_operations(self):
         """Each operation of a message of one size is a line of JSON, with its bytes. 1,000 units of 16 bytes are cut among 64 blocks."""
         plan = json.loads(make_plan.make("all-gather-put", gpus=2, blocks=1))

@@ -93,6 +93,7 @@ struct GivenGraph {
   PacketGraph graph;
   std::vector<LinkFailure> failures;  ///< ascending in time
   RouteRules routes;
+  std::uint32_t num_placed = 0;  ///< hosts that a placement names; 0: none was given
 
   friend bool operator==(const GivenGraph&, const GivenGraph&) = default;
 };

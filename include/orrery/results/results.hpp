@@ -75,6 +75,7 @@ struct NetworkDescription {
   std::vector<std::uint32_t> sharers = {};
   bool has_links = false;                               ///< the network was simulated link by link
   bool has_packets = false;                             ///< and packet by packet
+  bool lies_on_graph = false;                           ///< links are those of a graph, which dimensions share
   std::vector<topology::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
 };
 

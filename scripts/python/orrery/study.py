@@ -245,7 +245,11 @@ class Study(OpenFile):
         return found if isinstance(found, str) else ""
 
     def command(self, number):
-        """Returns the shell commands that write the CONFIG.yaml of a trial and run it."""
+        """Returns the shell commands that write the CONFIG.yaml of a trial and run it. A trial of a round of `refine` follows from results, and
+        the job has written its CONFIG.yaml if it is one of the best."""
+        strategy = self.settings.get("strategy")
+        if self.settings.get("refine") and isinstance(strategy, dict) and number >= int(strategy.get("samples", 0)):
+            return f"orrery run {shlex.quote(f'{os.path.splitext(self._output)[0]}.trial-{number}.yaml')} --output trial-{number}.h5"
         return (f"orrery explore {self._study_words} --trial {number} > trial-{number}.yaml && "
                 f"orrery run trial-{number}.yaml --output trial-{number}.h5")
 
@@ -264,15 +268,21 @@ class Study(OpenFile):
         return [words[at + 1] if word == "--set" else word.removeprefix("--set=") for at, word in enumerate(words)
                 if (word == "--set" and at + 1 < len(words)) or word.startswith("--set=")]
 
+    @property
+    def _output(self):
+        """The file that the job wrote."""
+        words = self._words
+        outputs = [word.removeprefix("--output=") for word in words if word.startswith("--output=")]
+        outputs += [value for option, value in zip(words, words[1:]) if option == "--output"]
+        return outputs[-1] if outputs else ("best.h5" if words[1:2] == ["best"] else "explore.h5")
+
     @functools.cached_property
     def _study_words(self):
         """STUDY.yaml and what changes its base, as words of a shell."""
         words = self._words
-        outputs = [word.removeprefix("--output=") for word in words if word.startswith("--output=")]
-        outputs += [value for option, value in zip(words, words[1:]) if option == "--output"]
         studies = [word for word in words[2:] if word.endswith((".yaml", ".yml")) and "=" not in word]
         if words[1:2] == ["best"]:  # has written its study beside the output
-            studies = [os.path.splitext(outputs[-1] if outputs else "best.h5")[0] + ".study.yaml"]
+            studies = [os.path.splitext(self._output)[0] + ".study.yaml"]
         return shlex.join([studies[0] if studies else "STUDY.yaml", *(word for one in self.overrides for word in ("--set", one))])
 
     def __repr__(self):

@@ -92,7 +92,8 @@ void add_npu(Keys<Configuration>& keys) {
       keys, "cost.npu.memory", "price of local memory, in USD per GB; `local-memory.size` says how much there is", "12",
       [](auto& c) -> auto& { return c.prices.npu.memory; });
   add_amount(
-      keys, "cost.npu.busy-power", "power of an NPU while it computes, in W; energy is known if this and `idle-power` are", "700",
+      keys, "cost.npu.busy-power",
+      "power of an NPU while it computes, in W; energy is known if this and `idle-power` are", "700",
       [](auto& c) -> auto& { return c.prices.npu.busy_power; });
   add_amount(
       keys, "cost.npu.idle-power", "power of an NPU while it does not compute, in W", "120",
@@ -171,7 +172,7 @@ void add_operation(Keys<Configuration>& keys) {
       keys, "cost.operation.electricity", "price of electricity, in USD per kWh", "0.087",
       [](auto& c) -> auto& { return c.prices.operation.electricity; });
   add_amount(
-      keys, "cost.operation.lifetime", "years in which the system is paid off", "4",
+      keys, "cost.operation.lifetime", "years in which the system is paid off; 0: not known", "4",
       [](auto& c) -> auto& { return c.prices.operation.lifetime_years; });
   keys.add(
           {.path = "cost.operation.utilisation",

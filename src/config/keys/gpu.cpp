@@ -24,7 +24,7 @@ void add_parameter(Keys<Configuration>& keys, Text path, Text help, Text example
             .help = help,
             .example = example,
             .otherwise = Default::described("that of the profile"),
-            .see = "gpu.md, *Parameters*"},
+            .see = "gpu.md, *Profiles and parameters*"},
            type, access)
       .only_if(has_gpu, "profile");
 }

@@ -23,6 +23,10 @@ void take_delays_of_graph(Configuration& target, const Place& place) {
     throw Error(ErrorCode::bad_input, place,
                 fmt::format("found dimensions of {} NPUs on a graph of {} hosts", num_npus, given.graph.num_hosts()),
                 "a host for each NPU");
+  if (given.num_placed > 0 && given.num_placed != num_npus)
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("found dimensions of {} NPUs and a placement of {}", num_npus, given.num_placed),
+                "a placement with the host of each NPU");
   using Partners = network::GraphDimension::Partners;
   static const std::map<std::string_view, Partners> partners = {
       {"Switch", Partners::next}, {"Ring", Partners::neighbours}, {"FullyConnected", Partners::all}};
@@ -155,7 +159,7 @@ const Keys<Configuration>& network_keys() {
               },
               [](const Configuration& a, const Configuration& b) {
                 const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
-                return left && right ? *left == *right : left == right;
+                return left && right ? graph_text(*left) == graph_text(*right) : left == right;
               }});
     keys.add({.path = "system.network.dimensions",
               .help = "dimensions, innermost first; the number of NPUs is the product of their sizes",

@@ -59,7 +59,7 @@ void PacketMessages::begin_flow(const Message& message) {
   if (plan_.system().router.port(source, key, part_.kernel.now()) == PacketRouter::no_way)
     throw Error(ErrorCode::bad_input,
                 fmt::format("NPU {} sends a message to NPU {}, and no working links lead there; expected a way between "
-                            "NPUs that talk to each other. Other NPUs do not forward.",
+                            "NPUs that talk to each other. Other NPUs forward only with forwarding: true.",
                             source, destination));
   const FlowId id{source, destination, num_sent_[source]++};
   Receipt receipt{.is_wanted = message.kind == Message::Kind::data || message.step.wants_receipt};

@@ -148,6 +148,8 @@ function coloursOf(column) {
 
 function madeColours(column) {
   if (column.isWord) {
+    const ofStudy = (name) => CATEGORIES[STUDIES.findIndex((study) => study.name === name)]; // as headings have them
+    if (column.name === "study") return {groups: column.words.map((name) => ({name, colour: ofStudy(name)})), of: (row) => column.at[row]};
     const many = column.words.length > CATEGORIES.length, ordered = column.role === "parameter" || column.role === "derived";
     const groups = column.words.map((name, at) => ({name, colour: column.name === "status" && STATUS[name] ? STATUS[name] : ordered || many ?
       d3.interpolateViridis(0.05 + 0.87 * at / Math.max(column.words.length - 1, 1)) : CATEGORIES[at]}));

@@ -1,0 +1,132 @@
+#include "study_outputs.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/config/read.hpp"
+#include "study_table.hpp"
+#include "subcommands.hpp"
+
+namespace orrery::app {
+namespace {
+
+using explore::Point;
+using explore::Study;
+
+/// Returns the name of a file beside another one.
+std::filesystem::path beside(const std::filesystem::path& output, const std::string& ending) {
+  std::filesystem::path file = output;
+  return file.replace_extension(ending);
+}
+
+/// Refuses outputs that are one file, or inputs of the study.
+void require_files_of_their_own(const Study& study, const config::ExploreCommand& command) {
+  const auto is_same = [](const std::filesystem::path& a, const std::filesystem::path& b) {
+    std::error_code failure;
+    return a.lexically_normal() == b.lexically_normal() || std::filesystem::equivalent(a, b, failure);
+  };
+  const auto refuse = [&](const std::filesystem::path& output, std::string_view what) {
+    throw Error(ErrorCode::usage, fmt::format("orrery explore: {} is {} too. Name another file.", output.string(), what));
+  };
+  if (!command.csv.empty() && is_same(command.csv, command.output)) refuse(command.csv, "the results file");
+  for (const std::filesystem::path& output : {command.output, command.csv}) {
+    if (output.empty()) continue;
+    if (is_same(output, command.file)) refuse(output, "the study");
+    if (is_same(output, study.base)) refuse(output, "the base of the study");
+    for (const auto& shard : command.parts.merge)
+      if (is_same(output, shard)) refuse(output, "a shard");
+  }
+}
+
+/// Returns the files of trials beside the output that a run of before has written.
+std::vector<std::filesystem::path> files_of_trials(const std::filesystem::path& output, std::string_view ending) {
+  const std::string begin = output.stem().string() + ".trial-";
+  std::vector<std::filesystem::path> files;
+  std::error_code failure;
+  const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(begin) && name.ends_with(ending)) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+/// Says whether a job of before has left its journal.
+bool has_journal(const std::filesystem::path& output) {
+  const std::string begin = output.filename().string() + ".journal";
+  std::error_code failure;
+  const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
+  for (const auto& entry : std::filesystem::directory_iterator(folder, failure))
+    if (entry.path().filename().string().starts_with(begin)) return true;
+  return false;
+}
+
+/// Refuses files of trials of another run where this one is to write such files. With --force they are removed.
+void require_no_trials(const Study& study, const config::ExploreCommand& command) {
+  if (has_journal(command.output)) return;  // they may be of this study, which goes on
+  std::vector<std::filesystem::path> files;
+  if (writes_configurations(study, command)) files = files_of_trials(command.output, ".yaml");
+  if (command.keep_results != config::KeptResults::none)
+    for (auto& file : files_of_trials(command.output, ".h5")) files.push_back(std::move(file));
+  for (const auto& file : files) {
+    if (!command.force)
+      throw Error(ErrorCode::output, {.file = file.string()}, "it exists, and is of a trial of another run",
+                  "no such file", "Give --force to replace it, or another --output.");
+    std::filesystem::remove(file);
+  }
+}
+
+}  // namespace
+
+bool writes_configurations(const Study& study, const config::ExploreCommand& command) {
+  return command.write_configurations || (study.sampling.rounds > 0 && !command.parts.shard);
+}
+
+void check_study_outputs(const Study& study, const config::ExploreCommand& command) {
+  check_output(command.output, command.force);
+  if (!command.csv.empty()) check_output(command.csv, command.force);
+  require_files_of_their_own(study, command);
+  require_no_trials(study, command);
+}
+
+void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::Communicator& world) {
+  std::vector<std::size_t> kept;
+  if (run.command.keep_results == config::KeptResults::top) kept = best_rows(run.study, rows);
+  if (run.command.keep_results == config::KeptResults::all)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].trial.status == TrialStatus::done) kept.push_back(i);
+  world.broadcast(kept, Rank(0));
+  world.agree([&] {
+    const auto alone = parallel::make_serial();
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (i % static_cast<std::size_t>(world.size()) != static_cast<std::size_t>(world.rank().value())) continue;
+      const Point point = run.points[kept[i]];
+      auto inputs = inputs_of(run.study, run.command, point);
+      const auto file = beside(run.command.output, fmt::format(".trial-{}.h5", point.number));
+      inputs.overrides.insert(
+          inputs.overrides.end(),
+          {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()), "run.quiet=true",
+           fmt::format("run.fold={}", run.study.fidelity.fold), "run.force=true"});
+      app::run({std::move(inputs)}, "orrery explore --keep-results", *alone);
+    }
+  });
+}
+
+void write_configurations(const StudyRun& run, const std::vector<Row>& rows) {
+  for (const std::size_t row : best_rows(run.study, rows)) {
+    const auto file = beside(run.command.output, fmt::format(".trial-{}.yaml", rows[row].number));
+    const std::string text = config::read(inputs_of(run.study, run.command, run.points[row])).to_yaml();
+    PartialFile partial(file);
+    partial.write(text);
+    partial.commit();
+  }
+}
+
+}  // namespace orrery::app
