@@ -15,6 +15,7 @@ Check custom_nodes();
 Check algorithms();
 Check messages();
 Check collectives();
+Check plans();
 Check ranges();
 
 std::span<const Check> checks_of_nodes() {
@@ -24,7 +25,7 @@ std::span<const Check> checks_of_nodes() {
 }
 
 std::span<const Check> checks_of_agreement() {
-  static const std::array all = {messages(), collectives()};
+  static const std::array all = {messages(), collectives(), plans()};
   return all;
 }
 

@@ -76,6 +76,17 @@ class GpuNetwork(harness.Folder):
                 algorithm = json.loads(shown.out)["phases"][0]["algorithm"]
                 self.assertEqual(algorithm == "two-shot.json", expected is not None, algorithm)
 
+    def test_unused_plans_are_told(self):
+        """A plan that no collective of the workload takes is a warning, on any number of ranks; one that a collective takes is none."""
+        self.plan("two-shot")
+        for network in (LINKS, ALONE):
+            config = self.config("two-shot", network=network)
+            for kind, is_told in (("two-shot", False), ("all-gather-put", True)):
+                self.traces(4, kind, 65536)
+                for ranks in (0, 2):
+                    told = harness.orrery("check", config, ranks=ranks)
+                    self.assertEqual("two-shot.json (all-reduce among 4 GPUs) carries out no collective" in told.out + told.err, is_told, told.out + told.err)
+
     def test_exactly_as_alone(self):
         """Two GPUs with one block each: no two requests come to a link at one time, and the last GPU ends at the very time."""
         for name in ("all-gather-put", "all-gather-get", "one-shot"):
