@@ -41,13 +41,14 @@ std::string in_ps(Time time);
 /// What a blocked rank contributes to the lower bound on the time stamps that are still to come (LBTS), as if no
 /// message were to come. The result of the reduction over all ranks has the same form.
 struct LbtsContribution {
-  Time sends;          ///< least time of a send to another rank
-  Time calls;          ///< least time of a call of a server of another rank, or of a post
-  Time reply;          ///< least Model::pending_reply
-  Time request;        ///< least time of a request that waits at a server, or of a relay (LookaheadBounds::relays)
-  Time event;          ///< least time of any pending event; max() = nothing can ever happen again
-  Time stop;           ///< a rank gives its own clock; the result is the latest clock if some rank stops, else max()
-  bool stops = false;  ///< this rank, or some rank, wants to stop
+  Time sends;             ///< least time of a send to another rank
+  Time calls;             ///< least time of a call of a server of another rank, or of a post
+  Time reply;             ///< least Model::pending_reply
+  Time request;           ///< least time of a request that waits at a server, or of a relay (LookaheadBounds::relays)
+  Time event;             ///< least time of any pending event; max() = nothing can ever happen again
+  Time stop;              ///< a rank gives its own clock; the result is the latest clock if some rank stops, else max()
+  bool stops = false;     ///< this rank, or some rank, wants to stop
+  bool all_stop = false;  ///< of the result: all ranks want to
 };
 
 /// The channels between this rank and its neighbours: batches of events and posts, promises, requests for promises, and
