@@ -208,6 +208,7 @@ void simulate_study(const StudyRun& run, explore::Sampler& sampler, explore::Poi
     if (!world.is_root()) return;
     if (!run.command.csv.empty()) write_csv(run.command.csv, table);
     if (writes_configurations(study, run.command)) write_configurations(run, found.rows);
+    remove_older_trials(run, found.rows);
     run.journal.remove();
     if (file != run.command.output)
       spdlog::warn("{} has appeared meanwhile and is kept: the trials are in {}", run.command.output.string(),

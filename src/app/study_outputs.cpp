@@ -1,9 +1,12 @@
 #include "study_outputs.hpp"
 
-#include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -12,6 +15,7 @@
 #include "orrery/config/read.hpp"
 #include "study_table.hpp"
 #include "subcommands.hpp"
+#include "trial_journal.hpp"
 
 namespace orrery::app {
 namespace {
@@ -32,7 +36,8 @@ void require_files_of_their_own(const Study& study, const config::ExploreCommand
     return a.lexically_normal() == b.lexically_normal() || std::filesystem::equivalent(a, b, failure);
   };
   const auto refuse = [&](const std::filesystem::path& output, std::string_view what) {
-    throw Error(ErrorCode::usage, fmt::format("orrery explore: {} is {} too. Name another file.", output.string(), what));
+    throw Error(ErrorCode::usage,
+                fmt::format("orrery explore: {} is {} too. Name another file.", output.string(), what));
   };
   if (!command.csv.empty() && is_same(command.csv, command.output)) refuse(command.csv, "the results file");
   for (const std::filesystem::path& output : {command.output, command.csv}) {
@@ -44,43 +49,50 @@ void require_files_of_their_own(const Study& study, const config::ExploreCommand
   }
 }
 
-/// Returns the files of trials beside the output that a run of before has written.
-std::vector<std::filesystem::path> files_of_trials(const std::filesystem::path& output, std::string_view ending) {
+/// Returns the files of trials beside the output, by the numbers of the trials.
+std::map<std::uint64_t, std::filesystem::path> files_of_trials(const std::filesystem::path& output,
+                                                               std::string_view ending) {
   const std::string begin = output.stem().string() + ".trial-";
-  std::vector<std::filesystem::path> files;
+  std::map<std::uint64_t, std::filesystem::path> files;
   std::error_code failure;
   const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
   for (const auto& entry : std::filesystem::directory_iterator(folder, failure)) {
     const std::string name = entry.path().filename().string();
-    if (name.starts_with(begin) && name.ends_with(ending)) files.push_back(entry.path());
+    if (!name.starts_with(begin) || !name.ends_with(ending)) continue;
+    std::uint64_t number = 0;
+    const char* const last = name.data() + name.size() - ending.size();
+    const auto read = std::from_chars(name.data() + begin.size(), last, number);
+    if (read.ec == std::errc() && read.ptr == last) files.emplace(number, entry.path());
   }
-  std::ranges::sort(files);
   return files;
 }
 
-/// Says whether a job of before has left its journal.
-bool has_journal(const std::filesystem::path& output) {
-  const std::string begin = output.filename().string() + ".journal";
-  std::error_code failure;
-  const auto folder = output.has_parent_path() ? output.parent_path() : std::filesystem::path(".");
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failure))
-    if (entry.path().filename().string().starts_with(begin)) return true;
-  return false;
+/// Returns the endings of the files of trials that a job writes.
+std::vector<std::string_view> endings_of_trials(const Study& study, const config::ExploreCommand& command) {
+  std::vector<std::string_view> endings;
+  if (writes_configurations(study, command)) endings.push_back(".yaml");
+  if (command.keep_results != config::KeptResults::none) endings.push_back(".h5");
+  return endings;
 }
 
-/// Refuses files of trials of another run where this one is to write such files. With --force they are removed.
+/// Refuses files of trials of another run where this one is to write such files without --force. A run that has left a
+/// journal goes on, and they may be its own.
 void require_no_trials(const Study& study, const config::ExploreCommand& command) {
-  if (has_journal(command.output)) return;  // they may be of this study, which goes on
-  std::vector<std::filesystem::path> files;
-  if (writes_configurations(study, command)) files = files_of_trials(command.output, ".yaml");
-  if (command.keep_results != config::KeptResults::none)
-    for (auto& file : files_of_trials(command.output, ".h5")) files.push_back(std::move(file));
-  for (const auto& file : files) {
-    if (!command.force)
+  if (command.force || !journals_of(command.output).empty()) return;
+  for (const std::string_view ending : endings_of_trials(study, command))
+    for (const auto& [number, file] : files_of_trials(command.output, ending))
       throw Error(ErrorCode::output, {.file = file.string()}, "it exists, and is of a trial of another run",
                   "no such file", "Give --force to replace it, or another --output.");
-    std::filesystem::remove(file);
-  }
+}
+
+/// Returns the rows of the trials whose results are kept.
+std::vector<std::size_t> kept_rows(const StudyRun& run, const std::vector<Row>& rows) {
+  if (run.command.keep_results == config::KeptResults::top) return best_rows(run.study, rows);
+  std::vector<std::size_t> kept;
+  if (run.command.keep_results == config::KeptResults::all)
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (rows[i].trial.status == TrialStatus::done) kept.push_back(i);
+  return kept;
 }
 
 }  // namespace
@@ -90,18 +102,14 @@ bool writes_configurations(const Study& study, const config::ExploreCommand& com
 }
 
 void check_study_outputs(const Study& study, const config::ExploreCommand& command) {
-  check_output(command.output, command.force);
-  if (!command.csv.empty()) check_output(command.csv, command.force);
   require_files_of_their_own(study, command);
   require_no_trials(study, command);
+  check_output(command.output, command.force);
+  if (!command.csv.empty()) check_output(command.csv, command.force);
 }
 
 void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::Communicator& world) {
-  std::vector<std::size_t> kept;
-  if (run.command.keep_results == config::KeptResults::top) kept = best_rows(run.study, rows);
-  if (run.command.keep_results == config::KeptResults::all)
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].trial.status == TrialStatus::done) kept.push_back(i);
+  std::vector<std::size_t> kept = kept_rows(run, rows);
   world.broadcast(kept, Rank(0));
   world.agree([&] {
     const auto alone = parallel::make_serial();
@@ -126,6 +134,15 @@ void write_configurations(const StudyRun& run, const std::vector<Row>& rows) {
     PartialFile partial(file);
     partial.write(text);
     partial.commit();
+  }
+}
+
+void remove_older_trials(const StudyRun& run, const std::vector<Row>& rows) {
+  for (const std::string_view ending : endings_of_trials(run.study, run.command)) {
+    auto files = files_of_trials(run.command.output, ending);
+    for (const std::size_t row : ending == ".h5" ? kept_rows(run, rows) : best_rows(run.study, rows))
+      files.erase(rows[row].number);
+    for (const auto& [number, file] : files) std::filesystem::remove(file);
   }
 }
 

@@ -81,21 +81,6 @@ std::filesystem::path folder_of(const std::filesystem::path& output) {
   return output.parent_path().empty() ? std::filesystem::path(".") : output.parent_path();
 }
 
-/// Returns the journals of an output, whoever wrote them.
-std::vector<std::filesystem::path> journals_of(const std::filesystem::path& output) {
-  std::vector<std::filesystem::path> found;
-  const std::string prefix = output.filename().string() + ".journal.";
-  std::error_code failure;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_of(output), failure)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(prefix) && name.size() > prefix.size() &&
-        name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
-      found.push_back(entry.path());
-  }
-  std::ranges::sort(found);
-  return found;
-}
-
 /// Returns what the names of journals begin with whose first line is not written yet.
 std::string unfinished_prefix(const std::filesystem::path& output) { return output.string() + ".new-journal."; }
 
@@ -138,6 +123,20 @@ std::vector<std::string> differences(const TrialJournal::Identity& mine, const T
     if (std::ranges::find(mine, name, &std::pair<std::string, std::uint64_t>::first) == mine.end())
       names.push_back(name);
   return names;
+}
+
+std::vector<std::filesystem::path> journals_of(const std::filesystem::path& output) {
+  std::vector<std::filesystem::path> found;
+  const std::string prefix = output.filename().string() + ".journal.";
+  std::error_code failure;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_of(output), failure)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix) && name.size() > prefix.size() &&
+        name.find_first_not_of("0123456789", prefix.size()) == std::string::npos)
+      found.push_back(entry.path());
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 TrialJournal::TrialJournal(std::filesystem::path output, const Identity& identity, const Request& request,

@@ -64,4 +64,7 @@ class TrialJournal {
 /// Returns the names of what differs between two studies.
 std::vector<std::string> differences(const TrialJournal::Identity& mine, const TrialJournal::Identity& other);
 
+/// Returns the journals of an output, whoever wrote them, ascending.
+std::vector<std::filesystem::path> journals_of(const std::filesystem::path& output);
+
 }  // namespace orrery::app
