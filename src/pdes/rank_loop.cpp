@@ -102,8 +102,10 @@ bool Kernel::RankLoop::reduce() {
   wait_end_ = WaitEnd::other;
   // A rank that does not know of the wish yet may handle what another rank sends it that has seen the result. So the
   // limit comes from a reduction that all ranks have joined while they handled nothing.
-  if (all->all_stop) kernel_.stop_.limit = all->stop;
-  kernel_.stop_.is_requested = all->stops ? !all->all_stop : kernel_.stop_.is_requested;
+  if (all->stops) {
+    if (all->all_stop) kernel_.stop_.limit = all->stop;
+    kernel_.stop_.is_requested = !all->all_stop;
+  }
   return all->event == Time::max() || all->event > kernel_.stop_.limit;
 }
 
