@@ -37,8 +37,8 @@ const std::vector<Value>& as_row(const Value& value, const std::string& key, std
 const Words<network::GraphRoutes>& graph_routes() {
   using network::GraphRoutes;
   static const Words<GraphRoutes> words = {
-      {"widest", GraphRoutes::widest, "of the ways with the fewest links those whose slowest link is the fastest"},
-      {"shortest", GraphRoutes::shortest, "all ways with the fewest links, as in ns-3"}};
+      {"widest", GraphRoutes::widest, "of the shortest paths those whose slowest link is the fastest"},
+      {"shortest", GraphRoutes::shortest, "all shortest paths, as in ns-3"}};
   return words;
 }
 
@@ -74,6 +74,7 @@ GivenGraph GraphReader::read() {
     read_nodes();
     read_links();
   }
+  if (given_.graph.num_nodes() == 0) return {};  // which is a fault already
   read_failures();
   read_routes();
   read_placement();
@@ -128,19 +129,21 @@ void GraphReader::read_file(const Value& name) {
   const std::string path = section_.path("file");
   const auto file = as_path(name, path);
   const std::string text = read_text(file, name.place(path));
-  const topology::LinkDefaults defaults = read_defaults();
   if (is_ns3_topology(text)) {
     given_ = read_ns3_topology(text, file);
     return;
   }
   const Value root =
       parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults_);
+  if (const Value* const other = root.find("file"); other != nullptr)
+    throw Error(ErrorCode::bad_input, other->place("graph.file"), "found a file in the file of a graph",
+                "hosts, switches and links");
   if (root.find("hosts") != nullptr) {
     given_ = GraphReader(root, "graph", hosts_, faults_).read();
     return;
   }
   topology::NetworkGraph network = topology::network_of(topology::parse_infragraph(text, file.string()));
-  topology::complete_links(network, defaults, file.string());
+  topology::complete_links(network, read_defaults(), file.string());
   given_ = graph_of(network);
 }
 
@@ -159,7 +162,7 @@ void GraphReader::read_nodes() {
 void GraphReader::read_links() {
   const std::string path = section_.path("links");
   const Value* const links = section_.need("links", link_expected);
-  if (links == nullptr) return;
+  if (links == nullptr || given_.graph.num_nodes() == 0) return;
   faults_.attempt([&] {
     for (const Value& item : as_list(*links, path, link_expected))
       faults_.attempt([&] {
@@ -192,7 +195,7 @@ void GraphReader::read_failures() {
 void GraphReader::read_routes() {
   faults_.attempt([&] {
     if (const Value* const routes = section_.find("routes"))
-      given_.routes.ways = as_word(*routes, section_.path("routes"), graph_routes());
+      given_.routes.paths = as_word(*routes, section_.path("routes"), graph_routes());
     if (const Value* const forwarding = section_.find("forwarding"))
       given_.routes.hosts_forward = as_bool(*forwarding, section_.path("forwarding"));
   });
@@ -229,9 +232,7 @@ void GraphReader::read_placement() {
     std::vector<std::uint32_t> numbers(num_hosts, unknown);
     std::uint32_t next = 0;
     for (const Value& item : as_list(*placement, path, placement_expected)) {
-      const std::uint32_t host = as_count(item, path, 0, num_hosts == 0 ? 0 : num_hosts - 1);
-      if (host >= num_hosts) return;  // there are no hosts, which is a fault already
-      std::uint32_t& number = numbers[host];
+      std::uint32_t& number = numbers[as_count(item, path, 0, num_hosts - 1)];
       if (number != unknown)
         throw Error(ErrorCode::bad_input, item.place(path),
                     fmt::format("found host {} again, which has NPU {}", item.text, number), "a host for each NPU");
@@ -246,8 +247,7 @@ void GraphReader::read_placement() {
 
 /// Returns the number of a node.
 std::uint32_t GraphReader::as_node(const Value& value, const std::string& key) const {
-  const std::uint32_t count = given_.graph.num_nodes();
-  return as_count(value, key, 0, count == 0 ? 0 : count - 1);
+  return as_count(value, key, 0, given_.graph.num_nodes() - 1);
 }
 
 /// Returns the link between the two nodes of a row. There must be one.
@@ -284,7 +284,7 @@ std::string graph_text(const network::GivenGraph& given) {
   }
   return fmt::format("{{hosts: {}, switches: {}, links: [{}], failures: [{}], routes: {}, forwarding: {}}}",
                      graph.num_hosts(), graph.num_nodes() - graph.num_hosts(), links, failures,
-                     text_of(graph_routes(), given.routes.ways), given.routes.hosts_forward);
+                     text_of(graph_routes(), given.routes.paths), given.routes.hosts_forward);
 }
 
 }  // namespace orrery::config

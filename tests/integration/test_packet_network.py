@@ -233,6 +233,8 @@ class PacketNetwork(harness.Folder):
         rails = {"hosts": 4, "switches": 4, "links": [[h, 4 + h // 2, "1 GB/s", "1 us"] for h in range(4)] +
                  [[h, 6 + h % 2, "1 GB/s", "1 us"] for h in range(4)]}
         bandwidth = {"shape": "Switch", "size": 4, "bandwidth": "1 GB/s"}
+        (self.folder / "own.yaml").write_text(json.dumps(star(4)))
+        (self.folder / "file.yaml").write_text(json.dumps({"hosts": 4, "file": "file.yaml"}))
         for graph, more, text in (
                 (star(3), [], "dimensions of 4 NPUs on a graph of 3 hosts"),
                 (star(4), ["--set=system.network.model=congestion-aware"], "expected system.network.model: packet or congestion-unaware"),
@@ -242,6 +244,9 @@ class PacketNetwork(harness.Folder):
                 ({**star(4), "placement": [1, 1, 2, 3]}, [], "found host 1 again"),
                 ({**star(4), "failures": [[0, 1, "1 us"]]}, [], "no link joins"),
                 ({**star(4), "spines": 3}, [], "spines"),
+                ({**star(4), "hosts": 0, "failures": [[0, 0, "1 us"]]}, [], "graph.hosts"),
+                ({"file": "own.yaml", "defaults": {"latency": "1 us"}}, [], "defaults"),
+                ({"file": "file.yaml"}, [], "found a file in the file of a graph"),
                 ({**star(4), "placement": [3, 2]}, [], "dimensions of 4 NPUs and a placement of 2"),
                 ({**star(4), "failures": [[0, 4, "1 us"]]}, ["--set=system.network.model=congestion-unaware"], "found failures after the start"),
                 (apart, [], "no working links lead from NPU 1 to NPU 2")):
