@@ -2,8 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <cmath>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,15 +25,8 @@ struct Ns3Line {
 };
 
 std::vector<std::string> fields_of(std::string_view line) {
-  std::vector<std::string> fields;
-  for (std::size_t at = 0; at < line.size();) {
-    const auto is_space = [&](std::size_t i) { return std::isspace(static_cast<unsigned char>(line[i])) != 0; };
-    while (at < line.size() && is_space(at)) ++at;
-    const std::size_t begin = at;
-    while (at < line.size() && !is_space(at)) ++at;
-    if (at > begin) fields.emplace_back(line.substr(begin, at - begin));
-  }
-  return fields;
+  std::istringstream stream{std::string(line)};
+  return {std::istream_iterator<std::string>(stream), {}};
 }
 
 std::vector<Ns3Line> lines_of(std::string_view text) {
