@@ -17,23 +17,17 @@ class PacketGraph {
   struct Node {
     bool is_host = false;
     Bytes buffer = {};  ///< of a switch, shared by its ports
-
-    friend bool operator==(const Node&, const Node&) = default;
   };
   struct Link {
     std::uint32_t a = 0, b = 0;  ///< nodes
     std::uint64_t rate = 0;      ///< bits per second in each direction
     Time delay;                  ///< from the end of a transmission to the arrival
-
-    friend bool operator==(const Link&, const Link&) = default;
   };
   /// One end of a link, from which packets leave for the other end.
   struct Port {
     std::uint32_t link = 0;
     std::uint32_t peer = 0;       ///< node
     std::uint32_t peer_port = 0;  ///< number among the ports of that node
-
-    friend bool operator==(const Port&, const Port&) = default;
   };
 
   /// Adds a node. Returns its number.
@@ -55,8 +49,6 @@ class PacketGraph {
   /// Returns the number of a node among the hosts. The node is a host.
   std::uint32_t host_number(std::uint32_t node) const { return host_numbers_[node]; }
 
-  friend bool operator==(const PacketGraph&, const PacketGraph&) = default;
-
  private:
   std::uint32_t add(const Node& node);
 
@@ -70,21 +62,17 @@ class PacketGraph {
 struct LinkFailure {
   std::uint32_t link = 0;
   Time time;
-
-  friend bool operator==(const LinkFailure&, const LinkFailure&) = default;
 };
 
-/// Which ways with the fewest links packets take.
+/// Says which of the shortest paths, those with the fewest links, packets take.
 enum class GraphRoutes : std::uint8_t {
   widest,    ///< those whose slowest link is the fastest
   shortest,  ///< all of them, as in ns-3
 };
 
 struct RouteRules {
-  GraphRoutes ways = GraphRoutes::widest;
+  GraphRoutes paths = GraphRoutes::widest;
   bool hosts_forward = false;  ///< packets pass hosts on their way to others
-
-  friend bool operator==(const RouteRules&, const RouteRules&) = default;
 };
 
 /// A network that a user describes node by node (system.network.graph). Its hosts are its first nodes, and NPU i is
@@ -94,8 +82,6 @@ struct GivenGraph {
   std::vector<LinkFailure> failures;  ///< ascending in time
   RouteRules routes;
   std::uint32_t num_placed = 0;  ///< hosts that a placement names; 0: none was given
-
-  friend bool operator==(const GivenGraph&, const GivenGraph&) = default;
 };
 
 /// Returns which rank has each node, where `of_hosts` has the ranks of the hosts: a switch is with most of its

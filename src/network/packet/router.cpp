@@ -94,7 +94,7 @@ void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is
       reached.push_back(port.peer);
     }
   }
-  std::vector<std::uint64_t> width(graph_.num_nodes(), 0);  // rate of the slowest link of the widest way
+  std::vector<std::uint64_t> width(graph_.num_nodes(), 0);  // rate of the slowest link of the widest path
   width[destination] = ~std::uint64_t{0};
   std::vector<std::pair<std::uint32_t, std::uint16_t>> nearer;
   for (const std::uint32_t node : reached) {
@@ -105,8 +105,8 @@ void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is
       if (is_down[ports[p].link] || distance[peer] == unknown || distance[peer] + 1 != distance[node]) continue;
       if (graph_.node(peer).is_host && peer != destination && !rules_.hosts_forward) continue;
       const std::uint64_t rate = std::min(width[peer], graph_.link_of(ports[p]).rate);
-      if (rules_.ways == GraphRoutes::widest && rate < width[node]) continue;
-      if (rules_.ways == GraphRoutes::widest && rate > width[node]) nearer.clear();
+      if (rules_.paths == GraphRoutes::widest && rate < width[node]) continue;
+      if (rules_.paths == GraphRoutes::widest && rate > width[node]) nearer.clear();
       width[node] = std::max(width[node], rate);
       nearer.emplace_back(peer, p);
     }

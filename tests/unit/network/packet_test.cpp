@@ -23,7 +23,7 @@ PacketGraph leaf_spine() {
   return graph;
 }
 
-constexpr RouteRules shortest{.ways = GraphRoutes::shortest};
+constexpr RouteRules shortest{.paths = GraphRoutes::shortest};
 
 // 1,036 B at 100 Gb/s take 82.88 ns; thirds are rounded; what does not fit is never.
 TEST(TransmissionTime, IsRoundedToTheNearestTick) {
