@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+
 #include <algorithm>
 
 #include "keys/keys.hpp"
@@ -43,7 +44,11 @@ class Validation {
   }
 
   void require(bool holds, std::string_view key, std::string_view found, std::string_view expected) {
-    if (!holds) faults_.add(Error(ErrorCode::bad_input, located({.key = std::string(key)}), found, expected));
+    if (!holds) refuse(key, found, expected);
+  }
+  /// The same where texts are made for a fault only, because studies read many configurations.
+  void refuse(std::string_view key, std::string_view found, std::string_view expected) {
+    faults_.add(Error(ErrorCode::bad_input, located({.key = std::string(key)}), found, expected));
   }
 
   /// Returns a place that is only a key with the file and the line where the key was given.
@@ -87,9 +92,8 @@ void Validation::validate_uses() {
   constexpr std::string_view of_products[] = {"system.compute.attention", "system.compute.elementwise",
                                               "system.compute.fp8", "system.compute.kernel"};
   const auto require_use = [this](std::string_view key, bool is_used, std::string_view user) {
-    if (is_used || !c_.places.contains(key))
-      return;  // texts are made for faults only: studies read many configurations
-    require(false, key, "found without what alone uses it", fmt::format("{} with it", user));
+    if (is_used || !c_.places.contains(key)) return;
+    refuse(key, "found without what alone uses it", fmt::format("{} with it", user));
   };
   for (const std::string_view key : of_products)
     require_use(key, c_.execution.compute.model == compute::ModelName("products"), "system.compute.model: products");
@@ -113,10 +117,10 @@ void Validation::validate_modules() {
   const bool knows_peak =
       c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.execution.compute.model->uses_operations;
   if (!knows_peak)
-    require(false, "system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
-            fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
-                        c_.workload.generated ? "the precision of the workload (workload.parallel.precision)"
-                                              : "which is taken for traces"));
+    refuse("system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
+           fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
+                       c_.workload.generated ? "the precision of the workload (workload.parallel.precision)"
+                                             : "which is taken for traces"));
   if (knows_peak) attempt([&] { c_.execution.validate(); });
   attempt([&] { c_.remote_memory.validate(topology_.num_npus()); });
   attempt([&] { cost::tiers_of(c_.prices, c_.dimensions.size()); });
@@ -288,12 +292,12 @@ void Validation::validate_generated() {
   const bool takes_times = has_recorded || c_.execution.compute.model->estimates_operations;
   const std::uint32_t npus = generated.parallel.num_npus();
   if (npus != topology_.num_npus())
-    require(false, "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
-            fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
+    refuse("workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
+           fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
   const bool is_timed = generated.has_times();
   if (is_timed && !takes_times)
-    require(
-        false, "workload.model",
+    refuse(
+        "workload.model",
         fmt::format("times are given, but the compute model {} does not use them", c_.execution.compute.model.name()),
         "layers with flops and no late, or system.compute.model: recorded");
   require(is_timed || !has_recorded || c_.execution.replay_only, "system.compute.roofline",
