@@ -80,6 +80,39 @@ std::set<std::string, std::less<>> with_derived(std::set<std::string, std::less<
   return known;
 }
 
+/// Refuses a key that two parameters or derived values set in the same configuration. Parameters that have it in some
+/// configurations only may share it.
+void require_one_setter(const Study& study) {
+  struct Setter {
+    std::string name;
+    bool is_conditional = false;
+  };
+  std::map<std::string, Setter> setters;  // by keys
+  const auto add = [&](const std::string& key, const Setter& setter, const Place& place) {
+    if (key.empty()) return;
+    const auto [other, is_new] = setters.try_emplace(key, setter);
+    if (!is_new && !(setter.is_conditional && other->second.is_conditional))
+      throw Error(ErrorCode::bad_input, place,
+                  fmt::format("'{}' sets the key {}, which '{}' sets too", cited(setter.name), cited(key),
+                              cited(other->second.name)),
+                  "one that sets it, or parameters with a `when` each and no `else`");
+  };
+  for (const Parameter& parameter : study.parameters)
+    add(parameter.key, {parameter.name, parameter.when && !parameter.otherwise}, parameter.place);
+  for (const Derived& derived : study.derived) add(derived.key, {derived.name}, derived.value.place());
+}
+
+/// Refuses a value that a parameter has twice.
+void require_different_values(const Study& study) {
+  for (const Parameter& parameter : study.parameters) {
+    std::set<std::string_view> known;
+    for (const std::string& value : parameter.values)
+      if (!known.insert(value).second)
+        throw Error(ErrorCode::bad_input, parameter.place,
+                    fmt::format("'{}' has the value {} twice", cited(parameter.name), cited(value)), "each value once");
+  }
+}
+
 }  // namespace
 
 std::string_view name(Strategy strategy) {
@@ -167,44 +200,6 @@ std::vector<std::string> paths_of(const Study& study) {
     if (is_path(objective.metric)) paths.insert(objective.metric);
   return {paths.begin(), paths.end()};
 }
-
-namespace {
-
-/// Refuses a key that two parameters or derived values set in the same configuration.
-void require_one_setter(const Study& study) {
-  std::map<std::string, std::string> setters;  // names by keys
-  const auto add = [&](const std::string& key, const std::string& name, const Place& place) {
-    if (key.empty()) return;
-    const auto [other, is_new] = setters.try_emplace(key, name);
-    if (!is_new)
-      throw Error(
-          ErrorCode::bad_input, place,
-          fmt::format("'{}' sets the key {}, which '{}' sets too", cited(name), cited(key), cited(other->second)),
-          "one that sets it, or parameters with a `when` each and no `else`");
-  };
-  for (const Parameter& parameter : study.parameters)
-    if (!parameter.when || parameter.otherwise) add(parameter.key, parameter.name, parameter.place);
-  for (const Derived& derived : study.derived) add(derived.key, derived.name, derived.value.place());
-  for (const Parameter& parameter : study.parameters)
-    if (parameter.when && !parameter.otherwise && setters.contains(parameter.key))
-      throw Error(ErrorCode::bad_input, parameter.place,
-                  fmt::format("'{}' sets the key {}, which '{}' sets too", cited(parameter.name), cited(parameter.key),
-                              cited(setters.at(parameter.key))),
-                  "one that sets it");
-}
-
-/// Refuses a value that a parameter has twice.
-void require_different_values(const Study& study) {
-  for (const Parameter& parameter : study.parameters) {
-    std::set<std::string_view> known;
-    for (const std::string& value : parameter.values)
-      if (!known.insert(value).second)
-        throw Error(ErrorCode::bad_input, parameter.place,
-                    fmt::format("'{}' has the value {} twice", cited(parameter.name), cited(value)), "each value once");
-  }
-}
-
-}  // namespace
 
 void validate(const Study& study) {
   require_one_setter(study);
