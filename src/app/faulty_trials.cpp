@@ -44,16 +44,6 @@ std::vector<FaultReason> fault_reasons(const std::vector<Row>& rows) {
   return reasons;
 }
 
-/// Returns the values of a trial: "tp = 2, dp = 4".
-std::string values_text(const StudyRun& run, std::size_t row) {
-  const explore::Point point = run.points[row];
-  std::string values;
-  for (const std::string& name : all_names(run.study))
-    values += fmt::format("{}{} = {}", values.empty() ? "" : ", ", cited(name, 40),
-                          cited(text_of(run.space, point, name), 40));
-  return values;
-}
-
 }  // namespace
 
 void print_faulty_trials(const StudyRun& run, const std::vector<Row>& rows) {
@@ -65,7 +55,8 @@ void print_faulty_trials(const StudyRun& run, const std::vector<Row>& rows) {
     std::string text = reason.text;
     for (std::size_t at = 0; (at = text.find("\n  ", at)) != std::string::npos;) text.replace(at, 3, "; ");
     fmt::print("{:>12}  {}: {}\n{:>14}such as trial {} ({})\n", reason.count, name(reason.status),
-               cited(text, longest_reason), "", rows[reason.first].number, values_text(run, reason.first));
+               cited(text, longest_reason), "", rows[reason.first].number,
+               values_text(run.space, run.points[reason.first], all_names(run.study)));
   }
   std::uint64_t rest = 0;
   for (std::size_t i = most_reasons; i < reasons.size(); ++i) rest += reasons[i].count;

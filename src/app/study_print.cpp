@@ -186,14 +186,10 @@ void print_nearest_miss(const StudyRun& run, const std::vector<Row>& rows) {
       nearest = row;
     }
   if (std::isinf(least)) return;
-  const explore::Point point = run.points[nearest];
-  std::string values;
-  for (const auto& one : varied_names(run.study))
-    values +=
-        fmt::format("{}{} = {}", values.empty() ? "" : ", ", cited(one, 40), cited(text_of(run.space, point, one), 40));
   fmt::print("\nThe nearest miss, by {}: trial {} ({})\n  {}: {}\n",
              least < 10 ? fmt::format("{:.3g} %", 100 * least) : fmt::format("a factor of {:.3g}", 1 + least),
-             rows[nearest].number, values, name(rows[nearest].trial.status), cited(rows[nearest].trial.text));
+             rows[nearest].number, values_text(run.space, run.points[nearest], varied_names(run.study)),
+             name(rows[nearest].trial.status), cited(rows[nearest].trial.text));
 }
 
 }  // namespace

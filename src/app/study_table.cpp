@@ -152,6 +152,15 @@ std::string text_of(const explore::Space& space, const explore::Point& point, co
   return explore::to_text_in(derived->unit, known->second);
 }
 
+std::string values_text(const explore::Space& space, const explore::Point& point,
+                        const std::vector<std::string>& names) {
+  std::string values;
+  for (const std::string& name : names)
+    values +=
+        fmt::format("{}{} = {}", values.empty() ? "" : ", ", cited(name, 40), cited(text_of(space, point, name), 40));
+  return values;
+}
+
 std::vector<double> objectives_of(const Study& study, const Trial& trial) {
   std::vector<double> values;
   for (const auto& objective : study.objectives)

@@ -27,6 +27,9 @@ std::string column_of(std::string_view metric);
 std::vector<std::string> all_names(const explore::Study& study);
 /// Returns the text of a name's value: that of a parameter as the configuration has it; empty where it has none.
 std::string text_of(const explore::Space& space, const explore::Point& point, const std::string& name);
+/// Returns "tp = 2, dp = 4" for these names of a point.
+std::string values_text(const explore::Space& space, const explore::Point& point,
+                        const std::vector<std::string>& names);
 /// Returns the metrics of the objectives; NaN unless the trial is done.
 std::vector<double> objectives_of(const explore::Study& study, const Trial& trial);
 /// Returns the positions of the best rows.
