@@ -13,7 +13,7 @@ template <class T>
 class Slots {
  public:
   /// Returns the slot in which the value is from now on. References to other values become invalid.
-  std::uint32_t put(T value) {
+  std::uint32_t put(T&& value) {
     if (free_.empty()) {
       values_.push_back(std::move(value));
       return static_cast<std::uint32_t>(values_.size() - 1);
@@ -23,6 +23,7 @@ class Slots {
     values_[slot] = std::move(value);
     return slot;
   }
+  std::uint32_t put(const T& value) { return put(T(value)); }
   T& operator[](std::uint32_t slot) { return values_[slot]; }
   const T& operator[](std::uint32_t slot) const { return values_[slot]; }
   /// Frees the slot. Its value stays readable until the next `put`.
