@@ -97,7 +97,11 @@ class Hosts {
     NodeList host_of;
     for (std::uint32_t n = 0; n < graph.num_npus; ++n) {
       const auto [known, is_new] = number_of.emplace(graph.nodes[n].machine, static_cast<std::uint32_t>(hosts.size()));
-      if (is_new) hosts.push_back({}), first_.push_back(n), beside.emplace_back();
+      if (is_new) {
+        hosts.emplace_back();
+        first_.push_back(n);
+        beside.emplace_back();
+      }
       are_in_order &= known->second + 1 == hosts.size();
       host_of.push_back(known->second);
       ++hosts[known->second].num_npus;
