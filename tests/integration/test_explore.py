@@ -11,14 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import h5py  # noqa: E402
 import harness  # noqa: E402
+import studies  # noqa: E402
 
-BASE = """system:
-  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 300 GB/s, latency: 500 ns}, {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}]}
-  compute: {model: roofline, peak: 300 TFLOPS, local-memory: {bandwidth: 2000 GB/s%s}}
-workload:
-  model: {layers: 8, hidden: 1024, heads: 8, sequence: 1024, vocabulary: 32000}
-  parallel: {dp: 8}
-"""
 STUDY = """study:
   base: base.yaml
   parameters:
@@ -37,7 +31,7 @@ STUDY = """study:
 
 class Explore(harness.Folder):
     def study(self, constraints="", objectives="{minimise: step_time}", memory="", text=STUDY):
-        (self.folder / "base.yaml").write_text(BASE % memory)
+        (self.folder / "base.yaml").write_text(studies.base(memory))
         path = self.folder / "study.yaml"
         path.write_text(text % (constraints, objectives))
         return path
@@ -112,7 +106,7 @@ class Explore(harness.Folder):
     def test_front_and_limits(self):
         """Two objectives have a front: no row of it is better than another in both. Trials that need too much memory and those that a
         constraint on a metric excludes are counted, --limit takes the first ones, and --list simulates none."""
-        study = self.study(objectives="{minimise: step_time}, {minimise: peak_memory}", memory=", size: 2 GB", constraints=", step_time < 10 ms")
+        study = self.study(objectives="{minimise: step_time}, {minimise: peak_memory}", memory="size: 2 GB", constraints=", step_time < 10 ms")
         printed = self.explore(study, *self.output()).out
         rows = self.rows()
         states = {row["status"] for row in rows}

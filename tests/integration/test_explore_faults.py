@@ -9,14 +9,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
+import studies  # noqa: E402
 
-BASE = """system:
-  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 300 GB/s, latency: 500 ns}, {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}]}
-  compute: {model: roofline, peak: 300 TFLOPS, local-memory: {bandwidth: 2000 GB/s}}
-workload:
-  model: {layers: 8, hidden: 1024, heads: 8, sequence: 1024, vocabulary: 32000}
-  parallel: {dp: 8}
-"""
 STUDY = """study:
   base: base.yaml
   parameters:
@@ -34,7 +28,7 @@ PRICES = "cost: {source: a list, date: 2024-08-01, npu: {price: 30000, busy-powe
 
 class Faults(harness.Folder):
     def study(self, *replacements, prices="", name="study.yaml"):
-        (self.folder / "base.yaml").write_text(BASE + prices)
+        (self.folder / "base.yaml").write_text(studies.base() + prices)
         text = STUDY
         for old, new in replacements:
             self.assertIn(old, text)
@@ -153,7 +147,12 @@ class Faults(harness.Folder):
         kept.write_text("of before")
         self.assertIn("trial-3.h5", self.explore(study, "--keep-results=top", code=5).err)
         self.assertEqual(kept.read_text(), "of before")
+        stale = self.folder / "explore.trial-4711.h5"
+        stale.write_text("of before")
+        self.explore(self.study(name="faulty.yaml"), "--keep-results=top", "--force", "--strict", code=3)
+        self.assertEqual((kept.read_text(), stale.read_text()), ("of before", "of before"))  # a job that fails loses nothing
         self.explore(study, "--keep-results=top", "--force")
+        self.assertFalse(stale.exists())
         self.assertTrue(all(path.read_bytes().startswith(b"\x89HDF") for path in self.folder.glob("explore.trial-*.h5")))
 
     def test_the_command_that_is_printed(self):
@@ -187,9 +186,9 @@ class Faults(harness.Folder):
         kept = journal.read_bytes()
         for arguments, words in ((("--limit=5",), "of a job with no --limit, and this job has --limit 5"), (("--shard=0/2",), "of a job with no --shard, and this job has --shard 0/2")):
             self.assertIn(words, self.explore(study, *arguments, code=3).err)
-        (self.folder / "base.yaml").write_text(BASE.replace("300 TFLOPS", "301 TFLOPS"))
+        (self.folder / "base.yaml").write_text(studies.base().replace("300 TFLOPS", "301 TFLOPS"))
         self.assertRegex(self.explore(study, code=3).err, r"explore\.h5\.journal\.0: a journal of another study: base\.yaml differs")
-        (self.folder / "base.yaml").write_text(BASE)
+        (self.folder / "base.yaml").write_text(studies.base())
         self.assertEqual(self.journals(), [journal])
         self.assertEqual(journal.read_bytes(), kept)
         for damaged in (b"", b"\n" + kept, kept.replace(b"orrery-explore-journal", b"orrery-explode-journal", 1)):

@@ -14,15 +14,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import h5py  # noqa: E402
 import harness  # noqa: E402
+import studies  # noqa: E402
 
 KILLS = int(os.environ.get("ORRERY_KILLS", 2 if harness.SANITIZED else 4))
-BASE = """system:
-  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 300 GB/s, latency: 500 ns}, {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}]}
-  compute: {model: roofline, peak: 300 TFLOPS, local-memory: {bandwidth: 2000 GB/s, size: 1 GB}}
-workload:
-  model: {layers: 8, hidden: 1024, heads: 8, sequence: 1024, vocabulary: 32000}
-  parallel: {dp: 8}
-"""
 STUDY = """study:
   base: base.yaml
   parameters:
@@ -42,7 +36,7 @@ KINDS = {"grid": (", steps: 2", "grid", ""), "bounded": (", steps: 2", "bounded"
 
 class Jobs(harness.Folder):
     def study(self, kind):
-        (self.folder / "base.yaml").write_text(BASE)
+        (self.folder / "base.yaml").write_text(studies.base("size: 1 GB"))
         path = self.folder / f"{kind}.yaml"
         path.write_text(STUDY % KINDS[kind])
         return path

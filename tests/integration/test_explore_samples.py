@@ -9,14 +9,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import h5py  # noqa: E402
 import harness  # noqa: E402
+import studies  # noqa: E402
 
-BASE = """system:
-  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 300 GB/s, latency: 500 ns}, {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}]}
-  compute: {model: roofline, peak: 300 TFLOPS, local-memory: {bandwidth: 2000 GB/s, size: %s}}
-workload:
-  model: {layers: 8, hidden: 1024, heads: 8, sequence: 1024, vocabulary: 32000}
-  parallel: {dp: 8}
-"""
 STUDY = """study:
   base: base.yaml
   parameters:
@@ -33,7 +27,7 @@ STUDY = """study:
 
 class Samples(harness.Folder):
     def study(self, more="", constraints="tp > 0", objective="step_time", interval="", room="80 GB"):
-        (self.folder / "base.yaml").write_text(BASE % room)
+        (self.folder / "base.yaml").write_text(studies.base(f"size: {room}"))
         path = self.folder / "study.yaml"
         path.write_text(STUDY % (interval, constraints, objective, more))
         return path
