@@ -172,7 +172,13 @@ void Plan::run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspac
     Ps* times = workspace.times.data();
     const Ps* starts =
         service.previous == ScheduledService::none ? arrivals.data() : workspace.arrays.data() + service.previous * n;
-    if (service.predecessor == ScheduledService::none) {
+    const bool in_order = phase.axis->in_order;
+    if (in_order && service.predecessor == ScheduledService::none) {
+      std::copy(starts, starts + n, times);
+    } else if (in_order) {
+      const Ps* held = workspace.arrays.data() + service.predecessor * n;
+      for (std::size_t i = 0; i < n; ++i) times[i] = std::max(starts[i], held[i]);
+    } else if (service.predecessor == ScheduledService::none) {
       for (std::size_t i = 0; i < n; ++i) times[i] = starts[members[i]];
     } else {
       const Ps* held = workspace.arrays.data() + service.predecessor * n;
@@ -186,7 +192,10 @@ void Plan::run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspac
       for (std::size_t i = 0; i < n; ++i) left[members[i]] = std::max(workspace.starts[i] + busy, times[i] - latency);
     }
     Ps* finishes = workspace.arrays.data() + service.result * n;
-    for (std::size_t i = 0; i < n; ++i) finishes[members[i]] = times[i];
+    if (in_order)
+      std::copy(times, times + n, finishes);
+    else
+      for (std::size_t i = 0; i < n; ++i) finishes[members[i]] = times[i];
     if (!service.is_last) continue;
     for (std::size_t i = 0; i < n; ++i) completions[i] = std::max(completions[i], finishes[i]);
   }

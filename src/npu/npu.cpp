@@ -13,6 +13,12 @@ namespace orrery::npu {
 
 using trace::NodeKind;
 
+namespace {
+
+constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
+
+}  // namespace
+
 Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
          Context& context, std::optional<Overrun>& overrun)
     : execution_(npu, lookahead, context, overrun),
@@ -28,6 +34,8 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
     shared_sms_ = std::make_unique<SharedSms>([this](NodeId id, std::uint32_t held) {
       return execution_.context().gpus->stretch(execution_.node(id), held);
     });
+  // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
+  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_;
 }
 
 bool Npu::handle(const pdes::Event& event) {
@@ -78,6 +86,29 @@ bool Npu::handle(const pdes::Event& event) {
 }
 
 void Npu::settle(Time now) {
+  if (!goes_ahead_) return begin_ready(now);
+  execution_.keep_ends();
+  begin_ready(now);
+  go_ahead();
+  execution_.schedule_kept_ends();
+}
+
+/// Ends nodes whose ends are kept, one moment after the other. An NPU that awaits nothing may do so: what others send
+/// it meanwhile waits in its messaging until it is asked for.
+void Npu::go_ahead() {
+  pdes::Scheduler& kernel = execution_.context().services.kernel;
+  for (int moment = 0; moment < most_moments_ahead && !awaits().anything(); ++moment) {
+    const Time now = execution_.next_kept_end();
+    if (now == Time::max() || !kernel.advance(lp(), now)) return;
+    execution_.complete(execution_.take_kept_end(), now);
+    for (; execution_.next_kept_end() == now; execution_.complete(execution_.take_kept_end(), now))
+      ensure(kernel.advance(lp(), now), "an NPU stops in the middle of a moment");
+    begin_ready(now);
+  }
+}
+
+/// Lets nodes begin at `now` until none can.
+void Npu::begin_ready(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;
@@ -179,8 +210,10 @@ Time Npu::compute_time(NodeId id) const {
     const std::uint64_t bits = mix(mix(mix(options.noise.seed, npu.value()), id.value()), iteration);
     factor = noise_factor(options.noise.amplitude, static_cast<double>(bits >> 11U) * 0x1p-53);
   }
-  factor *= options.noise.variations.factor(DrawnPer::step, {npu.value(), iteration});
-  factor *= options.noise.variations.factor(DrawnPer::node, {npu.value(), id.value(), iteration});
+  if (!options.noise.variations.all().empty()) {
+    factor *= options.noise.variations.factor(DrawnPer::step, {npu.value(), iteration});
+    factor *= options.noise.variations.factor(DrawnPer::node, {npu.value(), id.value(), iteration});
+  }
   return times_factor(exact, factor);
 }
 

@@ -36,7 +36,8 @@ class Npu {
   void start() { execution_.begin_iteration(Time::zero()); }
   /// Handles an event. Returns whether `settle` must follow when all events of this time have been handled.
   bool handle(const pdes::Event& event);
-  /// Lets nodes begin at `now` until none can; those that take no time end in between.
+  /// Lets nodes begin at `now` until none can; those that take no time end in between. Goes on with the ends of its
+  /// own nodes as long as nothing else can come before.
   void settle(Time now);
 
   /// See pdes::Model::admit. `event` is of another NPU, not of a server or of the links.
@@ -66,6 +67,8 @@ class Npu {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
+  void begin_ready(Time now);
+  void go_ahead();
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
@@ -96,6 +99,7 @@ class Npu {
   std::unique_ptr<SharedSms> shared_sms_;              // null if thread blocks take no SMs from compute nodes
   std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
   memory::MemoryServer own_memory_;                    // if no memory is shared
+  bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
   bool has_settled_ = false;                           // its first nodes have begun
   bool has_broken_off_ = false;                        // `settle`, because of doubts
   bool has_ended_ = false;                             // it is done, and has counted its time

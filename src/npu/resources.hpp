@@ -29,11 +29,11 @@ class ReadyQueue {
 
   void add(Item item) {
     heap_.push_back(item);
-    std::ranges::push_heap(heap_, std::greater<>());
+    if (heap_.size() > 1) std::ranges::push_heap(heap_, std::greater<>());
   }
   /// Takes the least item out and returns it. There must be one.
   Item take() {
-    std::ranges::pop_heap(heap_, std::greater<>());
+    if (heap_.size() > 1) std::ranges::pop_heap(heap_, std::greater<>());
     const Item first = heap_.back();
     heap_.pop_back();
     return first;

@@ -46,13 +46,7 @@ DimensionStreams dimension_streams_of(const RunContext& run) {
   return streams;
 }
 
-std::uint16_t ResourceMap::of(NodeId id) const {
-  const trace::Node& node = graph().nodes[id.index()];
-  if (node.stream > 0) return static_cast<std::uint16_t>(num_fixed + node.stream - 1);
-  if (node.kind == NodeKind::cpu || node.kind == NodeKind::host) return cpu;
-  if (node.kind == NodeKind::compute) return compute;
-  if (node.kind == NodeKind::receive) return unlimited;
-  if (streams_.sends == 0 || node.is_access()) return communication;
+std::uint16_t ResourceMap::turn_of(NodeId id, const trace::Node& node) const {
   std::uint16_t stream = streams_.sends;
   if (node.kind != NodeKind::send) {
     stream = streams_.of_group[npu_.groups[npu_.program->use_of_node(id)].index()];

@@ -37,9 +37,25 @@ class ResourceMap {
   ResourceMap(const NpuSpec& npu, const DimensionStreams& streams) : npu_(npu), streams_(streams) {}
 
   std::size_t count() const { return first_dimension_stream() + streams_.sends; }
-  std::uint16_t of(NodeId id) const;
+  std::uint16_t of(NodeId id) const {
+    const trace::Node& node = graph().nodes[id.index()];
+    if (node.stream > 0) return static_cast<std::uint16_t>(num_fixed + node.stream - 1);
+    switch (node.kind) {
+      case trace::NodeKind::cpu:
+      case trace::NodeKind::host:
+        return cpu;
+      case trace::NodeKind::compute:
+        return compute;
+      case trace::NodeKind::receive:
+        return unlimited;
+      default:
+        return streams_.sends == 0 || node.is_access() ? std::uint16_t{communication} : turn_of(id, node);
+    }
+  }
 
  private:
+  /// Returns the stream in which a collective or a send takes its turn.
+  std::uint16_t turn_of(NodeId id, const trace::Node& node) const;
   const trace::Graph& graph() const { return *npu_.program->graph; }
   std::size_t first_dimension_stream() const { return num_fixed + graph().num_streams; }
 

@@ -74,6 +74,17 @@ bool Kernel::is_certain(Time time, Awaited awaited) const {
          (!awaited.may_reply() || time < reply_input_);
 }
 
+bool Kernel::advance(LpId lp, Time time) {
+  Lp& client = lps_[lp.index()];
+  if (!ahead_ || client.num_pending > 0 || !may_handle(time)) return false;
+  if (time < client.clock) [[unlikely]]
+    fail_causality(Event::make(time, Stage::client, lp, 0, lp), "is handled at once", "it is", client.clock);
+  client.clock = time;
+  latest_[static_cast<std::size_t>(Stage::client)] = std::max(latest_[static_cast<std::size_t>(Stage::client)], time);
+  count(client);
+  return true;
+}
+
 void Kernel::linger(LpId lp) {
   Event event = Event::make(lps_[lp.index()].clock, Stage::client, lp, 0, lp);
   event.kind = Event::lingering;
@@ -99,7 +110,7 @@ void Kernel::accept(Event event) {
 
 /// A deferred client that has been given an event may have learned what it awaits.
 void Kernel::put_on_wake_list(LpId lp) {
-  if (ahead_ && ahead_->cells.holds(lp)) ahead_->wake_list.push_back(lp);
+  if (ahead_ && ahead_->cells.has_deferred() && ahead_->cells.holds(lp)) ahead_->wake_list.push_back(lp);
 }
 
 void Kernel::push(const Event& event) {
@@ -116,6 +127,7 @@ void Kernel::insert(const Event& event, const char* what) {
     fail_causality(event, what, "it is", lp.clock);
   if (event.stage() == Stage::server && event.time <= latest_[server]) [[unlikely]]
     fail_causality(event, what, "the servers of this rank are", latest_[server]);
+  ++lps_[event.target.index()].num_pending;
   push(event);
   if (event.stage() == Stage::client) put_on_wake_list(event.target);
 }
@@ -126,10 +138,17 @@ void Kernel::handle(const Event& event) {
   if (event.kind == Event::lingering) return model_.proceed(event.target);
   Lp& lp = lps_[event.target.index()];
   lp.clock = event.time;
-  lp.depth = std::max(lp.depth, event.depth) + 1;
+  --lp.num_pending;
+  lp.depth = std::max(lp.depth, event.depth);
+  count(lp);
+  model_.handle(event);
+}
+
+/// Counts an event of an LP, whose depth is that of the event's causes.
+void Kernel::count(Lp& lp) {
+  ++lp.depth;
   statistics_.critical_path = std::max<std::uint64_t>(statistics_.critical_path, lp.depth);
   ++statistics_.events;
-  model_.handle(event);
 }
 
 Time Kernel::next_client_event() const { return ahead_ ? ahead_->cells.time() : pending_[client].time(); }
@@ -347,9 +366,10 @@ KernelState Kernel::state() const {
 
 void Kernel::restore(const KernelState& state) {
   now_ = latest_[client] = latest_[server] = state.now;
-  for (const KernelState::Lp& lp : state.lps) lps_[lp.id.index()] = {lp.clock, lp.depth};
+  for (const KernelState::Lp& lp : state.lps) lps_[lp.id.index()] = {.clock = lp.clock, .depth = lp.depth};
   for (const Event& event : state.events) {
     ensure(event.time > state.now && event.kind != Event::lingering, "a saved event that should have been handled");
+    ++lps_[event.target.index()].num_pending;
     push(event);
   }
   statistics_.events = state.num_handled;

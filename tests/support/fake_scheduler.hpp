@@ -30,6 +30,7 @@ class FakeScheduler final : public pdes::Scheduler {
   }
   void resume(const pdes::Event& event) override { resumed.push_back(event); }
   bool is_certain(Time, pdes::Awaited) const override { return certain; }
+  bool advance(LpId, Time) override { return false; }
   void linger(LpId client) override { lingering.push_back(client); }
   void post(Rank to, std::span<const std::byte> message) override {
     posted.push_back({to, {message.begin(), message.end()}});

@@ -7,9 +7,9 @@
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/pdes/cell_events.hpp"
 #include "orrery/pdes/deferred_events.hpp"
 #include "orrery/pdes/event.hpp"
-#include "orrery/pdes/event_heap.hpp"
 
 namespace orrery::pdes {
 
@@ -35,8 +35,7 @@ class Cells {
   /// Calls visit(event) for all events, in no particular order. O(LPs + events).
   template <class Visit>
   void for_each(Visit&& visit) const {
-    for (const Cell& cell : cells_)
-      for (const Event& event : cell.pending.all()) visit(event);
+    for (const Cell& cell : cells_) cell.pending.for_each(visit);
     deferred_.for_each(visit);
   }
 
@@ -69,7 +68,7 @@ class Cells {
 
  private:
   struct Cell {
-    EventHeap pending;
+    CellEvents pending;
     bool is_ready = false;
   };
   static constexpr std::uint32_t none = ~0U;

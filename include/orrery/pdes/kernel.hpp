@@ -40,6 +40,7 @@ class Kernel final : public Scheduler {
   void send(Rank to, Event event, std::span<const std::byte> more = {}) override;
   void resume(const Event& event) override;
   bool is_certain(Time time, Awaited awaited) const override;
+  bool advance(LpId client, Time time) override;
   void linger(LpId client) override;
   void post(Rank to, std::span<const std::byte> message) override;
   Time now() const override { return now_; }
@@ -70,6 +71,7 @@ class Kernel final : public Scheduler {
   struct Lp {
     Time clock = Time::from_ps(-1);  ///< of the last event that it handled
     std::uint32_t depth = 0;
+    std::uint32_t num_pending = 0;  ///< events that wait for it here
   };
   /// Clients that may be ahead of others.
   struct Ahead {
@@ -97,6 +99,7 @@ class Kernel final : public Scheduler {
   bool activate_earliest();
   void process_server();
   void handle(const Event& event);
+  void count(Lp& lp);
   void accept(Event event);
   void insert(const Event& event, const char* what);
   void run_alone();

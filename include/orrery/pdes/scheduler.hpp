@@ -26,6 +26,10 @@ class Scheduler {
   /// Returns whether everything is known that can come at this time, or before it, for a client of this rank that
   /// awaits `awaited`.
   virtual bool is_certain(Time time, Awaited awaited) const = 0;
+  /// Counts an event of a client that the client handles at once, without having scheduled it. Returns whether it may:
+  /// if no event is pending for the client, it is allowed to be ahead of others, and no stop is near. The client must
+  /// await nothing, and the event must come after the last one that it has handled.
+  virtual bool advance(LpId client, Time time) = 0;
   /// Asks the kernel to call Model::proceed for a client as soon as it awaits nothing, or its time is certain. A client
   /// asks for this when it is ahead of what is certain and cannot end the time of its last event before it knows more.
   /// This is no event of the model and does not count as one.

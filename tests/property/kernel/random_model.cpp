@@ -17,7 +17,8 @@ enum Purpose : std::uint64_t {
   bound_of_draw,
   ahead,
   relaying,
-  cell
+  cell,
+  at_once
 };
 
 template <class T, std::size_t N>
@@ -290,11 +291,15 @@ Awaited RandomModel::awaits(LpId lp) const {
 
 void RandomModel::proceed(LpId) { ensure(false, "nobody lingers here"); }
 
-void RandomModel::handle(const Event& event) {
+void RandomModel::note(const Event& event) {
   Log& log = logs_[event.target.index()];
   log.hash =
       mix(log.hash, static_cast<std::uint64_t>(event.time.ps()), event.order, event.detail, event.node, event.kind);
   ++log.events;
+}
+
+void RandomModel::handle(const Event& event) {
+  note(event);
   if (event.stage() == Stage::server) return serve(event);
   ensure(event.time > clients_[event.target.index()].settled, "an event after its time has been settled");
   const auto client = event.target.value();
@@ -303,11 +308,11 @@ void RandomModel::handle(const Event& event) {
   Client& me = clients_[client];
   if (event.kind == completion) me.waiting.erase(event.source().value() - system_.group_lp(0).value());
   if (event.node > 0) {
-    Event next = event;
-    next.time += step_delay(event);
-    next.order = Event::make_order(Stage::client, event.target, me.sequence++);
-    --next.node;
-    next.kind = step;
+    Event next = next_step(event);
+    while (next.node > 0 && may_step_at_once(client) && kernel_->advance(event.target, next.time)) {
+      note(next);
+      next = next_step(next);
+    }
     return dispatch(next);
   }
   if (me.budget == 0) return;
@@ -315,6 +320,21 @@ void RandomModel::handle(const Event& event) {
     for (auto* outward : {&sends_, &calls_, &relays_}) outward->active -= outward->may[client] ? 1U : 0U;
   if (me.loud++ == 0) touched_.push_back(client);
   act(client, event.time);
+}
+
+Event RandomModel::next_step(const Event& event) {
+  Event next = event;
+  next.time += step_delay(event);
+  next.order = Event::make_order(Stage::client, event.target, clients_[event.target.index()].sequence++);
+  --next.node;
+  next.kind = step;
+  return next;
+}
+
+/// Some clients take quiet steps before the kernel sees their events, when they await nothing.
+bool RandomModel::may_step_at_once(std::uint32_t client) const {
+  return mix(system_.seed, at_once, client) % 2 == 0 && clients_[client].loud == 0 &&
+         !awaits(LpId(client)).anything();
 }
 
 /// Events for peers and for itself, now and then many at once.

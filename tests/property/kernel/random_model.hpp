@@ -132,6 +132,9 @@ class RandomModel final : public Model {
   Time loud_time(const Event& event) const;
   Event event_of(std::uint32_t client, Stage stage, Kind kind, Time time, LpId target);
   void dispatch(const Event& event);
+  void note(const Event& event);
+  Event next_step(const Event& event);
+  bool may_step_at_once(std::uint32_t client) const;
   LookaheadBound bound_of(const Outward& outward);
   void act(std::uint32_t client, Time now);
   void serve(const Event& event);

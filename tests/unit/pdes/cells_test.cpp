@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace orrery::pdes {
 namespace {
 
@@ -25,6 +27,31 @@ TEST(Cells, TheActiveCellGivesItsEventsInTheOrderOfTime) {
   EXPECT_EQ(cells.size(), 0U);
   EXPECT_EQ(cells.peak(), 4U);
   EXPECT_EQ(cells.time(), Time::max());
+}
+
+TEST(Cells, ACellGivesManyEventsInTheOrderOfTime) {
+  // 500 events come in a fixed disorder, and after each ten of them three leave. The ones that leave are the earliest
+  // of those that are there, as in an ordered set.
+  Cells cells({0, 0}, 2);
+  std::multiset<std::int64_t> expected;
+  cells.push(event(1000, 0));
+  expected.insert(1000);
+  ASSERT_TRUE(cells.activate_ready());
+  for (std::int64_t i = 0; i < 500; ++i) {
+    const std::int64_t time = i * 7919 % 1009;
+    cells.push(event(time, static_cast<std::uint32_t>(i % 2)));
+    expected.insert(time);
+    for (int leaves = i % 10 == 9 ? 3 : 0; leaves > 0; --leaves) {
+      EXPECT_EQ(cells.pop().time.ps(), *expected.begin());
+      expected.erase(expected.begin());
+    }
+  }
+  EXPECT_EQ(cells.size(), expected.size());
+  std::multiset<std::int64_t> left;
+  cells.for_each([&](const Event& one) { left.insert(one.time.ps()); });
+  EXPECT_EQ(left, expected);
+  for (const std::int64_t time : expected) EXPECT_EQ(cells.pop().time.ps(), time);
+  EXPECT_FALSE(cells.has_pending());
 }
 
 TEST(Cells, TheEarliestEventOfAllIsKnown) {
