@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "kept_ends.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/memory/remote_memory.hpp"
@@ -30,6 +31,7 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
+  KeptEnds& kept_ends;                ///< of the NPU that settles
   std::vector<Cause> cause_of_group;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext

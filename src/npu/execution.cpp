@@ -42,30 +42,10 @@ void Execution::end_at(NodeId id, Time now, Time finish) {
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
   if (finish == now) return instant_.push_back(id);
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
-  if (keeps_ends_)
-    kept_.push_back(end);
+  if (context_.kept_ends.is_on)
+    context_.kept_ends.add(end);
   else
     context_.services.kernel.schedule(end);
-}
-
-Time Execution::next_kept_end() const {
-  Time next = Time::max();
-  for (const pdes::Event& end : kept_) next = std::min(next, end.time);
-  return next;
-}
-
-NodeId Execution::take_kept_end() {
-  const auto first = std::ranges::min_element(kept_, pdes::before);
-  const NodeId id(first->node);
-  *first = kept_.back();
-  kept_.pop_back();
-  return id;
-}
-
-void Execution::schedule_kept_ends() {
-  keeps_ends_ = false;
-  for (const pdes::Event& end : kept_) context_.services.kernel.schedule(end);
-  kept_.clear();
 }
 
 void Execution::end_receive_at_once(NodeId id, Time now) {

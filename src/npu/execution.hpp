@@ -51,15 +51,6 @@ class Execution {
   void begin(NodeId id, std::uint16_t resource, Time now);
   /// Says when a node ends that holds a place. A node that ends at `now` does so in `end_instant_nodes`.
   void end_at(NodeId id, Time now, Time finish);
-  /// Keeps the events of ends that `end_at` gives from now on, which the kernel does not see until
-  /// `schedule_kept_ends`.
-  void keep_ends() { keeps_ends_ = true; }
-  /// Returns the time of the earliest end that is kept, max() if there is none.
-  Time next_kept_end() const;
-  /// Forgets the earliest end that is kept, and returns its node. There must be one.
-  NodeId take_kept_end();
-  /// Schedules the ends that are kept, and keeps no more.
-  void schedule_kept_ends();
   /// Says that a receive, which has begun, ends at `now`, likewise.
   void end_receive_at_once(NodeId id, Time now);
   /// Ends a node that holds a place, and releases what waits for it.
@@ -98,9 +89,7 @@ class Execution {
   AwaitedCounts awaited_;
   std::vector<RunningNode> running_;
   std::vector<NodeId> instant_;  // nodes that end in end_instant_nodes
-  std::vector<pdes::Event> kept_;  // ends of nodes that the kernel does not see
-  bool keeps_ends_ = false;
-  std::uint64_t sequence_ = 0;  // of events
+  std::uint64_t sequence_ = 0;   // of events
 };
 
 }  // namespace orrery::npu

@@ -86,29 +86,32 @@ bool Npu::handle(const pdes::Event& event) {
 }
 
 void Npu::settle(Time now) {
-  if (!goes_ahead_) return begin_ready(now);
-  execution_.keep_ends();
-  begin_ready(now);
+  KeptEnds& ends = execution_.context().kept_ends;
+  ends.is_on = goes_ahead_;
+  settle_at(now);
+  if (!goes_ahead_) return;
   go_ahead();
-  execution_.schedule_kept_ends();
+  ends.give_up([this](const pdes::Event& end) { execution_.context().services.kernel.schedule(end); });
+  ends.is_on = false;
 }
 
 /// Ends nodes whose ends are kept, one moment after the other. An NPU that awaits nothing may do so: what others send
 /// it meanwhile waits in its messaging until it is asked for.
 void Npu::go_ahead() {
   pdes::Scheduler& kernel = execution_.context().services.kernel;
+  KeptEnds& ends = execution_.context().kept_ends;
   for (int moment = 0; moment < most_moments_ahead && !awaits().anything(); ++moment) {
-    const Time now = execution_.next_kept_end();
+    const Time now = ends.next();
     if (now == Time::max() || !kernel.advance(lp(), now)) return;
-    execution_.complete(execution_.take_kept_end(), now);
-    for (; execution_.next_kept_end() == now; execution_.complete(execution_.take_kept_end(), now))
+    execution_.complete(ends.take(), now);
+    for (; ends.next() == now; execution_.complete(ends.take(), now))
       ensure(kernel.advance(lp(), now), "an NPU stops in the middle of a moment");
-    begin_ready(now);
+    settle_at(now);
   }
 }
 
-/// Lets nodes begin at `now` until none can.
-void Npu::begin_ready(Time now) {
+/// Lets nodes begin at `now` until none can; those that take no time end in between.
+void Npu::settle_at(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;

@@ -67,7 +67,7 @@ class Npu {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
-  void begin_ready(Time now);
+  void settle_at(Time now);
   void go_ahead();
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);

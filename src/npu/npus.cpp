@@ -44,8 +44,9 @@ bool is_of_links(const pdes::Event& event) {
 struct Npus::State {
   State(const RunContext& the_run, const Services& services)
       : run(the_run),
-        context{services,           run.memory,   run.options,    run.hosting,
-                run.first_server(), run.place_of, causes_of(run), dimension_streams_of(run),
+        context{services,          run.memory,         run.options,
+                run.hosting,       run.first_server(), run.place_of,
+                kept_ends,         causes_of(run),     dimension_streams_of(run),
                 run.least_recorded},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
         lookaheads(run),
@@ -57,6 +58,7 @@ struct Npus::State {
   }
 
   const RunContext& run;
+  KeptEnds kept_ends;
   Context context;
   std::unique_ptr<GpuSystem> gpus;  // null: no thread blocks carry out collectives
   Lookaheads lookaheads;
