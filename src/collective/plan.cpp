@@ -71,6 +71,13 @@ ChunkWork work_of(const network::DelayModel& delays, const Options& options, Kin
   return work;
 }
 
+/// Returns whether all times have moved on by the same.
+bool is_shifted(std::span<const Ps> since, std::span<const Ps> times) {
+  for (std::size_t i = 1; i < times.size(); ++i)
+    if (times[i] - since[i] != times[0] - since[0]) return false;
+  return true;
+}
+
 }  // namespace
 
 std::uint64_t in_service(const network::DelayModel& delays, const Options& options, const Phase& phase) {
@@ -113,6 +120,7 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
     phases_.push_back(std::move(planned));
   }
   schedule_ = make_schedule(work, {options.chunks.queues, options.chunks.chunk_order});
+  is_chain_ = is_chain();
   // Chunks of one phase whose trees differ: some members end the later of two chunks first.
   const bool is_one_phase = work.routes.size() == 1 && phases_.size() == 1;
   if (!options.rules.turns_go_on || !is_one_phase || !phases_[0].evaluators.odd || options.chunks.overlap_latency)
@@ -128,6 +136,53 @@ std::size_t Plan::memory() const {
     bytes +=
         sizeof(phase) + phase.evaluators.even->memory() + (phase.evaluators.odd ? phase.evaluators.odd->memory() : 0);
   return bytes;
+}
+
+bool Plan::is_chain() const {
+  if (phases_.size() != 1 || phases_[0].evaluators.odd) return false;
+  const std::vector<ScheduledService>& services = schedule_.services;
+  for (std::size_t k = 0; k < services.size(); ++k) {
+    const std::uint32_t since = k == 0 ? ScheduledService::none : services[k - 1].result;
+    const ScheduledService& service = services[k];
+    if (service.predecessor != since || service.previous != ScheduledService::none ||
+        service.left != ScheduledService::none)
+      return false;
+  }
+  return true;
+}
+
+/// Evaluates chunks until one, or two in a row, move all members on by the same time. Then those that follow do so by
+/// the same time again, because a shift of all starts shifts all finishes. Two in a row do so where members that a late
+/// one delays delay it in turn.
+void Plan::run_chain(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
+  const std::size_t n = arrivals.size();
+  const std::uint32_t* members = phases_[0].axis->members.data();
+  std::vector<Ps>& times = workspace.times;
+  times.resize(n);
+  for (std::size_t i = 0; i < n; ++i) times[i] = arrivals[members[i]];
+  std::size_t left = schedule_.services.size();
+  const auto evaluate_one = [&] {
+    workspace.before.swap(workspace.starts);
+    workspace.starts.assign(times.begin(), times.end());
+    phases_[0].evaluators.of(0).run(times, workspace.scratch);
+    --left;
+  };
+  std::size_t period = 0;
+  for (std::size_t done = 1; left > 0 && period == 0; ++done) {
+    evaluate_one();
+    if (is_shifted(workspace.starts, times))
+      period = 1;
+    else if (done >= 2 && is_shifted(workspace.before, times))
+      period = 2;
+  }
+  Ps rest = 0;
+  if (period > 0) {
+    const std::vector<Ps>& since = period == 1 ? workspace.starts : workspace.before;
+    rest = (times[0] - since[0]) * static_cast<Ps>(left / period);
+    left %= period;
+  }
+  while (left > 0) evaluate_one();
+  for (std::size_t i = 0; i < n; ++i) completions[members[i]] = times[i] + rest;
 }
 
 void Plan::run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
@@ -162,6 +217,7 @@ void Plan::run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions,
 
 void Plan::run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
   if (!own_slots_.empty()) return run_by_slots(arrivals, completions, workspace);
+  if (is_chain_) return run_chain(arrivals, completions, workspace);
   const std::size_t n = arrivals.size();
   workspace.arrays.resize(schedule_.num_arrays * n);
   workspace.times.resize(n);

@@ -19,7 +19,7 @@ std::uint64_t in_service(const network::DelayModel& delays, const Options& optio
 struct Workspace {
   std::vector<Ps> arrays;              ///< [Schedule::num_arrays][members]
   std::vector<Ps> times;               ///< [groups][positions]
-  std::vector<Ps> starts;              ///< [groups][positions]
+  std::vector<Ps> starts, before;      ///< [groups][positions]
   std::vector<std::vector<Ps>> slots;  ///< [queues][slots of a queue][members] when each becomes free
   Scratch scratch;
 };
@@ -51,11 +51,14 @@ class Plan {
     Ps busy[2] = {0, 0};     ///< the rest of the duration
   };
 
+  bool is_chain() const;
   void run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
+  void run_chain(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
 
   std::vector<PlannedPhase> phases_;  ///< one for each stage of the schedule
   Schedule schedule_;
   bool completes_together_ = true;
+  bool is_chain_ = false;  ///< chunks pass the only phase one after the other, each from the finishes of the last one
   /// Members take free slots each for itself (Rules::turns_go_on): [queues] slots. Else they follow the schedule.
   std::vector<std::uint64_t> own_slots_;
 };

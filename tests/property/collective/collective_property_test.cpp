@@ -53,6 +53,32 @@ TEST(Collective, AgreesWithMessages) {
   }
 }
 
+// Up to 40 chunks pass one after the other, and one member is late, or several are: the engine stops evaluating chunks
+// when their times repeat, and gives what a simulation of every message gives.
+TEST(Collective, ManyChunksInARowAgreeWithMessages) {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
+    RandomCase sample = random_case(random, 16);
+    sample.options.chunks.active_chunks = sample.options.chunks.queues = 1;
+    sample.options.chunks.overlap_latency = false;
+    sample.options.chunks.splits = 1 + static_cast<std::uint32_t>(random() % 40);
+    const network::DelayModel delays = sample.delays();
+    const std::uint32_t num_npus = delays.topology().num_npus();
+    const Scenario scenario = scenario_of(sample, delays);
+    Engine engine(delays, sample.engine_options());
+    const auto layout = engine.layout({}, all_dimensions);
+    MessageSimulation together(scenario, nullptr);
+    together.run(as_ps(std::vector<Time>(num_npus)));
+    std::vector<Time> arrivals = random_arrivals(random, num_npus);
+    if (random() % 2 == 0)
+      for (std::size_t i = 1; i < arrivals.size(); ++i) arrivals[i] = Time::zero();
+    std::ranges::shuffle(arrivals, random);
+    MessageSimulation apart(scenario, &together.recorded());
+    EXPECT_EQ(as_ps(finish(engine, *layout, sample, arrivals)), apart.run(as_ps(arrivals)));
+  }
+}
+
 // One ring over members that are no neighbours: every edge has its own delay. Chunks of one phase are served in order.
 TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
   std::mt19937_64 random(2);
