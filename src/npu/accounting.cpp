@@ -7,6 +7,7 @@ namespace orrery::npu {
 Accounting::Accounting(const NpuSpec& npu, const Options& options, std::optional<Overrun>& overrun)
     : npu_(npu), overrun_(overrun) {
   const Program& program = *npu.program;
+  has_milestones_ = !program.graph->milestones.empty();
   if (!program.graph->tensors.sizes.empty())
     local_memory_ =
         std::make_unique<memory::LocalMemory>(npu.id, program.graph->tensors, program.lifetimes, options.room());
@@ -22,6 +23,12 @@ void Accounting::begin_operands(NodeId id, Bytes size, Time now) {
   peak_operands_ = std::max(peak_operands_, operands_);
   if (operands_ > Bytes::most()) [[unlikely]]
     note_overrun(id, now, Overrun::Quantity::peak_memory);
+}
+
+/// Takes note of the end of a node, if it is the next milestone.
+void Accounting::note_milestone(NodeId id, Time now) {
+  const auto& marked = npu_.program->graph->milestones;
+  if (milestones_.size() < marked.size() && marked[milestones_.size()] == id.value()) milestones_.push_back(now);
 }
 
 /// Keeps a node for the timeline.

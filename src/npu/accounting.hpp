@@ -50,9 +50,8 @@ class Accounting {
       local_memory_->complete(id, now);
     }
     if (keeps_timeline_) keep(id, node, service, now);
-    const auto& marked = npu_.program->graph->milestones;
-    if (milestones_.size() < marked.size() && marked[milestones_.size()] == id.value()) [[unlikely]]
-      milestones_.push_back(now);
+    if (has_milestones_) [[unlikely]]
+      note_milestone(id, now);
   }
   /// Counts bytes that a node in service since `start` sends.
   void count_sent(NodeId id, Time start, Bytes sent);
@@ -79,6 +78,7 @@ class Accounting {
 
  private:
   void begin_operands(NodeId id, Bytes size, Time now);
+  void note_milestone(NodeId id, Time now);
   void keep(NodeId id, const trace::Node& node, const Service& service, Time now);
 
   const NpuSpec& npu_;
@@ -87,7 +87,7 @@ class Accounting {
   Time finish_;  // of the last node that completed
   Bytes sent_, operands_, peak_operands_;
   std::unique_ptr<memory::LocalMemory> local_memory_;
-  bool keeps_timeline_ = false;
+  bool keeps_timeline_ = false, has_milestones_ = false;
   std::vector<TimelineRecord> timeline_;
   std::vector<Time> milestones_;
 };

@@ -50,7 +50,7 @@ class Activity {
     const Time elapsed = now - last_;
     if (elapsed == Time::zero()) return;
     if (in_service_.communicating() > 0) total_communication_ += elapsed;
-    if (in_service_[Work::memory] > 0) total_memory_ += elapsed;
+    if (in_service_.has(Work::memory)) total_memory_ += elapsed;
     const Work work = in_service_.counts_for();
     spent_[static_cast<std::size_t>(work)] += elapsed;
     if (work == Work::communication || work == Work::receive) {

@@ -39,10 +39,7 @@ class NodeSchedule {
   /// O(successors).
   template <class Done>
   void complete(NodeId id, Time now, Done&& done) {
-    released_.push_back(id.value());
-    while (!released_.empty()) {
-      const NodeId next(released_.back());
-      released_.pop_back();
+    for (NodeId next = id;; next = take_released()) {
       progress_.complete();
       done(next);
       for (const auto successor : graph_.successors_of(next)) {
@@ -52,6 +49,7 @@ class NodeSchedule {
         else
           resources_.add(NodeId(successor), graph_, now);
       }
+      if (released_.empty()) return;
     }
   }
 
@@ -71,6 +69,11 @@ class NodeSchedule {
   void serialize(Archive& archive) { archive(resources_, progress_); }
 
  private:
+  NodeId take_released() {
+    const NodeId next(released_.back());
+    released_.pop_back();
+    return next;
+  }
   bool is_instant(NodeId id) const { return graph_.nodes[id.index()].kind == trace::NodeKind::instant; }
   bool has_next_iteration() const {
     return progress_.iterations_started() < options_.iterations && graph_.num_nodes() > 0;

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -35,20 +35,28 @@ constexpr Work work_of(trace::NodeKind kind) {
 /// The nodes of an NPU that are in service at a moment.
 class InService {
  public:
-  void begin(Work work) { ++counts_[static_cast<std::size_t>(work)]; }
-  void end(Work work) { --counts_[static_cast<std::size_t>(work)]; }
-
-  std::uint32_t operator[](Work work) const { return counts_[static_cast<std::size_t>(work)]; }
-  /// Returns the number of collectives, sends and receives.
-  std::uint32_t communicating() const { return (*this)[Work::communication] + (*this)[Work::receive]; }
-  /// Returns what the moment counts for.
-  Work counts_for() const {
-    const auto busy = std::find_if(counts_.begin(), counts_.end(), [](std::uint32_t count) { return count > 0; });
-    return static_cast<Work>(busy - counts_.begin());
+  void begin(Work work) {
+    ++counts_[static_cast<std::size_t>(work)];
+    busy_ |= bit(work);
+  }
+  void end(Work work) {
+    if (--counts_[static_cast<std::size_t>(work)] == 0) busy_ &= ~bit(work);
   }
 
+  /// Returns the number of collectives, sends and receives.
+  std::uint32_t communicating() const {
+    return counts_[static_cast<std::size_t>(Work::communication)] + counts_[static_cast<std::size_t>(Work::receive)];
+  }
+  /// Returns whether nodes of this work are in service.
+  bool has(Work work) const { return (busy_ & bit(work)) != 0; }
+  /// Returns what the moment counts for.
+  Work counts_for() const { return static_cast<Work>(std::countr_zero(busy_ | bit(Work::idle))); }
+
  private:
+  static constexpr std::uint32_t bit(Work work) { return 1U << static_cast<std::uint32_t>(work); }
+
   std::array<std::uint32_t, num_busy_works> counts_{};
+  std::uint32_t busy_ = 0;  // a bit for each work with a count
 };
 
 }  // namespace orrery::npu
