@@ -199,15 +199,23 @@ std::uint64_t Kernel::process_in_order() {
   return handled;
 }
 
-/// Handles events of one time of a cell: of the active one as long as it has certain events, then of another one.
+/// Handles events of a cell: of the active one as long as it has certain events, then of another one. Events of one
+/// time, or of several if what is certain cannot have changed in between.
 std::uint64_t Kernel::process_cell() {
   Cells& cells = ahead_->cells;
+  std::uint64_t handled = 0;
+  const auto may_go_on = [&] {
+    return handled < burst && !channels_ && pending_[server].empty() && ahead_->wake_list.empty();
+  };
   while (cells.is_active() || cells.activate_ready() || activate_earliest()) {
-    while (cells.has_pending() && may_handle(cells.top().time))
-      if (const std::uint64_t handled = handle_time_of_cell(); handled > 0) {
-        if (cells.has_had_its_turn(handled)) cells.rest(true);
-        return handled;
-      }
+    while (cells.has_pending() && may_handle(cells.top().time)) {
+      const std::uint64_t of_time = handle_time_of_cell();
+      if (of_time == 0) continue;
+      handled += of_time;
+      if (cells.has_had_its_turn(of_time)) cells.rest(true);
+      if (!cells.is_active() || !may_go_on()) return handled;
+    }
+    if (handled > 0) return handled;
     cells.rest(false);
   }
   return 0;
