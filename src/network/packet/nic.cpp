@@ -59,7 +59,9 @@ void PacketDevices::send(const FlowRequest& request) {
                .payload = system_.rules.payload};
   if (system_.rules.control->make != nullptr) flow.control = system_.rules.control->make(system_.rules.parameters);
   flow.port = out->number;
-  if (is_here(flow.id.destination)) flow.receiver = receptions_.put({.source = flow.id.source, .flow = flow.id.number});
+  if (is_here(flow.id.destination))
+    flow.receiver =
+        receptions_.put({.source = flow.id.source, .flow = flow.id.number, .destination = flow.id.destination});
   nic(*out).flows.push_back(&flow);
   ++nic(*out).num_unsent;
   kick(*out);
@@ -153,7 +155,9 @@ void PacketDevices::wake_at(Port& port, Nic& there, Time time) {
 std::uint32_t PacketDevices::reception_of(Packet& packet) {
   if (packet.receiver == no_slot) {
     const auto [found, is_new] = reception_slots_.try_emplace(key_of(packet), no_slot);
-    if (is_new) found->second = receptions_.put({.source = packet.source, .flow = packet.flow});
+    if (is_new)
+      found->second =
+          receptions_.put({.source = packet.source, .flow = packet.flow, .destination = packet.destination});
     packet.receiver = found->second;
   }
   const Reception& reception = receptions_[packet.receiver];
@@ -208,11 +212,24 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
   kick(*out);
 }
 
+/// Returns the flow that an acknowledgement is for; null if the flow is over.
+Flow* PacketDevices::sender_of(const Packet& packet) {
+  std::uint32_t slot = packet.sender;
+  if (slot == no_slot) [[unlikely]] {  // of a packet that a checkpoint had
+    const auto found = restored_flows_.find(std::uint64_t{packet.destination} << 32U | packet.flow);
+    if (found == restored_flows_.end()) return nullptr;
+    slot = found->second;
+  }
+  Flow& flow = flows_[slot];
+  const bool is_current = flow.id.number == packet.flow && flow.id.source == packet.destination && !flow.is_over;
+  return is_current ? &flow : nullptr;
+}
+
 void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
   const Packet packet = packets_[slot];
-  Flow& flow = flows_[packet.sender];
-  const bool is_current = flow.id.number == packet.flow && flow.id.source == packet.destination && !flow.is_over;
-  if (!is_current) return free_packet(slot);
+  Flow* const sender = sender_of(packet);
+  if (sender == nullptr) return free_packet(slot);
+  Flow& flow = *sender;
   flow.receiver = packet.receiver;
   flow.rate.acknowledged = std::max(flow.rate.acknowledged, packet.sequence);
   Port& out = port(flow.id.source, flow.port);
@@ -255,6 +272,7 @@ void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet) {
 }
 
 void PacketDevices::expire(const pdes::Event& event) {
+  if (event.node == no_slot) return;  // of a flow that was over at a checkpoint
   Flow& flow = flows_[event.node];
   if (flow.timers[event.reserved] != event.detail) return;
   Timers timers(*this, flow);

@@ -134,6 +134,7 @@ class FlowPool {
     return *flows_[slot];
   }
   Flow& operator[](std::uint32_t slot) { return *flows_[slot]; }
+  const Flow& operator[](std::uint32_t slot) const { return *flows_[slot]; }
   void free(std::uint32_t slot) { free_.push_back(slot); }
 
  private:
@@ -155,7 +156,7 @@ struct Nic {
 
 /// A message under way, at its destination.
 struct Reception {
-  std::uint32_t source = 0, flow = 0;
+  std::uint32_t source = 0, flow = 0, destination = 0;
   std::uint64_t expected = 0;  ///< all bytes before it have come
   static constexpr std::uint64_t no_gap = ~std::uint64_t{0};
   std::uint64_t last_gap = no_gap;  ///< the byte that was missing when the receiver last complained
