@@ -21,6 +21,10 @@ NOISE = "--noise=0.05"
 LOSSY = ["--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=60 kB", "--set=system.network.packets.window=none"]
 
 
+# Switches mark packets early, for the controls that heed marks.
+MARKS = "--set=system.network.packets.marks=[[400 Gb/s, 5 kB, 50 kB, 0.5], [800 Gb/s, 5 kB, 50 kB, 0.5]]"
+
+
 class Packets(checkpoints.KilledRuns):
     def step(self, network, rendezvous, iterations, more=()):
         """Returns the arguments of a training step of 8 NPUs over a packet network."""
@@ -31,29 +35,30 @@ class Packets(checkpoints.KilledRuns):
     def test_shapes(self):
         """A step over each shape, with and without rendezvous: packets, acknowledgements and pauses are under way."""
         shapes = list(test_packet_network.SHAPES.items())
-        for number, (name, dimensions) in enumerate(shapes[:2] if checkpoints.KILLS == 1 else shapes):
+        for number, (name, dimensions) in enumerate(shapes[-2:] if checkpoints.KILLS == 1 else shapes):
             with self.subTest(name):
-                self.check(self.step(f"{{dimensions: [{dimensions}]}}", "true" if number % 2 else "false", 6), 8)
+                self.check(self.step(f"{{dimensions: [{dimensions}]}}", "true" if number % 2 else "false", 3), 8)
                 self.clear_folder()
 
     def test_controls(self):
         """Each congestion control on a graph of two leaves with slow links to the spines: rates, timers, marks and telemetry."""
         graph = self.folder / "leaves.yaml"
-        for control in ("dcqcn", "hpcc", "dctcp", "timely"):
+        controls = ("dcqcn", "hpcc") if checkpoints.KILLS == 1 else ("dcqcn", "hpcc", "dctcp", "timely")
+        for control in controls:
             with self.subTest(control):
                 graph.write_text(json.dumps(test_packet_network.leaves([6, 4])))
                 network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
-                self.check(self.step(network, "false", 4, [f"--set=system.network.packets.control={control}"]), 8)
+                self.check(self.step(network, "false", 3, [MARKS, f"--set=system.network.packets.control={control}"]), 8)
 
     def test_losses(self):
         """Switches that drop packets: receivers complain, and senders go back."""
-        self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['switch']}]}}", "false", 4, LOSSY), 8)
+        self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['switch']}]}}", "false", 3, LOSSY), 8)
 
     def test_failures(self):
         """A spine fails during the run: routes change."""
         graph = {**test_packet_network.leaves([6, 4]), "failures": [[10, 12, "3 ms"]]}
         (self.folder / "leaves.yaml").write_text(json.dumps(graph))
-        self.check(self.step("{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}", "false", 6), 8)
+        self.check(self.step("{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}", "false", 3), 8)
 
 
 class ThreadBlocks(checkpoints.KilledRuns, test_gpu_network.Plans):
@@ -88,9 +93,9 @@ class Repetitions(checkpoints.KilledRuns):
     def test_repetitions(self):
         """Runs with other draws, of which the first one has the results: killed in any of them."""
         small = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--set=perturbation.repetitions=4"]
-        self.check([*small, NOISE, "--timeline", "--iterations=3"], 64, kills=2 * checkpoints.KILLS)
+        self.check([*small, NOISE, "--timeline", "--iterations=2"], 64, kills=2 * checkpoints.KILLS)
         draws = "--set=perturbation.distributions=[{per: npu, kind: normal, deviation: 0.05}]"
-        self.check([*small, draws, "--fold", "--iterations=30"], 64, kills=2 * checkpoints.KILLS)
+        self.check([*small, draws, "--fold", "--iterations=4"], 64)
 
 
 if __name__ == "__main__":
