@@ -62,6 +62,8 @@ class Packets(checkpoints.KilledRuns):
 
 
 class ThreadBlocks(checkpoints.KilledRuns, test_gpu_network.Plans):
+    often = "--checkpoint-interval=0.001"  # these runs are short
+
     def test_plans(self):
         """Collectives by stores, loads, packets and sums in order, beside compute nodes with which they share SMs, a message and each other:
         blocks wait for memory, words, links, acknowledgements and the ports of the GPU."""
@@ -78,7 +80,7 @@ class ThreadBlocks(checkpoints.KilledRuns, test_gpu_network.Plans):
                         Node(0, chakra.COMP, duration=1 + npu * 3 % 4), Node(1, chakra.COLL, data_deps=[0], comm_type=kind, comm_size=size),
                         Node(2, chakra.COLL, data_deps=[0], comm_type=kind, comm_size=size // 2), *message,
                         Node(4, chakra.COMP, data_deps=[0], duration=30)])
-                self.check([self.config(name, gpu=gpu), NOISE, "--timeline", "--iterations=8", "--record-iterations=8"], 4)
+                self.check([self.config(name, gpu=gpu), NOISE, "--timeline", "--iterations=20", "--record-iterations=8"], 4)
                 self.clear_folder()
 
     def test_sums_in_the_switch(self):

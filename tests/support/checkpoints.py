@@ -13,6 +13,8 @@ OFTEN = "--checkpoint-interval=0.02"
 class KilledRuns(harness.Folder):
     """A folder for runs that write checkpoints to self.file and are killed."""
 
+    often = OFTEN
+
     def setUp(self):
         super().setUp()
         self.file = self.folder / "run.chk"
@@ -21,7 +23,7 @@ class KilledRuns(harness.Folder):
     def start(self, arguments, ranks, *more):
         """Starts a run that writes checkpoints."""
         return harness.Background(self, harness.launch(
-            ["run", *arguments, f"--checkpoint={self.file}", OFTEN, f"--output={self.folder}/killed.h5", "--force", "--progress=none", *more], ranks))
+            ["run", *arguments, f"--checkpoint={self.file}", self.often, f"--output={self.folder}/killed.h5", "--force", "--progress=none", *more], ranks))
 
     def kill(self, arguments, ranks):
         """Kills a run after a random number of checkpoints, perhaps while it writes one. Returns whether it has written any: a run that ends

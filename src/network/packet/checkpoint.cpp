@@ -32,10 +32,11 @@ std::span<const Entry> entries_of(const std::vector<Entry>& all, std::uint32_t h
 // ---- Hosts and switches ----
 
 void PacketDevices::begin_saving() {
-  to_save_.clear();
-  receptions_.for_each(
-      [&](std::uint32_t slot, const Reception& reception) { to_save_.emplace_back(reception.destination, slot); });
-  std::ranges::sort(to_save_);
+  receptions_.to_save.clear();
+  receptions_.pool.for_each([&](std::uint32_t slot, const Reception& reception) {
+    receptions_.to_save.emplace_back(reception.destination, slot);
+  });
+  std::ranges::sort(receptions_.to_save);
 }
 
 /// Returns a packet as `put_packet` takes it, without the slots that it knows.
@@ -72,7 +73,7 @@ void PacketDevices::unpack_timer(pdes::Event& event, std::span<const std::byte> 
 
 /// Returns a flow of a checkpoint, which a timer may name before it is read.
 Flow& PacketDevices::restored_flow(const FlowId& id) {
-  const auto [found, is_new] = restored_flows_.try_emplace(saved_key(id.source, id.number), no_slot);
+  const auto [found, is_new] = flows_.restored.try_emplace(saved_key(id.source, id.number), no_slot);
   if (!is_new) return flows_[found->second];
   Flow& flow = flows_.add();
   found->second = flow.slot;
@@ -138,11 +139,12 @@ void PacketDevices::serialize(Flow& flow, Archive& archive) {
 void PacketDevices::serialize_receptions(std::uint32_t host, Archive& archive) {
   std::vector<Reception> receptions;
   if (!archive.reads())
-    for (const auto& [destination, slot] : entries_of(to_save_, host)) receptions.push_back(receptions_[slot]);
+    for (const auto& [destination, slot] : entries_of(receptions_.to_save, host))
+      receptions.push_back(receptions_.pool[slot]);
   archive(receptions);
   if (!archive.reads()) return;
   for (const Reception& reception : receptions)
-    reception_slots_.emplace(saved_key(reception.source, reception.flow), receptions_.put(reception));
+    receptions_.by_flow.emplace(saved_key(reception.source, reception.flow), receptions_.pool.put(reception));
 }
 
 // ---- Messages ----

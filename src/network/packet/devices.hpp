@@ -174,12 +174,8 @@ class PacketDevices {
   Slots<Packet> packets_;
   Slots<Telemetry> telemetry_;
   FlowPool flows_;
-  Slots<Reception> receptions_;
-  std::unordered_map<std::uint64_t, std::uint32_t> reception_slots_;  // by source and flow
+  Receptions receptions_;
   std::uint64_t num_wakes_ = 0;
-  // Of a run that goes on from a checkpoint: slots by source and flow, because packets from there know none.
-  std::unordered_map<std::uint64_t, std::uint32_t> restored_flows_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> to_save_;  // hosts and slots of receptions, ascending
 };
 
 }  // namespace orrery::network

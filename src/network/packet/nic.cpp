@@ -61,7 +61,7 @@ void PacketDevices::send(const FlowRequest& request) {
   flow.port = out->number;
   if (is_here(flow.id.destination))
     flow.receiver =
-        receptions_.put({.source = flow.id.source, .flow = flow.id.number, .destination = flow.id.destination});
+        receptions_.pool.put({.source = flow.id.source, .flow = flow.id.number, .destination = flow.id.destination});
   nic(*out).flows.push_back(&flow);
   ++nic(*out).num_unsent;
   kick(*out);
@@ -154,23 +154,23 @@ void PacketDevices::wake_at(Port& port, Nic& there, Time time) {
 /// Returns the slot of the flow that a data packet belongs to, at its destination; `no_slot` if the flow is over.
 std::uint32_t PacketDevices::reception_of(Packet& packet) {
   if (packet.receiver == no_slot) {
-    const auto [found, is_new] = reception_slots_.try_emplace(key_of(packet), no_slot);
+    const auto [found, is_new] = receptions_.by_flow.try_emplace(key_of(packet), no_slot);
     if (is_new)
       found->second =
-          receptions_.put({.source = packet.source, .flow = packet.flow, .destination = packet.destination});
+          receptions_.pool.put({.source = packet.source, .flow = packet.flow, .destination = packet.destination});
     packet.receiver = found->second;
   }
-  const Reception& reception = receptions_[packet.receiver];
+  const Reception& reception = receptions_.pool[packet.receiver];
   const bool is_its = reception.source == packet.source && reception.flow == packet.flow && !reception.is_over;
   return is_its ? packet.receiver : no_slot;
 }
 
 /// Forgets a flow whose bytes are all there. If none was missing on the way, no packet of it can come again.
 void PacketDevices::end_reception(std::uint32_t at, const Packet& packet) {
-  receptions_[at].is_over = true;
-  if (receptions_[at].last_gap != Reception::no_gap) return;
-  reception_slots_.erase(key_of(packet));
-  receptions_.free(at);
+  receptions_.pool[at].is_over = true;
+  if (receptions_.pool[at].last_gap != Reception::no_gap) return;
+  receptions_.by_flow.erase(key_of(packet));
+  receptions_.pool.free(at);
 }
 
 void PacketDevices::receive_data(std::uint32_t slot) {
@@ -180,7 +180,7 @@ void PacketDevices::receive_data(std::uint32_t slot) {
   const bool is_last = packet.is_last;
   const std::uint32_t at = reception_of(packet);
   if (at == no_slot) return free_packet(slot);
-  Reception& reception = receptions_[at];
+  Reception& reception = receptions_.pool[at];
   if (packet.sequence == reception.expected) {
     reception.expected += payload;
     const std::uint64_t expected = reception.expected;
@@ -216,8 +216,8 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
 Flow* PacketDevices::sender_of(const Packet& packet) {
   std::uint32_t slot = packet.sender;
   if (slot == no_slot) [[unlikely]] {  // of a packet that a checkpoint had
-    const auto found = restored_flows_.find(std::uint64_t{packet.destination} << 32U | packet.flow);
-    if (found == restored_flows_.end()) return nullptr;
+    const auto found = flows_.restored.find(std::uint64_t{packet.destination} << 32U | packet.flow);
+    if (found == flows_.restored.end()) return nullptr;
     slot = found->second;
   }
   Flow& flow = flows_[slot];

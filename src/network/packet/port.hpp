@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "control.hpp"
+#include "orrery/base/slots.hpp"
 #include "orrery/network/packet_rules.hpp"
 #include "packet.hpp"
 
@@ -137,6 +140,9 @@ class FlowPool {
   const Flow& operator[](std::uint32_t slot) const { return *flows_[slot]; }
   void free(std::uint32_t slot) { free_.push_back(slot); }
 
+  /// Slots of flows of a checkpoint, by source and number: packets and timers from there know none.
+  std::unordered_map<std::uint64_t, std::uint32_t> restored;
+
  private:
   std::vector<std::unique_ptr<Flow>> flows_;
   std::vector<std::uint32_t> free_;
@@ -162,6 +168,12 @@ struct Reception {
   std::uint64_t last_gap = no_gap;  ///< the byte that was missing when the receiver last complained
   Time next_complaint = Time::from_ps(-1);
   bool is_over = false;
+};
+
+struct Receptions {
+  Slots<Reception> pool;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_flow;      ///< slots by source and flow
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> to_save;  ///< hosts and slots, ascending, for a checkpoint
 };
 
 }  // namespace orrery::network
