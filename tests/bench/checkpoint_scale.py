@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Kills a large run at half of its simulated time, lets it go on on another number of ranks, and compares the results with those of a run
 that was never stopped. Prints wall times, memory, and the size of the checkpoints and the time to write one.
 
@@ -17,6 +17,9 @@ import tempfile
 import time
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests/support"))
+import harness  # noqa: E402
+
 UNITS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
 WRITTEN = re.compile(r"checkpoint at simulated ([\d.]+) ([a-z]+): .*, (\d+) bytes? in ([\d.]+) s")
 
@@ -35,13 +38,6 @@ def run(what, arguments):
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     print(f"{what}: {time.monotonic() - start:.1f} s, at most {memory:.0f} MiB in one process so far", flush=True)
     return done.stdout + done.stderr
-
-
-def end_of(file):
-    """Returns the simulated time of results in seconds."""
-    import h5py
-    with h5py.File(file) as results:
-        return int(max(results["npus/finish"])) * 1e-12
 
 
 def kill_at(seconds, arguments):
@@ -74,13 +70,11 @@ def main():
         checkpoint, whole, after = folder / "run.chk", folder / "whole.h5", folder / "after.h5"
         run(f"never stopped, {options.ranks} ranks", command(options, options.ranks, ["--quiet", f"--output={whole}"]))
         start = time.monotonic()
-        written = kill_at(end_of(whole) / 2, command(options, options.ranks, [
+        written = kill_at(max(harness.finish_times(whole)) * 0.5e-12, command(options, options.ranks, [
             f"--checkpoint={checkpoint}", f"--checkpoint-interval={options.interval}", f"--output={folder}/killed.h5"]))
         print(f"killed after {time.monotonic() - start:.1f} s and {len(written)} checkpoints: {written[-1][1] / 1e6:.1f} MB each at last, "
               f"{min(seconds for *_, seconds in written):.2f} to {max(seconds for *_, seconds in written):.2f} s to write one")
         run(f"goes on, {options.others} ranks", command(options, options.others, ["--quiet", f"--restart={checkpoint}", f"--output={after}"]))
-        sys.path.insert(0, str(SOURCE / "tests/support"))
-        import harness
         difference = harness.difference(whole, after)
         print(difference or "the results are the same")
         return 1 if difference else 0
