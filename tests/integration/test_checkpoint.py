@@ -39,6 +39,10 @@ class Checkpoint(checkpoints.KilledRuns):
         """A step in which no two NPUs compute for the same time, several times, and where senders wait for receivers."""
         self.check([*SMALL, NOISE, "--iterations=4", "--set=system.communication.rendezvous=true"], 64)
 
+    def test_many_npus(self):
+        """A step of 1,024 NPUs with noise; tests/bench/checkpoint_scale.py takes as many as one likes."""
+        self.check([CONFIGS / "scale/gpt3-175b-1024.yaml", "--set=workload.model.layers=8", NOISE, "--iterations=2"], 1024)
+
     def test_tensors(self):
         """The same with tensors in the local memory, a timeline and the memory of each moment."""
         self.check([*SMALL, NOISE, "--timeline", "--iterations=3", "--record-iterations=2"], 64)

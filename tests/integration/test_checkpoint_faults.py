@@ -28,7 +28,7 @@ class Faults(checkpoints.KilledRuns):
         report = self.folder / "calls"
         values = {name: str(value) for name, value in failures.items()}
         environment = dict(os.environ, LD_PRELOAD=FAILER, FAIL_REPORT=str(report), FAIL_NAME="run.chk.partial.", **values)
-        command = harness.launch(["run", *SMALL, f"--checkpoint={self.file}", checkpoints.OFTEN, f"--output={self.folder}/run.h5", "--force",
+        command = harness.launch(["run", *SMALL, f"--checkpoint={self.file}", self.often, f"--output={self.folder}/run.h5", "--force",
                                   "--progress=none", *arguments])
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE, env=environment)
         return done, int(report.read_text())
@@ -72,13 +72,14 @@ class Faults(checkpoints.KilledRuns):
         """A run that is stopped and cannot write its last checkpoint ends with exit code 75 all the same. It names a checkpoint only if there
         is one, and that one is whole."""
         long = "--iterations=100000"
-        done, calls = self.run_with(long, "--max-walltime=1", "--checkpoint-interval=1h")
+        self.often = "--checkpoint-interval=3600"
+        done, calls = self.run_with(long, "--max-walltime=1")
         self.assertEqual(done.returncode, 75, done.stderr)
         self.assertIn(f"--restart={self.file}", done.stderr)
         self.file.unlink()
         for first in range(4, calls + 1, 3):
             with self.subTest(first=first):
-                done, _ = self.run_with(long, "--max-walltime=1", "--checkpoint-interval=1h", FAIL_FIRST=first, FAIL_COUNT=1 << 30)
+                done, _ = self.run_with(long, "--max-walltime=1", FAIL_FIRST=first, FAIL_COUNT=1 << 30)
                 self.assertEqual(done.returncode, 75, done.stderr)
                 self.assertEqual(f"--restart={self.file}" in done.stderr, self.file.exists(), done.stderr)
                 self.assertEqual(FAILED in done.stderr, not self.file.exists(), done.stderr)
