@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -15,12 +16,17 @@
 #include "orrery/base/version.hpp"
 #include "orrery/checkpoint/file.hpp"
 #include "orrery/model/saved_rank.hpp"
+#include "orrery/network/packet_graph.hpp"
 #include "orrery/parallel/packing.hpp"
+#include "orrery/topology/fabric.hpp"
 
 namespace orrery::app {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The pieces of a checkpoint are of these.
+constexpr std::uint32_t first_simulation = 0, later_simulation = 1;
 
 std::uint64_t digest_of_text(std::string_view text) { return mix_all(0, std::span<const char>(text)); }
 
@@ -86,22 +92,6 @@ void require_same_digests(const fs::path& file, const CheckpointHead::Digests& s
   if (!left.empty()) refuse(file, fmt::format("it has '{}', which is not there now", cited(left.begin()->first)));
 }
 
-/// Throws Error (bad_input) for a run of which not all state can be saved.
-void require_supported(const config::Configuration& configuration) {
-  const auto& run = configuration.run;
-  const std::string key = run.checkpoint.empty() ? "run.restart" : "run.checkpoint";
-  const auto fail = [&](const std::string& found, const std::string& expected) {
-    throw Error(ErrorCode::bad_input, configuration.place_of(key), found, expected,
-                "Leave out --checkpoint and --restart, or change the configuration.");
-  };
-  if (configuration.execution.goes_over_links() && configuration.execution.network.model->sends_packets)
-    fail("checkpoints do not hold packets that are under way", "a network that is not of packets");
-  if (configuration.execution.goes_over_links() && configuration.execution.gpu)
-    fail("checkpoints do not hold what thread blocks of GPUs have under way", "collectives without plans for GPUs");
-  if (configuration.perturbation.repetitions > 1)
-    fail("checkpoints are of one simulation, but perturbation.repetitions asks for several", "one repetition");
-}
-
 /// Returns the digests of the trace files of all ranks, each file once, on rank 0. Collective.
 CheckpointHead::Digests all_traces(const trace::Store& store, parallel::Communicator& world) {
   parallel::Packer packer;
@@ -119,6 +109,12 @@ CheckpointHead::Digests all_traces(const trace::Store& store, parallel::Communic
   return {digests.begin(), digests.end()};
 }
 
+/// Returns the number of ends of links by which data leave an NPU or a switch.
+std::uint64_t num_link_ends(const config::Configuration& configuration, const topology::Topology& topology) {
+  const auto& given = configuration.execution.network.graph;
+  return given ? 2 * given->graph.links().size() : topology::Fabric(topology).num_links();
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(const config::Configuration& configuration, parallel::Communicator& world)
@@ -126,16 +122,17 @@ Checkpoints::Checkpoints(const config::Configuration& configuration, parallel::C
       file_(configuration.run.checkpoint),
       restart_(configuration.run.restart),
       interval_(configuration.run.checkpoint_interval_s),
-      is_quiet_(configuration.run.quiet) {
+      is_quiet_(configuration.run.quiet),
+      has_repetitions_(configuration.perturbation.repetitions > 1) {
   head_ = {.program = fmt::format("{} {}", version(), revision()),
            .configuration = compared(configuration),
            .texts = texts_of(configuration),
            .traces = {},
-           .now = Time::from_ps(-1),
-           .foldings = {}};
+           .first = {},
+           .complete = {},
+           .later = {}};
   world_.agree([&] {
     if (file_.empty() && restart_.empty()) return;
-    require_supported(configuration);
     if (!world_.is_root()) return;
     if (!file_.empty()) check_output(file_, true);
     if (!restart_.empty()) find();
@@ -172,22 +169,48 @@ void Checkpoints::prepare(Preparation& preparation) {
   head_.traces = std::move(traces);
   if (restart_.empty()) return;
   Archive written;
-  written(head_.now, head_.foldings);
+  written(head_.first, head_.complete, head_.later);
   std::vector<std::byte> bytes = written.written();
   world_.broadcast_bytes(bytes, Rank(0));
   Archive archive(bytes);
-  archive(head_.now, head_.foldings);
-  for (const auto& divergences : head_.foldings) preparation.fold_again(divergences);
+  archive(head_.first, head_.complete, head_.later);
+  for (const auto& divergences : head_.first.foldings) preparation.fold_again(divergences);
 }
 
 void Checkpoints::begin(model::RankModel& model, pdes::Kernel& kernel) {
-  if (restart_.empty()) return model.start(kernel);
   model::SavedRank saved(model);
+  if (restart_.empty())
+    model.start(kernel);
+  else
+    saved.prepare(kernel);
+  if (!file_.empty()) saved.keep_history();
+  if (restart_.empty()) return;
   const auto mine = checkpoint::read(
-      found_, [&](LpId lp) { return saved.host_of(lp); }, world_);
-  saved.restore(kernel, head_.now, mine);
-  restart_.clear();
+      found_, is_later_ ? later_simulation : first_simulation, [&](LpId lp) { return saved.host_of(lp); }, world_);
+  saved.restore(kernel, present().now, mine);
+  if (is_later_ || head_.complete.empty()) restart_.clear();
   last_ = Clock::now();
+}
+
+void Checkpoints::note_end(model::RankModel& model, const pdes::Kernel& kernel) {
+  if (is_later_ || !has_repetitions_ || file_.empty()) return;
+  end_of_first_ = model::SavedRank(model).save(kernel.state());
+  head_.first.now = Time::zero();  // no event is left that must come after it
+}
+
+const results::Repetition* Checkpoints::complete(std::size_t number) const {
+  return !restart_.empty() && number < head_.complete.size() ? &head_.complete[number] : nullptr;
+}
+
+void Checkpoints::begin_repetition(const std::vector<results::Repetition>& complete, Preparation& preparation,
+                                   bool is_new) {
+  is_later_ = true;
+  if (!restart_.empty()) {
+    for (const auto& divergences : head_.later.foldings) preparation.fold_again(divergences);
+    return;
+  }
+  head_.complete = complete;
+  if (is_new) head_.later.foldings.clear();
 }
 
 bool Checkpoints::is_due() const {
@@ -198,10 +221,14 @@ void Checkpoints::write(model::RankModel& model, const pdes::Kernel& kernel) {
   if (file_.empty()) return;
   const auto start = Clock::now();
   const pdes::KernelState state = kernel.state();
-  head_.now = state.now;
+  present().now = state.now;
   Archive archive;
   archive(head_);
-  const std::string failure = checkpoint::write(file_, archive.written(), model::SavedRank(model).save(state), world_);
+  auto pieces = model::SavedRank(model).save(state);
+  if (is_later_)
+    for (auto& piece : pieces) piece.simulation = later_simulation;
+  pieces.insert(pieces.end(), end_of_first_.begin(), end_of_first_.end());
+  const std::string failure = checkpoint::write(file_, archive.written(), std::move(pieces), world_);
   last_ = Clock::now();
   cost_ = last_ - start;
   if (failure.empty()) written_ = file_;
@@ -216,7 +243,7 @@ void Checkpoints::write(model::RankModel& model, const pdes::Kernel& kernel) {
 }
 
 std::uint64_t checkpoint_size(const Preparation& preparation, const config::Configuration& configuration) {
-  constexpr std::uint64_t of_npu = 1000, of_use = 150;  // bytes, as measured
+  constexpr std::uint64_t of_npu = 1000, of_use = 150, of_link_end = 250;  // bytes, as measured
   const std::uint64_t recorded =
       std::min(configuration.execution.record_iterations, configuration.execution.iterations);
   std::uint64_t size = of_npu * preparation.num_npus();
@@ -232,7 +259,10 @@ std::uint64_t checkpoint_size(const Preparation& preparation, const config::Conf
       collectives += static_cast<double>(recorded) / static_cast<double>(members);
     }
   }
-  return size + static_cast<std::uint64_t>(collectives * sizeof(communicator::CollectiveRecord));
+  size += static_cast<std::uint64_t>(collectives * sizeof(communicator::CollectiveRecord));
+  if (configuration.execution.goes_over_links())
+    size += of_link_end * num_link_ends(configuration, preparation.system().topology());
+  return configuration.perturbation.repetitions > 1 ? 2 * size : size;
 }
 
 }  // namespace orrery::app

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -14,23 +15,34 @@
 #include "orrery/model/rank_model.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/kernel.hpp"
+#include "orrery/results/repetitions.hpp"
 #include "preparation.hpp"
 
 namespace orrery::app {
 
+/// Where a simulation of a run is.
+struct SavedSimulation {
+  using Divergences = std::vector<communicator::Divergence>;
+
+  Time now = Time::from_ps(-1);       ///< all events up to this time have been handled
+  std::vector<Divergences> foldings;  ///< those by which its NPUs were folded again before it began
+
+  void serialize(Archive& archive) { archive(now, foldings); }
+};
+
 /// What a checkpoint says of its run.
 struct CheckpointHead {
   using Digests = std::vector<std::pair<std::string, std::uint64_t>>;
-  using Divergences = std::vector<communicator::Divergence>;
 
-  std::string program;                ///< version and revision of the program that wrote it
-  std::string configuration;          ///< what results depend on, as YAML
-  Digests texts;                      ///< of the texts that the configuration names, by their names
-  Digests traces;                     ///< of the trace files, by their names
-  Time now;                           ///< all events up to this time have been handled
-  std::vector<Divergences> foldings;  ///< of the runs before this one, by which NPUs were folded again
+  std::string program;        ///< version and revision of the program that wrote it
+  std::string configuration;  ///< what results depend on, as YAML
+  Digests texts;              ///< of the texts that the configuration names, by their names
+  Digests traces;             ///< of the trace files, by their names
+  SavedSimulation first;
+  std::vector<results::Repetition> complete;  ///< of perturbation.repetitions. Empty: the first one is under way
+  SavedSimulation later;                      ///< the one under way, if it is not the first one
 
-  void serialize(Archive& archive) { archive(program, configuration, texts, traces, now, foldings); }
+  void serialize(Archive& archive) { archive(program, configuration, texts, traces, first, complete, later); }
 };
 
 /// Writes the checkpoints of a run as its options say, and reads the one from which it goes on.
@@ -45,14 +57,23 @@ class Checkpoints {
   /// all ranks for other traces. Collective.
   void prepare(Preparation& preparation);
 
-  /// Begins a simulation: from the checkpoint if it is the first one and there is any, else from time 0. Collective.
+  /// Begins a simulation: from the checkpoint if that has it, else from time 0. Collective.
   void begin(model::RankModel& model, pdes::Kernel& kernel);
+  /// Takes note that a simulation has come to its end. The checkpoints of repetitions hold the end of the first one,
+  /// of which the results are.
+  void note_end(model::RankModel& model, const pdes::Kernel& kernel);
   /// Returns whether it is time to write: never sooner than the last one took, so that the run goes on. O(1).
   bool is_due() const;
   /// Writes a checkpoint where the kernel has stopped. A failure is a warning. Collective.
   void write(model::RankModel& model, const pdes::Kernel& kernel);
   /// Takes note that the NPUs are folded again because of these divergences.
-  void note_folding(const CheckpointHead::Divergences& divergences) { head_.foldings.push_back(divergences); }
+  void note_folding(const SavedSimulation::Divergences& divergences) { present().foldings.push_back(divergences); }
+
+  /// Returns the repetition of this number if the checkpoint has it as complete; else null.
+  const results::Repetition* complete(std::size_t number) const;
+  /// Begins another repetition, of a preparation that is the one before or `is_new`: takes note of those that are
+  /// complete, and folds the NPUs as the run of the checkpoint did.
+  void begin_repetition(const std::vector<results::Repetition>& complete, Preparation& preparation, bool is_new);
 
   /// Returns the newest file that this run has written; empty if there is none.
   const std::filesystem::path& written() const { return written_; }
@@ -61,6 +82,7 @@ class Checkpoints {
   using Clock = std::chrono::steady_clock;
 
   void find();
+  SavedSimulation& present() { return is_later_ ? head_.later : head_.first; }
 
   parallel::Communicator& world_;
   std::filesystem::path file_, restart_;  ///< empty: none
@@ -69,7 +91,10 @@ class Checkpoints {
   Clock::time_point last_ = Clock::now();
   Clock::duration cost_{};  ///< of the last one
   bool is_quiet_;
-  CheckpointHead head_;  ///< of this run
+  bool has_repetitions_;
+  bool is_later_ = false;  ///< the first simulation is over
+  CheckpointHead head_;    ///< of this run
+  std::vector<checkpoint::Piece> end_of_first_;
   std::filesystem::path written_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "checkpoints.hpp"
+
 namespace orrery::app {
 namespace {
 
@@ -25,14 +27,20 @@ results::Repetition repetition_of(const Simulation& simulation, const config::Co
 
 std::optional<Time> repeat(config::Configuration& configuration, std::unique_ptr<Preparation>& preparation,
                            const std::function<bool()>& stop_requested, parallel::Communicator& world,
-                           std::vector<results::Repetition>& all) {
-  for (std::uint32_t left = configuration.perturbation.repetitions - 1; left > 0; --left) {
+                           Checkpoints* checkpoints, std::vector<results::Repetition>& all) {
+  while (all.size() < configuration.perturbation.repetitions) {
     configuration.draw_with(configuration.execution.noise.seed + 1);
-    if (folds_by_draws(configuration)) {
+    if (const auto* const known = checkpoints ? checkpoints->complete(all.size()) : nullptr) {
+      all.push_back(*known);
+      continue;
+    }
+    const bool is_new = folds_by_draws(configuration);
+    if (is_new) {
       preparation.reset();
       preparation = prepare(configuration, world);
     }
-    const auto simulation = simulate(*preparation, configuration.run, stop_requested, world);
+    if (checkpoints) checkpoints->begin_repetition(all, *preparation, is_new);
+    const auto simulation = simulate(*preparation, configuration.run, stop_requested, world, checkpoints);
     if (simulation->stopped_at()) return simulation->stopped_at();
     all.push_back(repetition_of(*simulation, configuration, world));
   }

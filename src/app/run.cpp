@@ -169,7 +169,8 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (!stopped_at && configuration.perturbation.repetitions > 1) {
     description.repetitions = {repetition_of(*simulation, configuration, world)};
     simulation.reset();
-    stopped_at = repeat(configuration, preparation, stop_requested, world, description.repetitions);
+    stopped_at = repeat(configuration, preparation, stop_requested, world, checkpoints ? &*checkpoints : nullptr,
+                        description.repetitions);
     if (stopped_at) description.status = results::Status::interrupted;
   }
   const auto all = results::write(configuration.run.output, description, mine, world);

@@ -54,9 +54,10 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
       stop_requested_(std::move(stop_requested)) {
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
-  kernel_options.stop_requested = stop_requested_;
-  if (checkpoints_)
-    kernel_options.stop_requested = [this] { return (stop_requested_ && stop_requested_()) || checkpoints_->is_due(); };
+  if (checkpoints_ || stop_requested_)
+    kernel_options.stop_requested = [this] {
+      return !are_npus_done_ && ((stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due()));
+    };
   if (options.progress != config::Progress::none && !options.quiet) {
     const auto num_nodes = preparation.num_nodes() * model_.run().options.iterations;
     progress_ = std::make_unique<ProgressLine>(options, model_, num_nodes, world);
@@ -69,22 +70,21 @@ Simulation::~Simulation() = default;
 
 /// Runs the kernel to its end, or to a stop for good. It also stops for each checkpoint.
 void Simulation::simulate() {
-  if (!checkpoints_) {
+  if (checkpoints_)
+    checkpoints_->begin(model_, *kernel_);
+  else
     model_.start(*kernel_);
-    return kernel_->run();
-  }
-  checkpoints_->begin(model_, *kernel_);
-  for (;;) {
-    kernel_->run();
-    if (!kernel_->stopped_at()) return;
+  for (kernel_->run(); kernel_->stopped_at(); kernel_->run()) {
+    const bool is_for_good = checkpoints_ == nullptr || (stop_requested_ && stop_requested_());
     std::array<std::int64_t, 2> flags{static_cast<std::int64_t>(model_.npus().num_unfinished() > 0),
-                                      static_cast<std::int64_t>(stop_requested_ && stop_requested_())};
+                                      static_cast<std::int64_t>(is_for_good)};
     world_.maximum(flags);
-    const auto [any_is_left, is_for_good] = flags;
-    if (any_is_left != 0) checkpoints_->write(model_, *kernel_);
-    if (is_for_good != 0) return;
+    are_npus_done_ = flags[0] == 0;
+    if (!are_npus_done_ && checkpoints_) checkpoints_->write(model_, *kernel_);
+    if (!are_npus_done_ && flags[1] != 0) return;
     kernel_->go_on();
   }
+  if (checkpoints_) checkpoints_->note_end(model_, *kernel_);
 }
 
 std::vector<communicator::Divergence> Simulation::run() {

@@ -53,6 +53,7 @@ class Simulation {
   bool excess_is_error_;
   Checkpoints* checkpoints_;
   std::function<bool()> stop_requested_;  ///< for good, not for a checkpoint
+  bool are_npus_done_ = false;            ///< at the last stop: what is left then is not stopped
   std::optional<Time> stopped_at_;
 };
 

@@ -189,6 +189,10 @@ void PartialFile::sync_contents() const {
 // folder.
 void PartialFile::commit_durably() {
   sync_contents();
+  commit_synced();
+}
+
+void PartialFile::commit_synced() {
   commit();
   sync(folder_of(target_), O_RDONLY | O_DIRECTORY);
 }

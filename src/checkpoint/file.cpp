@@ -10,6 +10,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view mark = "orrery checkpoint 1\n";
+constexpr std::string_view mark = "orrery checkpoint 2\n";
 
 enum class BlockKind : std::uint32_t { head = 1, pieces = 2, end = 3 };
 
@@ -34,7 +35,7 @@ static_assert(sizeof(BlockHeader) == 16);
 
 struct PieceHeader {
   LpId lp;
-  std::uint32_t reserved = 0;
+  std::uint32_t simulation = 0;
   std::uint64_t size = 0;
 };
 
@@ -64,14 +65,18 @@ class BlockWriter {
   void commit(const fs::path& path) {
     write({BlockKind::end, 0, num_blocks_}, {});
     file_.sync_contents();
-    std::error_code failure;
-    if (fs::exists(path, failure)) {
-      fs::rename(path, previous(path), failure);
-      if (failure)
-        throw Error(ErrorCode::output, {.file = path.string()},
-                    fmt::format("cannot be kept as '{}': {}", previous(path).string(), failure.message()));
+    std::error_code failure, ignored;
+    const bool has_older = fs::exists(path, ignored);
+    if (has_older) fs::rename(path, previous(path), failure);
+    if (failure)
+      throw Error(ErrorCode::output, {.file = path.string()},
+                  fmt::format("cannot be kept as '{}': {}", previous(path).string(), failure.message()));
+    try {
+      file_.commit_synced();
+    } catch (const Error&) {
+      if (has_older) fs::rename(previous(path), path, ignored);
+      throw;
     }
-    file_.commit_durably();
   }
 
  private:
@@ -128,19 +133,44 @@ class BlockReader {
   std::uint64_t left_ = 0, num_blocks_ = 0;
 };
 
-/// Packs pieces into blocks of at most so many bytes each, but for larger pieces.
-std::vector<std::vector<std::byte>> blocks_of(const std::vector<Piece>& pieces, std::size_t most) {
-  std::vector<std::vector<std::byte>> blocks;
-  for (const Piece& piece : pieces) {
-    if (blocks.empty() || blocks.back().size() + piece.bytes.size() > most) blocks.emplace_back();
-    auto& block = blocks.back();
-    const PieceHeader header{piece.lp, 0, piece.bytes.size()};
-    const auto bytes = std::as_bytes(std::span(&header, 1));
-    block.insert(block.end(), bytes.begin(), bytes.end());
-    block.insert(block.end(), piece.bytes.begin(), piece.bytes.end());
+/// Packs pieces into blocks of at most so many bytes each, but for larger pieces. It frees each piece as it goes, so
+/// that little exists twice.
+class BlockPacker {
+ public:
+  BlockPacker(std::vector<Piece> pieces, std::size_t most) : pieces_(std::move(pieces)), most_(most) {}
+
+  std::int64_t num_blocks() const {
+    std::int64_t count = 0;
+    for (std::size_t next = 0; next < pieces_.size(); next = end_of_block(next)) ++count;
+    return count;
   }
-  return blocks;
-}
+  /// Returns the next block; an empty one if no piece is left.
+  std::vector<std::byte> next() {
+    std::vector<std::byte> block;
+    for (const std::size_t end = end_of_block(next_); next_ < end; ++next_) {
+      const Piece piece = std::exchange(pieces_[next_], {});
+      const PieceHeader header{piece.lp, piece.simulation, piece.bytes.size()};
+      const auto bytes = std::as_bytes(std::span(&header, 1));
+      block.insert(block.end(), bytes.begin(), bytes.end());
+      block.insert(block.end(), piece.bytes.begin(), piece.bytes.end());
+    }
+    return block;
+  }
+
+ private:
+  std::size_t end_of_block(std::size_t first) const {
+    std::size_t end = first, size = 0;
+    for (; end < pieces_.size(); ++end) {
+      const std::size_t more = sizeof(PieceHeader) + pieces_[end].bytes.size();
+      if (end > first && more > most_ - std::min(size, most_)) break;
+      size += more;
+    }
+    return end;
+  }
+
+  std::vector<Piece> pieces_;
+  std::size_t most_, next_ = 0;
+};
 
 /// Calls visit(piece) for each piece of a block.
 template <class Visit>
@@ -152,7 +182,7 @@ void for_each_piece(std::span<const std::byte> block, Visit&& visit) {
     block = block.subspan(sizeof header);
     ensure(header.size <= block.size(), "a piece of a checkpoint that is longer than its block");
     const auto bytes = block.first(header.size);
-    visit(Piece{header.lp, {bytes.begin(), bytes.end()}});
+    visit(Piece{header.lp, {bytes.begin(), bytes.end()}, header.simulation});
     block = block.subspan(header.size);
   }
 }
@@ -182,11 +212,11 @@ void attempt(const parallel::Communicator& world, std::string& failure, Step ste
 
 fs::path previous(const fs::path& path) { return path.string() + ".previous"; }
 
-std::string write(const fs::path& path, std::span<const std::byte> head, const std::vector<Piece>& mine,
+std::string write(const fs::path& path, std::span<const std::byte> head, std::vector<Piece> mine,
                   parallel::Communicator& world) {
   constexpr std::size_t most_at_root = std::size_t{256} << 20U, least_block = std::size_t{64} << 10U;
-  const auto blocks = blocks_of(mine, std::max(most_at_root / static_cast<std::size_t>(world.size()), least_block));
-  auto rounds = static_cast<std::int64_t>(blocks.size());
+  BlockPacker blocks(std::move(mine), std::max(most_at_root / static_cast<std::size_t>(world.size()), least_block));
+  auto rounds = blocks.num_blocks();
   world.maximum(std::span(&rounds, 1));
   std::string failure;
   std::optional<BlockWriter> writer;
@@ -194,10 +224,9 @@ std::string write(const fs::path& path, std::span<const std::byte> head, const s
     writer.emplace(path);
     writer->write(BlockKind::head, head);
   });
-  for (std::size_t round = 0; round < static_cast<std::size_t>(rounds); ++round) {
+  for (std::int64_t round = 0; round < rounds; ++round) {
     std::vector<std::size_t> sizes;
-    const auto own = round < blocks.size() ? std::span<const std::byte>(blocks[round]) : std::span<const std::byte>();
-    const auto all = world.gather_bytes(own, Rank(0), sizes);
+    const auto all = world.gather_bytes(blocks.next(), Rank(0), sizes);
     attempt(world, failure, [&] {
       auto left = std::span<const std::byte>(all);
       for (const std::size_t size : sizes) {
@@ -227,7 +256,8 @@ Found find(const fs::path& path) {
   return found;
 }
 
-std::vector<Piece> read(const fs::path& file, const std::function<Rank(LpId)>& host_of, parallel::Communicator& world) {
+std::vector<Piece> read(const fs::path& file, std::uint32_t simulation, const std::function<Rank(LpId)>& host_of,
+                        parallel::Communicator& world) {
   std::optional<BlockReader> reader;
   std::vector<std::byte> contents;
   std::vector<Piece> mine;
@@ -244,9 +274,11 @@ std::vector<Piece> read(const fs::path& file, const std::function<Rank(LpId)>& h
       is_over = reader->next(contents) == BlockKind::end ? 1 : 0;
       if (is_over != 0) return;
       std::vector<std::vector<Piece>> of_rank(outgoing.size());
-      for_each_piece(contents, [&](Piece piece) { of_rank[host_of(piece.lp).index()].push_back(std::move(piece)); });
+      for_each_piece(contents, [&](Piece piece) {
+        if (piece.simulation == simulation) of_rank[host_of(piece.lp).index()].push_back(std::move(piece));
+      });
       for (std::size_t rank = 0; rank < outgoing.size(); ++rank)
-        if (!of_rank[rank].empty()) outgoing[rank] = blocks_of(of_rank[rank], ~std::size_t{0}).front();
+        outgoing[rank] = BlockPacker(std::move(of_rank[rank]), ~std::size_t{0}).next();
     });
     world.maximum(std::span(&is_over, 1));
     if (is_over != 0) return mine;

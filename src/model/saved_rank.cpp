@@ -34,7 +34,7 @@ std::map<LpId, LpState> by_lp(const pdes::KernelState& kernel) {
 }
 
 /// Returns the links that have served a message or have one to serve.
-std::vector<LpId> links_to_save(const network::MessageNetwork& links, const std::map<LpId, LpState>& states,
+std::vector<LpId> links_to_save(network::MessageNetwork& links, const std::map<LpId, LpState>& states,
                                 LpId first_link) {
   std::vector<LpId> all = links.used();
   for (auto state = states.lower_bound(first_link); state != states.end(); ++state) all.push_back(state->first);
@@ -56,7 +56,7 @@ Rank SavedRank::host_of(LpId lp) const {
   if (lp < run_.first_communicator()) return run_.hosting.of_npu[lp.index()];
   if (lp < run_.first_server()) return run_.communicators[lp.index() - run_.first_communicator().index()].host;
   if (lp < run_.first_link()) return run_.hosting.of_server[lp.index() - run_.first_server().index()];
-  return run_.hosting.of_npu[model_.simulated_network_->owner(lp.value() - run_.first_link().value()).index()];
+  return model_.parts_->links->host_of(lp);
 }
 
 /// Writes or reads what logical processes have summed up.
@@ -66,6 +66,7 @@ void SavedRank::serialize_sums(pdes::KernelState& kernel, Archive& archive) {
   archive(num_handled, critical_path, overrun);
   model_.network_.serialize_sums(archive);
   parts().communicators.hosts().serialize_sums(archive);
+  npu::serialize_sums(parts().npus, archive);
   if (!archive.reads()) return;
   kernel.num_handled += num_handled;
   kernel.critical_path = std::max(kernel.critical_path, critical_path);
@@ -112,8 +113,11 @@ std::vector<Piece> SavedRank::save(const pdes::KernelState& kernel) {
   return pieces;
 }
 
+void SavedRank::keep_history() { npu::keep_history(parts().npus); }
+
+void SavedRank::prepare(pdes::Kernel& kernel) { model_.parts_ = std::make_unique<RankModel::Parts>(model_, kernel); }
+
 void SavedRank::restore(pdes::Kernel& kernel, Time now, std::span<const Piece> pieces) {
-  model_.parts_ = std::make_unique<RankModel::Parts>(model_, kernel);
   pdes::KernelState all;
   all.now = now;
   for (const Piece& piece : pieces) {

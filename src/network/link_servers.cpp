@@ -287,7 +287,11 @@ std::vector<std::byte> LinkServers::pack(const pdes::Event& event) const {
   return archive.written();
 }
 
-std::vector<LpId> LinkServers::used() const {
+Rank LinkServers::host_of(LpId process) const {
+  return part_.hosting.of_npu[fabric_.find(LinkId(process.value() - part_.first_process.value())).owner.index()];
+}
+
+std::vector<LpId> LinkServers::used() {
   std::vector<LpId> used;
   for (const Server& server : servers_)
     if (server.server.statistics().messages > 0 || server.sequence > 0) used.push_back(lp(server.link));

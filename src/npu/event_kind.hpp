@@ -19,7 +19,7 @@ enum class EventKind : std::uint16_t {
   cleared,        ///< what `clear_to_send` becomes once it is matched: the data of send `node` leave
 
   // Of the thread blocks of a GPU. `node` is the slot of a kernel (GpuCollectives).
-  gpu_resume,  ///< the coroutine with the address `detail` goes on
+  gpu_resume,  ///< coroutine `detail` of the kernel goes on
   gpu_offer,   ///< requests are handed to their first links
   gpu_over,    ///< the kernel is over
   gpu_take,    ///< a request that has come is through the ports of the GPU. `node`: its slot

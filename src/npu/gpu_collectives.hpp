@@ -1,8 +1,6 @@
 #pragma once
 
-#include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +8,7 @@
 
 #include "execution.hpp"
 #include "gpu_system.hpp"
+#include "orrery/base/archive.hpp"
 #include "orrery/base/slots.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/gpu/ports.hpp"
@@ -35,6 +34,9 @@ class GpuCollectives {
   /// Ends a time: hands what blocks offer at this time to the links, in the order of bursts, then blocks.
   void settle(Execution& npu, Time now);
 
+  /// Writes the state, or reads it.
+  void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive);
+
   /// Returns what the blocks of the kernel of a node wait for, one line each.
   std::vector<std::string> waits(NodeId id) const;
   /// Returns the SMs that blocks hold.
@@ -50,10 +52,8 @@ class GpuCollectives {
     std::uint32_t burst = 0, block = 0;
     gpu::Request request;
     bool has_left = false;  ///< it is through the ports of the GPU
-  };
-  struct Resumption {
-    std::uint32_t slot = 0;
-    std::coroutine_handle<> coroutine;
+
+    void serialize(Archive& archive) { archive(message, copies, burst, block, request, has_left); }
   };
 
   Kernel* find(GroupId group, std::uint32_t ordinal) const;
@@ -63,7 +63,10 @@ class GpuCollectives {
   void answer(const network::Message& asked);
   void offer(Time time, const gpu::Request& request, network::Message message, std::vector<NpuId> copies);
   void schedule(Time time, EventKind kind, std::uint32_t slot, std::uint64_t detail);
-  void go_on(std::uint32_t slot, bool is_joining);
+  void go_on(Kernel& kernel, bool is_joining);
+  std::shared_ptr<const gpu::Program> program_of(NodeId id, const communicator::Membership& membership) const;
+  void serialize_kernel(std::unique_ptr<Kernel>& kernel, const std::vector<communicator::Membership>& memberships,
+                        Archive& archive);
 
   GpuSystem& system_;
   Execution* npu_ = nullptr;  // of the call in progress
@@ -72,7 +75,6 @@ class GpuCollectives {
   std::map<GroupId, std::uint32_t> joined_;            // collectives of each group that this NPU has joined
   std::vector<network::Message> early_;                // words and packets of collectives that it has not joined
   std::map<Time, std::vector<Offer>> offers_;          // by the time when they are handed over
-  std::deque<Resumption> soon_;                        // coroutines that go on in the call in progress
   std::map<std::int64_t, gpu::RequestCounts> counts_;  // by peer
   std::uint32_t sms_ = 0;
   gpu::Ports ports_;

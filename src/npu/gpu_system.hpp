@@ -44,6 +44,7 @@ class GpuSystem {
   SharedSms::Stretch stretch(const trace::Node& node, std::uint32_t held);
 
   const gpu::Options& options;
+  bool keeps_history = false;  ///< of kernels, for checkpoints
   gpu::PlanPrograms programs;
   std::vector<gpu::KernelRecord> kernels;  ///< of recorded iterations, in the order of their ends here
 

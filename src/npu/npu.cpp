@@ -317,12 +317,13 @@ Wait Npu::wait_of(const RunningNode& running) const {
 
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
-  ensure(!gpu_, "a checkpoint of thread blocks");
   archive(execution_, own_memory_, has_settled_, has_ended_);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
   messaging_->serialize(execution_, archive, pending);
   if (collectives_) collectives_->serialize(execution_, memberships_, archive);
+  if (gpu_) gpu_->serialize(execution_, memberships_, archive);
+  if (shared_sms_) archive(*shared_sms_);
   auto& communicators = execution_.context().services.communicators;
   for (auto one = memberships_.begin(); one != memberships_.end(); ++one) {
     const auto is_same = [&](const communicator::Membership& other) {

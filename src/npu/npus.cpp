@@ -119,6 +119,18 @@ void serialize(Npus& npus, NpuId id, Archive& archive, std::span<const pdes::Eve
   state.num_done += npu.is_done() ? 1 : 0;
 }
 
+void keep_history(Npus& npus) {
+  if (npus.state_->gpus) npus.state_->gpus->keeps_history = true;
+}
+
+void serialize_sums(Npus& npus, Archive& archive) {
+  if (!npus.state_->gpus) return;
+  auto& all = npus.state_->gpus->kernels;
+  auto kernels = archive.reads() ? std::vector<gpu::KernelRecord>() : all;
+  archive(kernels);
+  if (archive.reads()) all.insert(all.end(), kernels.begin(), kernels.end());
+}
+
 void Npus::handle(const pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
   if (state_->npus[index].handle(event))

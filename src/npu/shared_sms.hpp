@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/time.hpp"
 
@@ -36,6 +37,8 @@ class SharedSms {
   std::vector<Node> hold(std::uint32_t held, Time now);
   /// Ends a compute node that may end now. Returns false if it does not: its end has been put off or brought forward.
   bool end(NodeId id, Time now);
+
+  void serialize(Archive& archive) { archive(held_, under_way_); }
 
  private:
   struct Work {

@@ -5,7 +5,6 @@ Each case is simulated once without checkpoints. Then it is started on some rank
 all of its processes are killed at a random moment. From the newest checkpoint it goes on, on other numbers of ranks and with other
 partitions, and the results must be those of the first run. With ORRERY_CHECKPOINT_KILLS=50 each case is killed 50 times, and goes on
 on 1, 2, 3 and 8 ranks each time."""
-import os
 import pathlib
 import random
 import re
@@ -13,70 +12,24 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import checkpoints  # noqa: E402
 import harness  # noqa: E402
 import random_workload  # noqa: E402
 import test_congestion  # noqa: E402
 import test_one_answer  # noqa: E402
 
-KILLS = int(os.environ.get("ORRERY_CHECKPOINT_KILLS", "1"))
 CONFIGS = harness.SOURCE / "configs"
-OFTEN = "--checkpoint-interval=0.02"
 SMALL = [CONFIGS / "llama3-8b-64.yaml", "--set=workload.model.layers=8"]
 NOISE = "--noise=0.05"
 LONG = f"--iterations={harness.cases(5, 50, 50)}"  # some seconds, so that a signal comes before the end
 
 
-class Checkpoint(harness.Folder):
-    def setUp(self):
-        super().setUp()
-        self.file = self.folder / "run.chk"
-        self.random = random.Random(20)
-
-    def start(self, arguments, ranks, *more):
-        """Starts a run that writes checkpoints."""
-        return harness.Background(self, harness.launch(
-            ["run", *arguments, f"--checkpoint={self.file}", OFTEN, f"--output={self.folder}/killed.h5", "--force", "--progress=none", *more], ranks))
-
-    def kill(self, arguments, ranks):
-        """Kills a run after a random number of checkpoints, perhaps while it writes one. Returns whether it has written any: a run that ends
-        sooner leaves its last one too."""
-        for path in self.folder.glob("run.chk*"):
-            path.unlink()
-        number = self.random.randint(1, 3)
-        run = self.start(arguments, ranks)
-        run.wait_until(lambda: run.text().count("checkpoint at simulated") >= number or run.process.poll() is not None, "writing checkpoints")
-        run.kill()
-        return self.file.exists()
-
-    def check(self, arguments, num_npus, kills=KILLS):
-        """Checks that runs which are killed go on to the results of one that is not."""
-        whole = self.run_once(arguments, "whole.h5")
-        partition = harness.scattered_partition(self.folder / "scattered", num_npus, 3)
-        num_killed = num_missed = 0
-        while num_killed < kills:
-            ranks = self.random.choice([0, 2, 3])
-            if not self.kill(arguments, ranks):
-                num_missed += 1
-                self.assertLess(num_missed, 10 * kills, "all runs ended before they wrote a checkpoint")
-                continue
-            num_killed += 1
-            variants = [(0, []), (2, []), (3, []), (8, []), (3, [f"--partition={partition}"])]
-            for others, more in variants if KILLS > 1 else self.random.sample(variants, 2):
-                if more and "--fold" in arguments:
-                    more = []
-                name = f"killed on {ranks}, goes on on {others} {more}"
-                after = self.run_once([*arguments, *more, f"--restart={self.file}"], "after.h5", ranks=others)
-                self.assertEqual(harness.difference(whole, after), "", name)
-
-    def workload(self, workload, *more):
-        """Returns the arguments that run a random workload."""
-        return [harness.write_workload(self.folder, workload.traces), *workload.system.write(self.folder), "--timeline", *more]
-
+class Checkpoint(checkpoints.KilledRuns):
     # ---- kinds of runs ----
 
     def test_random_workloads(self):
         """Random workloads with timelines."""
-        for seed in (9005,) if KILLS == 1 else range(9005, 9010):
+        for seed in (9005,) if checkpoints.KILLS == 1 else range(9005, 9010):
             with self.subTest(seed=seed):
                 workload = random_workload.Workload(seed, max_npus=64, operations=(40, 200))
                 self.check(self.workload(workload, "--iterations=150"), workload.num_npus)
@@ -85,6 +38,10 @@ class Checkpoint(harness.Folder):
     def test_noise(self):
         """A step in which no two NPUs compute for the same time, several times, and where senders wait for receivers."""
         self.check([*SMALL, NOISE, "--iterations=4", "--set=system.communication.rendezvous=true"], 64)
+
+    def test_many_npus(self):
+        """A step of 1,024 NPUs with noise; tests/bench/checkpoint_scale.py takes as many as one likes."""
+        self.check([CONFIGS / "scale/gpt3-175b-1024.yaml", "--set=workload.model.layers=8", NOISE, "--iterations=2"], 1024)
 
     def test_tensors(self):
         """The same with tensors in the local memory, a timeline and the memory of each moment."""
@@ -103,7 +60,7 @@ class Checkpoint(harness.Folder):
         lists = (", all-reduce: [binomialTree, binomialTree, inSwitch], reduce-scatter: [ring, direct, inSwitch],"
                  " all-gather: [ring, direct, inSwitch], broadcast: [binomialTree, ring, inSwitch]")
         cases = [("true", lists, []), ("false", lists, test_congestion.CUT), ("false", "", []), ("true", "", test_congestion.CUT)]
-        for rendezvous, algorithms, more in cases[:2] if KILLS == 1 else cases:
+        for rendezvous, algorithms, more in cases[:2] if checkpoints.KILLS == 1 else cases:
             with self.subTest(rendezvous=rendezvous, lists=algorithms, more=more):
                 text = test_congestion.SKEWED.replace("RENDEZVOUS", rendezvous).replace("LISTS", algorithms)
                 for word, value in zip(("DIMENSIONS", "LINKS"), test_congestion.SHAPES["ring"]):
@@ -223,20 +180,13 @@ class Refusals(harness.Folder):
         previous.unlink()
         self.refusal()
 
-    def test_what_cannot_be_saved_is_refused(self):
-        """Runs of packets and repeated runs take no checkpoints."""
-        for more, words in (("system.network.model=packet", "packets"), ("perturbation.repetitions=2", "repetitions")):
-            outcome = harness.orrery("run", *SMALL, NOISE, f"--set={more}", f"--checkpoint={self.file}", f"--output={self.folder}/refused.h5")
-            self.assertEqual(outcome.code, 3, outcome.err)
-            self.assertIn(words, outcome.err)
-
     def test_a_failed_write_loses_nothing(self):
         """A folder that no longer takes files costs a warning: the run goes on, and the checkpoint before is kept."""
         folder = self.folder / "taken"
         folder.mkdir()
         file = folder / "run.chk"
         run = harness.Background(self, harness.launch(
-            ["run", *SMALL, NOISE, harness.FOR_EVER, f"--checkpoint={file}", OFTEN, f"--output={self.folder}/full.h5", "--progress=none"]))
+            ["run", *SMALL, NOISE, harness.FOR_EVER, f"--checkpoint={file}", checkpoints.OFTEN, f"--output={self.folder}/full.h5", "--progress=none"]))
         run.wait_until(lambda: run.text().count("checkpoint at simulated") > 1, "writing checkpoints")
         folder.rename(self.folder / "moved")
         run.wait_until(lambda: "no checkpoint could be written" in run.text(), "failing to write")

@@ -33,7 +33,9 @@ def kind_of(plan):
     return next((kind for kind in KINDS if plan.startswith(kind)), "all-reduce")
 
 
-class GpuNetwork(harness.Folder):
+class Plans(harness.Folder):
+    """A folder for plans, and for configurations and traces that use them."""
+
     def plan(self, name, gpus=4, blocks=2):
         subprocess.run([sys.executable, harness.SOURCE / "scripts/make_plan.py", name, f"--gpus={gpus}", f"--blocks={blocks}",
                         f"--output={self.folder / name}.json"], check=True)
@@ -50,6 +52,8 @@ class GpuNetwork(harness.Folder):
                      Node(1, chakra.COLL, data_deps=[0], comm_type=KINDS[kind_of(plan)], comm_size=size)]
             chakra.write(self.folder / f"w.{npu}.et", nodes + beside(npu))
 
+
+class GpuNetwork(Plans):
     def finish(self, config, *more):
         return harness.finish_times(self.run_once([config, *more]))
 

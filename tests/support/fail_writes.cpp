@@ -1,10 +1,13 @@
-// Fails some of the calls by which a program into which it is preloaded writes files whose names hold ".partial.":
-// those number FAIL_FIRST to FAIL_FIRST + FAIL_COUNT - 1 set errno to FAIL_ERRNO. So a disk is full for a moment.
-// Writes the number of calls to the file FAIL_REPORT.
+// Fails some of the calls by which a program into which it is preloaded writes files whose names hold FAIL_NAME, or
+// ".partial." if that is not given: those number FAIL_FIRST to FAIL_FIRST + FAIL_COUNT - 1 set errno to FAIL_ERRNO. So a
+// disk is full for a moment. With FAIL_NAME it counts calls that create and rename such files, too. Writes the number of
+// calls to the file FAIL_REPORT.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +30,13 @@ struct Calls {
   }
 } calls;
 
+const char* name_given() { return std::getenv("FAIL_NAME"); }
+
+bool is_partial(const char* path) {
+  const char* const name = name_given();
+  return std::strstr(path, name == nullptr ? ".partial." : name) != nullptr;
+}
+
 bool is_partial(int descriptor) {
   char link[64];
   char path[4096];
@@ -36,12 +46,13 @@ bool is_partial(int descriptor) {
   errno = code;
   if (size <= 0) return false;
   path[size] = '\0';
-  return std::strstr(path, ".partial.") != nullptr;
+  return is_partial(path);
 }
 
-/// Counts a call. Returns whether it is one of those that fail, and then sets errno.
-bool fails(int descriptor) {
-  if (!is_partial(descriptor)) return false;
+/// Counts a call for a file. Returns whether it is one of those that fail, and then sets errno.
+template <class File>
+bool fails(File file) {
+  if (!is_partial(file)) return false;
   const long call = ++calls.count;
   const long first = number("FAIL_FIRST", 0);
   if (first == 0 || call < first || call >= first + number("FAIL_COUNT", 1)) return false;
@@ -78,4 +89,22 @@ extern "C" int close(int descriptor) {
   if (!failed) return result;
   errno = code;
   return -1;
+}
+
+extern "C" int rename(const char* from, const char* to) {
+  static const auto real = next<int (*)(const char*, const char*)>("rename");
+  return name_given() != nullptr && fails(from) ? -1 : real(from, to);
+}
+
+extern "C" int open(const char* path, int flags, ...) {
+  static const auto real = next<int (*)(const char*, int, mode_t)>("open");
+  mode_t mode = 0;
+  if ((flags & O_CREAT) != 0) {
+    std::va_list more;
+    va_start(more, flags);
+    mode = va_arg(more, mode_t);
+    va_end(more);
+    if (name_given() != nullptr && fails(path)) return -1;
+  }
+  return real(path, flags, mode);
 }

@@ -36,6 +36,8 @@ class PartialFile {
   void commit();
   /// Waits until the contents are on the disk, and then renames the partial file to its target.
   void commit_durably();
+  /// Renames the partial file, whose contents are on the disk, to its target, and waits for the folder.
+  void commit_synced();
   /// Does the same, but keeps a file that has come to the target meanwhile: "results.h5" then becomes "results.2.h5",
   /// or the first number that is free. Returns the name that the file has got.
   std::filesystem::path commit_durably_beside();

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
+
 namespace orrery {
 
 /// Keeps values in numbered slots, for events that carry a number in place of a value. The slot of a value that was
@@ -34,6 +36,17 @@ class Slots {
   }
   /// Returns how many slots hold a value.
   std::size_t in_use() const { return values_.size() - free_.size(); }
+  /// Calls visit(slot, value) for each slot that holds a value, ascending. O(slots).
+  template <class Visit>
+  void for_each(Visit visit) const {
+    std::vector<bool> is_free(values_.size());
+    for (const std::uint32_t slot : free_) is_free[slot] = true;
+    for (std::uint32_t slot = 0; slot < values_.size(); ++slot)
+      if (!is_free[slot]) visit(slot, values_[slot]);
+  }
+
+  /// Writes or reads all values, each in its slot.
+  void serialize(Archive& archive) { archive(values_, free_); }
 
  private:
   std::vector<T> values_;

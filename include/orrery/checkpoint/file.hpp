@@ -19,9 +19,9 @@ std::filesystem::path previous(const std::filesystem::path& path);
 
 /// Writes a checkpoint of all ranks through rank 0: a head, which is that of rank 0, and the pieces. The file before it
 /// becomes previous(path); at any moment at least one of the two names has a whole file. Returns on all ranks what went
-/// wrong; empty if all went well. After a failure the files are as they were. Collective. Rank 0 holds 256 MiB of
+/// wrong; empty if all went well. After a failure `path` is as it was. Collective. Rank 0 holds 256 MiB of
 /// pieces at a time, or one piece if that is larger.
-std::string write(const std::filesystem::path& path, std::span<const std::byte> head, const std::vector<Piece>& mine,
+std::string write(const std::filesystem::path& path, std::span<const std::byte> head, std::vector<Piece> mine,
                   parallel::Communicator& world);
 
 /// A checkpoint that has been found whole.
@@ -35,9 +35,9 @@ struct Found {
 /// there is none. For one rank. O(bytes of the file).
 Found find(const std::filesystem::path& path);
 
-/// Reads the pieces of a file that `find` has found, on rank 0, and returns those of this rank. `host_of` says to which
-/// rank a piece belongs; only rank 0 calls it. Collective.
-std::vector<Piece> read(const std::filesystem::path& file, const std::function<Rank(LpId)>& host_of,
-                        parallel::Communicator& world);
+/// Reads the pieces of one simulation from a file that `find` has found, on rank 0, and returns those of this rank.
+/// `host_of` says to which rank a piece belongs; only rank 0 calls it. Collective.
+std::vector<Piece> read(const std::filesystem::path& file, std::uint32_t simulation,
+                        const std::function<Rank(LpId)>& host_of, parallel::Communicator& world);
 
 }  // namespace orrery::checkpoint

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -14,6 +15,7 @@ struct Piece {
 
   LpId lp;
   std::vector<std::byte> bytes;
+  std::uint32_t simulation = 0;  ///< of those of a run that a checkpoint holds
 };
 
 }  // namespace orrery::checkpoint

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/gpu/device.hpp"
 #include "orrery/gpu/profile.hpp"
 
@@ -23,6 +24,8 @@ class Ports {
   /// Lets a request out whose first link it will hold for `held`. Returns when it is handed to this link, so that its
   /// last byte is there in time.
   Time leave(Time now, const Request& request, Time held);
+
+  void serialize(Archive& archive) { archive(memory_free_, in_free_, out_free_); }
 
  private:
   Time memory_time(std::uint64_t bytes) const;

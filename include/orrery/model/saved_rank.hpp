@@ -18,13 +18,16 @@ class SavedRank {
   /// The model must outlive it.
   explicit SavedRank(RankModel& model) : model_(model), run_(model.run()) {}
 
+  /// Lets the model, which has just started or been prepared, keep from now on what `save` needs.
+  void keep_history();
   /// Returns the state of the logical processes of this rank where the kernel has stopped. O(state).
   std::vector<checkpoint::Piece> save(const pdes::KernelState& kernel);
-  /// Lets the model go on, in place of RankModel::start, from the pieces of this rank at `now`, up to which all events
-  /// have been handled.
-  void restore(pdes::Kernel& kernel, Time now, std::span<const checkpoint::Piece> pieces);
+  /// Makes the logical processes of this rank, in place of RankModel::start, for `host_of` and `restore`.
+  void prepare(pdes::Kernel& kernel);
   /// Returns the rank to which a piece belongs.
   Rank host_of(LpId lp) const;
+  /// Lets the model go on from the pieces of this rank at `now`, up to which all events have been handled.
+  void restore(pdes::Kernel& kernel, Time now, std::span<const checkpoint::Piece> pieces);
 
  private:
   void serialize_sums(pdes::KernelState& kernel, Archive& archive);

@@ -53,8 +53,9 @@ class LinkServers final : public MessageNetwork {
   void serve(const pdes::Event& event) override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
+  Rank host_of(LpId process) const override;
+  std::vector<LpId> used() override;
   std::vector<std::byte> pack(const pdes::Event& event) const override;
-  std::vector<LpId> used() const override;
   void serialize(LpId process, Archive& archive) override;
   std::vector<LinkRecord> records() const override;
 

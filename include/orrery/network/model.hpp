@@ -38,14 +38,17 @@ class MessageNetwork {
   /// Keeps a message that has come with an event of another rank: see pdes::Model::unpack.
   virtual void unpack(pdes::Event& event, std::span<const std::byte> bytes) = 0;
 
-  // For checkpoints, which not every network has.
+  // For checkpoints.
+  /// Returns the rank on which a process of any rank lives.
+  virtual Rank host_of(LpId process) const = 0;
+  /// Returns the processes of this rank that have done anything, ascending, and gets ready to write their states.
+  virtual std::vector<LpId> used() = 0;
   /// Returns what `unpack` needs to know of a pending event of a process or of an NPU of this rank; empty if that is
-  /// nothing.
-  virtual std::vector<std::byte> pack(const pdes::Event&) const { return {}; }
-  /// Returns the processes of this rank that have done anything, ascending.
-  virtual std::vector<LpId> used() const { return {}; }
-  /// Writes the state of a process of this rank, or reads it.
-  virtual void serialize(LpId process, Archive& archive);
+  /// nothing. It knows no slots, because those of another rank will be others.
+  virtual std::vector<std::byte> pack(const pdes::Event& event) const = 0;
+  /// Writes the state of a process of this rank, which follows `used`, or reads it, which follows `unpack` for its
+  /// events.
+  virtual void serialize(LpId process, Archive& archive) = 0;
 
   /// Returns one record per link of this rank that carried data, in ascending link order.
   virtual std::vector<LinkRecord> records() const = 0;
@@ -76,8 +79,6 @@ class SimulatedNetwork {
   /// Returns the least time from an event of a process to an event of an NPU, if processes answer NPUs of their own
   /// rank only; none if they answer any NPU, after the relay delay.
   virtual std::optional<Time> own_answer_delay() const { return {}; }
-  /// Returns the NPU on whose rank a process lives, for checkpoints.
-  virtual NpuId owner(std::uint32_t process) const;
   /// Returns the least time from an event of a process to a notice for the source of a request, which is of its own
   /// rank; none if there are no requests (Message::Request). Other answers come after the relay delay.
   virtual std::optional<Time> notice_delay() const { return {}; }

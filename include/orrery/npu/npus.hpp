@@ -80,6 +80,10 @@ class Npus {
   /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. MemberSide::resume must follow when
   /// all NPUs have been read.
   friend void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
+  /// Lets GPUs keep from now on what checkpoints need. No time must have passed.
+  friend void keep_history(Npus& npus);
+  /// Writes what NPUs here have recorded together, or reads some and adds it.
+  friend void serialize_sums(Npus& npus, Archive& archive);
 
  private:
   struct State;
@@ -91,5 +95,7 @@ class Npus {
 };
 
 void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
+void keep_history(Npus& npus);
+void serialize_sums(Npus& npus, Archive& archive);
 
 }  // namespace orrery::npu

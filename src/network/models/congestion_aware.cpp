@@ -14,7 +14,6 @@ class CongestionAware final : public SimulatedNetwork {
 
   std::uint32_t num_processes() const override { return fabric_.num_links(); }
   Time least_relay_delay() const override { return delays_.least_pass(); }
-  NpuId owner(std::uint32_t process) const override { return fabric_.find(topology::LinkId(process)).owner; }
   std::optional<Time> notice_delay() const override {
     return options_.has_requests ? std::optional(Time::from_ps(1)) : std::nullopt;
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/network/packet_rules.hpp"
 #include "packet.hpp"
@@ -49,6 +50,8 @@ class Control {
   virtual ~Control() = default;
   virtual void acknowledge(FlowRate& flow, const Acknowledgement& acknowledgement, FlowTimers& timers) = 0;
   virtual void expire(FlowRate&, std::uint32_t, FlowTimers&) {}
+  /// Writes what it has kept, or reads it.
+  virtual void serialize(Archive& archive) = 0;
 };
 
 /// Returns a rate as whole bits per second, the fraction dropped.

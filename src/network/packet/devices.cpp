@@ -98,6 +98,12 @@ void PacketDevices::serve(const pdes::Event& event) {
 }
 
 void PacketDevices::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
+  if (event.kind == timer) return unpack_timer(event, bytes);
+  event.node = put_packet(bytes);
+}
+
+/// Keeps a packet that `hand_over` or `bytes_of` has made bytes of. Returns its slot.
+std::uint32_t PacketDevices::put_packet(std::span<const std::byte> bytes) {
   Packet packet;
   ensure(bytes.size() >= sizeof packet, "a packet of wrong size");
   std::memcpy(&packet, bytes.data(), sizeof packet);
@@ -107,7 +113,7 @@ void PacketDevices::unpack(pdes::Event& event, std::span<const std::byte> bytes)
     std::memcpy(&telemetry, bytes.data() + sizeof packet, sizeof telemetry);
     packet.telemetry = telemetry_.put(telemetry);
   }
-  event.node = packets_.put(packet);
+  return packets_.put(packet);
 }
 
 /// Begins the next transmission of a port if it is free.

@@ -6,8 +6,10 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/slots.hpp"
 #include "orrery/network/packet_graph.hpp"
@@ -75,7 +77,7 @@ class PacketDevices {
   void send(const FlowRequest& request);
   /// Handles an event for a node of this rank.
   void serve(const pdes::Event& event);
-  /// Keeps a packet that has come with an event of another rank.
+  /// Keeps a packet that has come with an event of another rank, or what `pack` has returned.
   void unpack(pdes::Event& event, std::span<const std::byte> bytes);
   /// Returns an event of a node for a node, whose kind is the user's to set.
   pdes::Event event(std::uint32_t from, std::uint32_t to, Time time);
@@ -91,8 +93,17 @@ class PacketDevices {
   std::string find_leak() const;
   bool is_here(std::uint32_t node) const { return part_.of_node[node] == part_.here; }
 
+  // For checkpoints: checkpoint.cpp.
+  /// Finds which messages under way are for which host, for `serialize` to write. O(messages).
+  void begin_saving();
+  /// Returns what `unpack` needs to know of a pending event of a node of this rank; empty if that is nothing.
+  std::vector<std::byte> pack(const pdes::Event& event) const;
+  /// Writes the state of a node of this rank, or reads it.
+  void serialize(std::uint32_t node, Archive& archive);
+
  private:
   class Timers;
+  using PacketBytes = std::vector<std::byte>;
   enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice };
   struct Buffer {
     std::int64_t shared_size = 0;  ///< without what ports have of their own
@@ -140,6 +151,17 @@ class PacketDevices {
   void expire(const pdes::Event& event);
   std::uint32_t reception_of(Packet& packet);
   void free_packet(std::uint32_t slot);
+  Flow* sender_of(const Packet& packet);
+
+  PacketBytes bytes_of(std::uint32_t slot) const;
+  std::uint32_t put_packet(std::span<const std::byte> bytes);
+  void unpack_timer(pdes::Event& event, std::span<const std::byte> bytes);
+  Flow& restored_flow(const FlowId& id);
+  void serialize(PacketQueue& queue, Archive& archive);
+  void serialize(Port& port, Archive& archive);
+  void serialize(Nic& nic, std::uint32_t host, Archive& archive);
+  void serialize(Flow& flow, Archive& archive);
+  void serialize_receptions(std::uint32_t host, Archive& archive);
 
   System system_;
   Part part_;
@@ -152,8 +174,7 @@ class PacketDevices {
   Slots<Packet> packets_;
   Slots<Telemetry> telemetry_;
   FlowPool flows_;
-  Slots<Reception> receptions_;
-  std::unordered_map<std::uint64_t, std::uint32_t> reception_slots_;  // by source and flow
+  Receptions receptions_;
   std::uint64_t num_wakes_ = 0;
 };
 

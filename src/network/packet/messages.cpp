@@ -38,7 +38,7 @@ void PacketMessages::multicast(const Message&, std::vector<NpuId>, pdes::Event) 
 }
 
 void PacketMessages::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
-  if (event.kind != announcement) return devices_->unpack(event, bytes);
+  if (!has_message(event)) return devices_->unpack(event, bytes);
   Message message;
   ensure(bytes.size() == sizeof message, "a message of the network of wrong size");
   std::memcpy(&message, bytes.data(), sizeof message);

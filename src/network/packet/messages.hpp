@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "devices.hpp"
@@ -59,6 +60,10 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   void serve(const pdes::Event& event) override { devices_->serve(event); }
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
+  Rank host_of(LpId process) const override;
+  std::vector<LpId> used() override;
+  std::vector<std::byte> pack(const pdes::Event& event) const override;
+  void serialize(LpId process, Archive& archive) override;
   std::vector<LinkRecord> records() const override;
   std::string find_leak() const override;
 
@@ -71,6 +76,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   void told_acknowledged(const FlowId& flow) override { deliver(flow); }
   void wake(const pdes::Event& event) override;
 
+  bool has_message(const pdes::Event& event) const;
   void begin_flow(const Message& message);
   void deliver(const FlowId& flow);
   void tell_npu(std::uint32_t npu, std::uint16_t kind, std::uint32_t node, std::uint64_t detail);
@@ -91,6 +97,12 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   Slots<Message> messages_;                                    // that begin, or have come
   std::unordered_map<std::uint64_t, std::uint32_t> incoming_;  // slots, by source and number
   std::unordered_map<std::uint64_t, Receipt> outgoing_;        // by source and number
+
+  /// Entries of the maps by the hosts to which they belong in a checkpoint, ascending.
+  template <class Value>
+  using ByHost = std::vector<std::pair<std::uint32_t, std::pair<std::uint64_t, Value>>>;
+  ByHost<std::uint32_t> saved_incoming_;
+  ByHost<Receipt> saved_outgoing_;
 };
 
 }  // namespace orrery::network

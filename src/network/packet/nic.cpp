@@ -59,7 +59,9 @@ void PacketDevices::send(const FlowRequest& request) {
                .payload = system_.rules.payload};
   if (system_.rules.control->make != nullptr) flow.control = system_.rules.control->make(system_.rules.parameters);
   flow.port = out->number;
-  if (is_here(flow.id.destination)) flow.receiver = receptions_.put({.source = flow.id.source, .flow = flow.id.number});
+  if (is_here(flow.id.destination))
+    flow.receiver =
+        receptions_.pool.put({.source = flow.id.source, .flow = flow.id.number, .destination = flow.id.destination});
   nic(*out).flows.push_back(&flow);
   ++nic(*out).num_unsent;
   kick(*out);
@@ -152,21 +154,23 @@ void PacketDevices::wake_at(Port& port, Nic& there, Time time) {
 /// Returns the slot of the flow that a data packet belongs to, at its destination; `no_slot` if the flow is over.
 std::uint32_t PacketDevices::reception_of(Packet& packet) {
   if (packet.receiver == no_slot) {
-    const auto [found, is_new] = reception_slots_.try_emplace(key_of(packet), no_slot);
-    if (is_new) found->second = receptions_.put({.source = packet.source, .flow = packet.flow});
+    const auto [found, is_new] = receptions_.by_flow.try_emplace(key_of(packet), no_slot);
+    if (is_new)
+      found->second =
+          receptions_.pool.put({.source = packet.source, .flow = packet.flow, .destination = packet.destination});
     packet.receiver = found->second;
   }
-  const Reception& reception = receptions_[packet.receiver];
+  const Reception& reception = receptions_.pool[packet.receiver];
   const bool is_its = reception.source == packet.source && reception.flow == packet.flow && !reception.is_over;
   return is_its ? packet.receiver : no_slot;
 }
 
 /// Forgets a flow whose bytes are all there. If none was missing on the way, no packet of it can come again.
 void PacketDevices::end_reception(std::uint32_t at, const Packet& packet) {
-  receptions_[at].is_over = true;
-  if (receptions_[at].last_gap != Reception::no_gap) return;
-  reception_slots_.erase(key_of(packet));
-  receptions_.free(at);
+  receptions_.pool[at].is_over = true;
+  if (receptions_.pool[at].last_gap != Reception::no_gap) return;
+  receptions_.by_flow.erase(key_of(packet));
+  receptions_.pool.free(at);
 }
 
 void PacketDevices::receive_data(std::uint32_t slot) {
@@ -176,7 +180,7 @@ void PacketDevices::receive_data(std::uint32_t slot) {
   const bool is_last = packet.is_last;
   const std::uint32_t at = reception_of(packet);
   if (at == no_slot) return free_packet(slot);
-  Reception& reception = receptions_[at];
+  Reception& reception = receptions_.pool[at];
   if (packet.sequence == reception.expected) {
     reception.expected += payload;
     const std::uint64_t expected = reception.expected;
@@ -208,11 +212,24 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
   kick(*out);
 }
 
+/// Returns the flow that an acknowledgement is for; null if the flow is over.
+Flow* PacketDevices::sender_of(const Packet& packet) {
+  std::uint32_t slot = packet.sender;
+  if (slot == no_slot) [[unlikely]] {  // of a packet that a checkpoint had
+    const auto found = flows_.restored.find(std::uint64_t{packet.destination} << 32U | packet.flow);
+    if (found == flows_.restored.end()) return nullptr;
+    slot = found->second;
+  }
+  Flow& flow = flows_[slot];
+  const bool is_current = flow.id.number == packet.flow && flow.id.source == packet.destination && !flow.is_over;
+  return is_current ? &flow : nullptr;
+}
+
 void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
   const Packet packet = packets_[slot];
-  Flow& flow = flows_[packet.sender];
-  const bool is_current = flow.id.number == packet.flow && flow.id.source == packet.destination && !flow.is_over;
-  if (!is_current) return free_packet(slot);
+  Flow* const sender = sender_of(packet);
+  if (sender == nullptr) return free_packet(slot);
+  Flow& flow = *sender;
   flow.receiver = packet.receiver;
   flow.rate.acknowledged = std::max(flow.rate.acknowledged, packet.sequence);
   Port& out = port(flow.id.source, flow.port);
@@ -255,6 +272,7 @@ void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet) {
 }
 
 void PacketDevices::expire(const pdes::Event& event) {
+  if (event.node == no_slot) return;  // of a flow that was over at a checkpoint
   Flow& flow = flows_[event.node];
   if (flow.timers[event.reserved] != event.detail) return;
   Timers timers(*this, flow);

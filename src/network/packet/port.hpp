@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "control.hpp"
+#include "orrery/base/slots.hpp"
 #include "orrery/network/packet_rules.hpp"
 #include "packet.hpp"
 
@@ -134,7 +137,11 @@ class FlowPool {
     return *flows_[slot];
   }
   Flow& operator[](std::uint32_t slot) { return *flows_[slot]; }
+  const Flow& operator[](std::uint32_t slot) const { return *flows_[slot]; }
   void free(std::uint32_t slot) { free_.push_back(slot); }
+
+  /// Slots of flows of a checkpoint, by source and number: packets and timers from there know none.
+  std::unordered_map<std::uint64_t, std::uint32_t> restored;
 
  private:
   std::vector<std::unique_ptr<Flow>> flows_;
@@ -155,12 +162,18 @@ struct Nic {
 
 /// A message under way, at its destination.
 struct Reception {
-  std::uint32_t source = 0, flow = 0;
+  std::uint32_t source = 0, flow = 0, destination = 0;
   std::uint64_t expected = 0;  ///< all bytes before it have come
   static constexpr std::uint64_t no_gap = ~std::uint64_t{0};
   std::uint64_t last_gap = no_gap;  ///< the byte that was missing when the receiver last complained
   Time next_complaint = Time::from_ps(-1);
   bool is_over = false;
+};
+
+struct Receptions {
+  Slots<Reception> pool;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_flow;      ///< slots by source and flow
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> to_save;  ///< hosts and slots, ascending, for a checkpoint
 };
 
 }  // namespace orrery::network

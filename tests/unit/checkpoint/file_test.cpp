@@ -26,8 +26,10 @@ std::vector<std::byte> bytes_of(const std::string& text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// Piece `i` of 20, of up to 100,000 bytes.
-Piece piece(std::uint32_t i) { return {LpId(i), std::vector<std::byte>(i * i * 263, static_cast<std::byte>(i))}; }
+/// Piece `i` of 20, of up to 100,000 bytes, of simulation 0 or 1.
+Piece piece(std::uint32_t i) {
+  return {LpId(i), std::vector<std::byte>(i * i * 263, static_cast<std::byte>(i)), i % 2};
+}
 
 class CheckpointFile : public ::testing::Test {
  protected:
@@ -63,19 +65,22 @@ class CheckpointFile : public ::testing::Test {
   fs::path path_;
 };
 
-// 20 pieces of all ranks are read again on the last rank, with the head and all of their bytes.
+// 20 pieces of all ranks, half of them of each simulation, are read again on the last rank, with the head and all of
+// their bytes.
 TEST_F(CheckpointFile, GivesEachRankItsPieces) {
   ASSERT_EQ(write("the head"), "");
   const Found found = find(path_);
   EXPECT_EQ(found.head, bytes_of("the head"));
   EXPECT_EQ(found.why_not_newest, "");
   const auto last = [&](LpId) { return Rank(world().size() - 1); };
-  auto mine = read(found.file, last, world());
-  EXPECT_EQ(mine.size(), world().rank() == last(LpId(0)) ? num_pieces : 0);
-  std::ranges::sort(mine, {}, &Piece::lp);
-  for (std::uint32_t i = 0; i < mine.size(); ++i) {
-    EXPECT_EQ(mine[i].lp, LpId(i));
-    EXPECT_EQ(mine[i].bytes, piece(i).bytes);
+  for (std::uint32_t simulation = 0; simulation < 2; ++simulation) {
+    auto mine = read(found.file, simulation, last, world());
+    EXPECT_EQ(mine.size(), world().rank() == last(LpId(0)) ? num_pieces / 2 : 0);
+    std::ranges::sort(mine, {}, &Piece::lp);
+    for (std::uint32_t i = 0; i < mine.size(); ++i) {
+      EXPECT_EQ(mine[i].lp, LpId(2 * i + simulation));
+      EXPECT_EQ(mine[i].bytes, piece(2 * i + simulation).bytes);
+    }
   }
 }
 

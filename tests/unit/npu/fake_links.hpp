@@ -32,6 +32,12 @@ class FakeLinks final : public network::MessageNetwork {
   }
   std::vector<network::LinkRecord> records() const override { return {}; }
 
+  // A test saves nothing.
+  Rank host_of(LpId) const override { return Rank(0); }
+  std::vector<LpId> used() override { return {}; }
+  std::vector<std::byte> pack(const pdes::Event&) const override { return {}; }
+  void serialize(LpId, Archive&) override {}
+
   /// Returns the event by which a message arrives at its destination.
   pdes::Event arrival(const network::Message& message, Time time) {
     arriving_.push_back(message);

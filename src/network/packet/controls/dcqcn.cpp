@@ -28,6 +28,10 @@ class Dcqcn final : public Control {
     increase(flow, timers);
   }
 
+  void serialize(Archive& archive) override {
+    archive(alpha_, target_, stage_, has_started_, alpha_is_due_, decrease_is_due_);
+  }
+
  private:
   enum Timer : std::uint32_t { alpha_timer, decrease_timer, increase_timer };
 

@@ -24,6 +24,10 @@ class Dctcp final : public Control {
     if (!has_reduced_ && is_new_round) flow.rate = std::min(flow.line_rate, flow.rate + parameters_.additive_increase);
   }
 
+  void serialize(Archive& archive) override {
+    archive(alpha_, num_marked_, batch_, round_end_, reduction_end_, has_reduced_);
+  }
+
  private:
   void begin_round(const FlowRate& flow, std::uint64_t sequence) {
     const bool is_first = round_end_ == 0;

@@ -35,6 +35,8 @@ class Hpcc final : public Control {
     round_end_ = std::max(round_end_, flow.sent);
   }
 
+  void serialize(Archive& archive) override { archive(last_, utilisation_, round_end_, current_, stage_); }
+
  private:
   /// Moves the utilisation towards that of the busiest hop.
   void estimate_utilisation(const FlowRate& flow, const Telemetry& now) {

@@ -23,6 +23,10 @@ class Timely final : public Control {
     last_round_trip_ = round_trip;
   }
 
+  void serialize(Archive& archive) override {
+    archive(difference_, round_end_, current_, last_round_trip_, num_increases_);
+  }
+
  private:
   // In ns.
   static constexpr std::int64_t low = 50'000, high = 500'000;

@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+"""Runs over packets, over the links with thread blocks of GPUs, and repeated runs go on from their checkpoints to the same bits.
+
+As test_checkpoint.py: each case is simulated once, then killed at a random moment while it writes checkpoints, and goes on on other
+numbers of ranks."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import checkpoints  # noqa: E402
+import harness  # noqa: E402
+import test_gpu_network  # noqa: E402
+import test_packet_network  # noqa: E402
+from chakra import Node  # noqa: E402
+
+NOISE = "--noise=0.05"
+# Buffers so small that switches drop what the windows let through, and senders go back.
+LOSSY = ["--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=60 kB", "--set=system.network.packets.window=none"]
+
+
+# Switches mark packets early, for the controls that heed marks.
+MARKS = "--set=system.network.packets.marks=[[400 Gb/s, 5 kB, 50 kB, 0.5], [800 Gb/s, 5 kB, 50 kB, 0.5]]"
+
+
+class Packets(checkpoints.KilledRuns):
+    def step(self, network, rendezvous, iterations, more=()):
+        """Returns the arguments of a training step of 8 NPUs over a packet network."""
+        path = self.folder / "step.yaml"
+        path.write_text(test_packet_network.STEP.replace("{dimensions: [DIMENSIONS]}", network).replace("RENDEZVOUS", rendezvous))
+        return [path, "--network=packet", NOISE, "--timeline", f"--iterations={iterations}", *more]
+
+    def test_shapes(self):
+        """A step over each shape, with and without rendezvous: packets, acknowledgements and pauses are under way."""
+        shapes = list(test_packet_network.SHAPES.items())
+        for number, (name, dimensions) in enumerate(shapes[-2:] if checkpoints.KILLS == 1 else shapes):
+            with self.subTest(name):
+                self.check(self.step(f"{{dimensions: [{dimensions}]}}", "true" if number % 2 else "false", 3), 8)
+                self.clear_folder()
+
+    def test_controls(self):
+        """Each congestion control on a graph of two leaves with slow links to the spines: rates, timers, marks and telemetry."""
+        graph = self.folder / "leaves.yaml"
+        controls = ("dcqcn", "hpcc") if checkpoints.KILLS == 1 else ("dcqcn", "hpcc", "dctcp", "timely")
+        for control in controls:
+            with self.subTest(control):
+                graph.write_text(json.dumps(test_packet_network.leaves([6, 4])))
+                network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
+                self.check(self.step(network, "false", 3, [MARKS, f"--set=system.network.packets.control={control}"]), 8)
+
+    def test_losses(self):
+        """Switches that drop packets: receivers complain, and senders go back."""
+        self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['switch']}]}}", "false", 3, LOSSY), 8)
+
+    def test_failures(self):
+        """A spine fails during the run: routes change."""
+        graph = {**test_packet_network.leaves([6, 4]), "failures": [[10, 12, "3 ms"]]}
+        (self.folder / "leaves.yaml").write_text(json.dumps(graph))
+        self.check(self.step("{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}", "false", 3), 8)
+
+
+class ThreadBlocks(checkpoints.KilledRuns, test_gpu_network.Plans):
+    often = "--checkpoint-interval=0.001"  # these runs are short
+
+    def test_plans(self):
+        """Collectives by stores, loads, packets and sums in order, beside compute nodes with which they share SMs, a message and each other:
+        blocks wait for memory, words, links, acknowledgements and the ports of the GPU."""
+        cases = [("two-shot", 1 << 18, ""), ("ring-packets", 1 << 14, ""), ("all-gather-get", 1 << 17, ", noc: ports, memory-rate: 600 GB/s, io-rate: 400 GB/s"),
+                 ("all-to-all-put", 1 << 18, ", sms: 4")]
+        for name, size, gpu in cases:
+            with self.subTest(plan=name):
+                self.plan(name)
+                for npu in range(4):
+                    kind = test_gpu_network.KINDS[test_gpu_network.kind_of(name)]
+                    message = [Node(3, chakra.RECV if npu == 2 else chakra.SEND, data_deps=[0], comm_src=1, comm_dst=2, comm_tag=1,
+                                    comm_size=300_000)] if npu in (1, 2) else []
+                    chakra.write(self.folder / f"w.{npu}.et", [
+                        Node(0, chakra.COMP, duration=1 + npu * 3 % 4), Node(1, chakra.COLL, data_deps=[0], comm_type=kind, comm_size=size),
+                        Node(2, chakra.COLL, data_deps=[0], comm_type=kind, comm_size=size // 2), *message,
+                        Node(4, chakra.COMP, data_deps=[0], duration=30)])
+                self.check([self.config(name, gpu=gpu), NOISE, "--timeline", "--iterations=20", "--record-iterations=8"], 4)
+                self.clear_folder()
+
+    def test_sums_in_the_switch(self):
+        """A switch that adds up and multiplies has parts of sums."""
+        plan = harness.shared("reference/gpu/plan_allreduce_nvls_zero_copy.json")
+        (self.folder / "all-reduce.json").write_text(plan.read_text())
+        self.traces(8, "all-reduce", 1 << 18)
+        self.check([self.config("all-reduce", size=8), NOISE, "--iterations=6"], 8)
+
+
+class Repetitions(checkpoints.KilledRuns):
+    def test_repetitions(self):
+        """Runs with other draws, of which the first one has the results: killed in any of them."""
+        small = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--set=perturbation.repetitions=4"]
+        self.check([*small, NOISE, "--timeline", "--iterations=2"], 64, kills=2 * checkpoints.KILLS)
+        draws = "--set=perturbation.distributions=[{per: npu, kind: normal, deviation: 0.05}]"
+        self.check([*small, draws, "--fold", "--iterations=4"], 64)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,61 @@
+"""Runs that are killed and go on from their checkpoints, for tests.
+
+With ORRERY_CHECKPOINT_KILLS=50 each case is killed 50 times, and goes on on 1, 2, 3 and 8 ranks each time."""
+import os
+import random
+
+import harness
+
+KILLS = int(os.environ.get("ORRERY_CHECKPOINT_KILLS", "1"))
+OFTEN = "--checkpoint-interval=0.02"
+
+
+class KilledRuns(harness.Folder):
+    """A folder for runs that write checkpoints to self.file and are killed."""
+
+    often = OFTEN
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.folder / "run.chk"
+        self.random = random.Random(20)
+
+    def start(self, arguments, ranks, *more):
+        """Starts a run that writes checkpoints."""
+        return harness.Background(self, harness.launch(
+            ["run", *arguments, f"--checkpoint={self.file}", self.often, f"--output={self.folder}/killed.h5", "--force", "--progress=none", *more], ranks))
+
+    def kill(self, arguments, ranks):
+        """Kills a run after a random number of checkpoints, perhaps while it writes one. Returns whether it has written any: a run that ends
+        sooner leaves its last one too."""
+        for path in self.folder.glob("run.chk*"):
+            path.unlink()
+        number = self.random.randint(1, 3)
+        run = self.start(arguments, ranks)
+        run.wait_until(lambda: run.text().count("checkpoint at simulated") >= number or run.process.poll() is not None, "writing checkpoints")
+        run.kill()
+        return self.file.exists()
+
+    def check(self, arguments, num_npus, kills=KILLS):
+        """Checks that runs which are killed go on to the results of one that is not."""
+        whole = self.run_once(arguments, "whole.h5")
+        partition = harness.scattered_partition(self.folder / "scattered", num_npus, 3)
+        num_killed = num_missed = 0
+        while num_killed < kills:
+            ranks = self.random.choice([0, 2, 3])
+            if not self.kill(arguments, ranks):
+                num_missed += 1
+                self.assertLess(num_missed, 10 * kills, "all runs ended before they wrote a checkpoint")
+                continue
+            num_killed += 1
+            variants = [(0, []), (2, []), (3, []), (8, []), (3, [f"--partition={partition}"])]
+            for others, more in variants if KILLS > 1 else self.random.sample(variants, 2):
+                if more and "--fold" in arguments:
+                    more = []
+                name = f"killed on {ranks}, goes on on {others} {more}"
+                after = self.run_once([*arguments, *more, f"--restart={self.file}"], "after.h5", ranks=others)
+                self.assertEqual(harness.difference(whole, after), "", name)
+
+    def workload(self, workload, *more):
+        """Returns the arguments that run a random workload."""
+        return [harness.write_workload(self.folder, workload.traces), *workload.system.write(self.folder), "--timeline", *more]
