@@ -49,6 +49,10 @@ class Preparation {
   void fold_again(std::span<const communicator::Divergence> divergences);
   /// Returns the process groups in order of GroupId, also those that a folded run does not simulate.
   const std::vector<trace::Group>& groups() const { return rank_.communicators.groups(); }
+  /// Returns the NPUs of this rank; all NPUs, if the run is folded.
+  std::span<const npu::NpuSpec> npus() const { return rank_.npus; }
+  /// Returns the communicators of all of them, also those that a folded run does not simulate.
+  std::span<const communicator::CommunicatorSpec> communicators() const { return rank_.communicators.specs(); }
   /// Returns the NPUs that this rank simulates.
   std::span<const npu::NpuSpec> simulated_npus() const {
     return folded_ ? folded_->folding.npus() : std::span<const npu::NpuSpec>(rank_.npus);

@@ -12,6 +12,7 @@
 #include "lookahead.hpp"
 #include "node_schedule.hpp"
 #include "orrery/base/overrun.hpp"
+#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/spec.hpp"
 #include "orrery/pdes/event.hpp"
 
@@ -67,6 +68,9 @@ class Execution {
   /// Returns a node that holds a place.
   RunningNode& running(NodeId id);
   std::span<const RunningNode> all_running() const { return running_; }
+
+  /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
+  void take_over(const Predecessor* predecessor);
 
   /// Returns an event of which this NPU is the source; its sequence number is the next one.
   pdes::Event make_event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,

@@ -11,6 +11,7 @@
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/fold/equivalence.hpp"
+#include "orrery/fold/origins.hpp"
 #include "orrery/fold/signatures.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/npu/record.hpp"
@@ -42,6 +43,12 @@ class Folding {
   std::span<const communicator::CommunicatorSpec> communicators() const { return communicators_; }
   /// Returns what to assume after a run with these divergences. `found`: of all ranks.
   Assumptions assumptions_after(std::span<const communicator::Divergence> found) const;
+  /// Returns who represents whom. The run must not be a replay. O(NPUs + groups).
+  Origins origins() const;
+  /// Returns whether the classes of NPUs and groups are those of `origins`, or parts of them. O(NPUs + groups).
+  bool refines(const Origins& origins) const;
+  /// Returns what each communicator of `origins` has become, which these classes refine: [communicators there].
+  std::vector<std::vector<GroupId>> successors(const Origins& origins) const;
   /// Returns the rank that hosts the class of each NPU: [npus].
   std::span<const Rank> host_of_npu() const { return host_of_npu_; }
 
@@ -69,9 +76,6 @@ class Folding {
   npu::FoldedNpu folded_npu(const npu::NpuSpec& npu) const;
   template <class Record, class Visit>
   void for_each_npu(std::span<const Record> records, Visit visit) const;
-  /// First members of groups by class.
-  using FirstMembers = std::map<std::pair<GroupId, std::uint32_t>, NpuId>;
-  NpuId awaited_by(const npu::NpuSpec& npu, NodeId node, NpuId representative, FirstMembers& known) const;
   std::uint32_t class_of(NpuId npu) const { return classes_.of_npu[npu.index()]; }
   NpuId representative_of(NpuId npu) const { return NpuId(classes_.representatives[class_of(npu)]); }
 

@@ -6,6 +6,7 @@
 #include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/checkpoint/piece.hpp"
+#include "orrery/model/inheritance.hpp"
 #include "orrery/model/rank_model.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/kernel_state.hpp"
@@ -23,12 +24,16 @@ class SavedRank {
   /// Lets the model go on, in place of RankModel::start, from the pieces of this rank at `now`, up to which all events
   /// have been handled.
   void restore(pdes::Kernel& kernel, Time now, std::span<const checkpoint::Piece> pieces);
+  /// Lets the model go on from the state of a run with coarser classes.
+  void restore(pdes::Kernel& kernel, const Inheritance& inheritance);
   /// Returns the rank to which a piece belongs.
   Rank host_of(LpId lp) const;
 
  private:
   void serialize_sums(pdes::KernelState& kernel, Archive& archive);
-  void serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive);
+  void serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive,
+                 const npu::Predecessor* predecessor = nullptr);
+  void take_over(LpId lp, LpId predecessor, std::span<pdes::Event> pending) const;
   RankModel::Parts& parts() { return *model_.parts_; }
 
   RankModel& model_;
