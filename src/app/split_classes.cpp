@@ -124,6 +124,7 @@ std::optional<model::Inheritance> split_classes(Preparation& preparation,
   // The ids of memory servers follow those of communicators, whose number changes.
   if (first == Time::zero() || preparation.system().memory.num_servers() > 0) {
     preparation.fold_again(divergences);
+    preparation.note_split({});
     return {};
   }
   model::Inheritance result;
@@ -135,7 +136,11 @@ std::optional<model::Inheritance> split_classes(Preparation& preparation,
   fold::Origins origins = preparation.folding()->origins();
   const LpId first_communicator = preparation.run_context().first_communicator();
   preparation.fold_again(divergences);
-  if (!preparation.folding()->refines(origins)) return {};
+  if (!preparation.folding()->refines(origins)) {
+    preparation.note_split({});
+    return {};
+  }
+  preparation.note_split(fold::EarlierClasses{static_cast<std::uint32_t>(origins.representatives.size()), result.now});
   const Succession succession(*preparation.folding(), origins, first_communicator);
   result.pieces = dealt(mine, succession.ranks(), world);
   result.heirs = succession.heirs(result.pieces, world.rank());

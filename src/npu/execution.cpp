@@ -88,12 +88,6 @@ bool Execution::end_and_restart(Time now) {
   return true;
 }
 
-void Execution::take_over(const Predecessor* predecessor) {
-  accounting_.take_over(predecessor);
-  if (predecessor == nullptr || !context_.options.timeline) return;
-  for (RunningNode& running : running_) running.last.npu = predecessor->awaited(running.node, running.last.npu);
-}
-
 pdes::Event Execution::make_event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
                                   std::uint64_t detail) {
   pdes::Event event = pdes::Event::make(time, stage, npu_.lp(), sequence_++, target);
@@ -101,6 +95,12 @@ pdes::Event Execution::make_event(Time time, pdes::Stage stage, LpId target, Eve
   event.node = node;
   event.detail = detail;
   return event;
+}
+
+void take_over(Execution& npu, const Predecessor* predecessor) {
+  npu.accounting_.take_over(predecessor);
+  if (predecessor == nullptr || !npu.context_.options.timeline) return;
+  for (RunningNode& running : npu.running_) running.last.npu = predecessor->awaited(running.node, running.last.npu);
 }
 
 }  // namespace orrery::npu

@@ -69,15 +69,13 @@ class Execution {
   RunningNode& running(NodeId id);
   std::span<const RunningNode> all_running() const { return running_; }
 
-  /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
-  void take_over(const Predecessor* predecessor);
-
   /// Returns an event of which this NPU is the source; its sequence number is the next one.
   pdes::Event make_event(Time time, pdes::Stage stage, LpId target, EventKind kind, std::uint32_t node,
                          std::uint64_t detail = 0);
 
  private:
   friend class orrery::Archive;
+  friend void take_over(Execution& npu, const Predecessor* predecessor);
   void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_); }
 
   bool end_and_restart(Time now);
@@ -95,5 +93,8 @@ class Execution {
   std::vector<NodeId> instant_;  // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;   // of events
 };
+
+/// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
+void take_over(Execution& npu, const Predecessor* predecessor);
 
 }  // namespace orrery::npu

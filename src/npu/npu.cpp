@@ -283,7 +283,7 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, cons
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   ensure(!gpu_, "a checkpoint of thread blocks");
   archive(execution_, own_memory_, has_settled_, has_ended_);
-  if (archive.reads()) execution_.take_over(predecessor);
+  if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
   messaging_->serialize(execution_, archive, pending, predecessor);

@@ -26,13 +26,28 @@ struct Assumptions {
   std::uint32_t num_wrong = 0;  ///< runs that have shown some
 };
 
+/// How many classes a run had up to a time at which they were split.
+struct EarlierClasses {
+  std::uint32_t count = 0;
+  Time end;
+};
+
+/// Which ranks simulate the classes.
+struct Dealing {
+  Rank here;  ///< this rank
+  int num_ranks = 1;
+  /// [npus] which rank would host each NPU in a run that is not folded. Each class goes to the one of the ranks of its
+  /// members that has the least to do so far. Empty: classes go to ranks in blocks.
+  std::vector<Rank> rank_of_npu = {};
+};
+
 /// A run in which one NPU of each equivalence class is simulated (docs/folding.md): the classes, their representatives,
 /// and how the results of these become those of all NPUs. It is the same on all ranks. The NPUs and communicators that
 /// it is made of outlive it.
 class Folding {
  public:
-  /// `context`: as for signatures_of. The classes are dealt to the ranks of the run in blocks; `here` is this rank.
-  Folding(const npu::RunContext& context, Rank here, int num_ranks, Assumptions assumptions = {});
+  /// `context`: as for signatures_of.
+  Folding(const npu::RunContext& context, const Dealing& dealing, Assumptions assumptions = {});
   Folding(const Folding&) = delete;
   Folding& operator=(const Folding&) = delete;
 
@@ -68,10 +83,11 @@ class Folding {
   std::vector<npu::TimelineRecord> expand(std::span<const npu::TimelineRecord> records) const;
 
   /// Says how many classes there are and what told them apart: "folded: 65536 NPUs in 8 classes: 8 structures".
-  std::string description() const;
+  /// `earlier`: from how many classes they have been split, in order of time.
+  std::string description(std::span<const EarlierClasses> earlier = {}) const;
 
  private:
-  void deal(int num_ranks);
+  void deal(const Dealing& dealing);
   void choose_communicators();
   npu::FoldedNpu folded_npu(const npu::NpuSpec& npu) const;
   template <class Record, class Visit>
