@@ -204,8 +204,9 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   auto groups = agreed(world, [&] {
     return is_worth_reading ? read_group_file(configuration, num_npus, faults) : GroupFile{{}, false};
   });
-  auto partition = agreed(world, [&] {
-    return (by_graph ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
+  auto partition = agreed(world, [&] {  // in a folded run of this rank alone, since its partition deals classes
+    const bool is_for_later = by_graph || configuration.run.fold;
+    return (is_for_later ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
   });
   const bool memory_has_size = configuration.execution.room() != Bytes(0);
   HostedTraces traces = agreed(world, [&] {

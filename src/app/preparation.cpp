@@ -45,7 +45,8 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   const check::Findings findings{faults, mine};
   check::run_checks(check::checks_of_nodes(), {configuration, unfolded_context(rank_.npus), traces_.store, readable_},
                     world, findings);
-  if (folded && faults.empty()) folded_.emplace(unfolded_context(rank_.npus), *folded, fold::Assumptions{});
+  if (folded && faults.empty())
+    folded_.emplace(unfolded_context(rank_.npus), dealing_for(*folded, world), fold::Assumptions{});
   // In a folded run the other NPUs would only repeat what these do.
   const auto compared = folded_ ? folded_->folding.npus_to_compare() : std::vector<npu::NpuSpec>();
   check::run_checks(check::checks_of_agreement(),
@@ -56,16 +57,34 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   notices_ = parallel::gather_notices(mine, world);
 }
 
-Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, const FoldedRank& rank,
-                                  fold::Assumptions assumptions)
-    : of(rank),
-      folding(unfolded, rank.rank, rank.num_ranks, std::move(assumptions)),
+Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, fold::Assumptions assumptions)
+    : dealing(std::move(ranks)),
+      folding(unfolded, dealing, std::move(assumptions)),
       host_of_server(hosts_of_servers(unfolded.memory, folding.host_of_npu())) {}
 
 void Preparation::fold_again(std::span<const communicator::Divergence> divergences) {
   auto assumptions = folded_->folding.assumptions_after(divergences);
-  const FoldedRank of = folded_->of;
-  folded_.emplace(unfolded_context(rank_.npus), of, std::move(assumptions));
+  fold::Dealing dealing = folded_->dealing;
+  folded_.emplace(unfolded_context(rank_.npus), std::move(dealing), std::move(assumptions));
+}
+
+void Preparation::note_split(std::optional<fold::EarlierClasses> before) {
+  if (before)
+    earlier_classes_.push_back(*before);
+  else
+    earlier_classes_.clear();
+}
+
+/// Returns which ranks of the run simulate the classes, as the partition says. `world`: of this rank alone.
+fold::Dealing Preparation::dealing_for(const FoldedRank& rank, parallel::Communicator& world) const {
+  fold::Dealing dealing{.here = rank.rank, .num_ranks = rank.num_ranks};
+  const auto& partition = configuration_.run.partition;
+  if (partition.is_default()) return dealing;
+  std::optional<partition::CommunicationGraph> graph;
+  if (partition.strategy().needs_traces) graph = communication_graph(traces_, configuration_, *system_, world);
+  const auto made = partition.make({system_->topology(), rank.num_ranks, graph ? &*graph : nullptr});
+  dealing.rank_of_npu.assign(made.ranks().begin(), made.ranks().end());
+  return dealing;
 }
 
 Preparation::RankNpus Preparation::number(const config::Configuration& configuration, const System& system,
@@ -103,7 +122,7 @@ npu::RunContext Preparation::run_context() {
   npu::RunContext context = unfolded_context(folded_ ? folded_->folding.npus() : rank_.npus);
   if (!folded_) return context;
   context.communicators = folded_->folding.communicators();
-  context.hosting = {folded_->of.rank, folded_->folding.host_of_npu(), folded_->host_of_server};
+  context.hosting = {folded_->dealing.here, folded_->folding.host_of_npu(), folded_->host_of_server};
   return context;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "hosted_traces.hpp"
@@ -45,10 +46,22 @@ class Preparation {
   const trace::Store& store() const { return traces_.store; }
   /// Returns how the run is folded; null if it is not.
   const fold::Folding* folding() const { return folded_ ? &folded_->folding : nullptr; }
-  /// Folds again after a run with these divergences, which are those of all ranks. The run has to be made again.
+  /// Folds again after a run with these divergences, which are those of all ranks. The run has to be made again, or to
+  /// be split.
   void fold_again(std::span<const communicator::Divergence> divergences);
+  /// Takes note of the classes up to a time from which the run goes on with those of now; without any, that it begins
+  /// again with these.
+  void note_split(std::optional<fold::EarlierClasses> before);
+  /// Says how the run is folded; empty if it is not.
+  std::string folding_description() const {
+    return folded_ ? folded_->folding.description(earlier_classes_) : std::string();
+  }
   /// Returns the process groups in order of GroupId, also those that a folded run does not simulate.
   const std::vector<trace::Group>& groups() const { return rank_.communicators.groups(); }
+  /// Returns the NPUs of this rank; all NPUs, if the run is folded.
+  std::span<const npu::NpuSpec> npus() const { return rank_.npus; }
+  /// Returns the communicators of all of them, also those that a folded run does not simulate.
+  std::span<const communicator::CommunicatorSpec> communicators() const { return rank_.communicators.specs(); }
   /// Returns the NPUs that this rank simulates.
   std::span<const npu::NpuSpec> simulated_npus() const {
     return folded_ ? folded_->folding.npus() : std::span<const npu::NpuSpec>(rank_.npus);
@@ -69,9 +82,9 @@ class Preparation {
     std::vector<npu::NpuSpec> npus;
   };
   struct FoldedRun {
-    FoldedRun(const npu::RunContext& unfolded, const FoldedRank& of, fold::Assumptions assumptions);
+    FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, fold::Assumptions assumptions);
 
-    FoldedRank of;
+    fold::Dealing dealing;
     fold::Folding folding;
     std::vector<Rank> host_of_server;
   };
@@ -79,6 +92,7 @@ class Preparation {
   static RankNpus number(const config::Configuration& configuration, const System& system, const HostedTraces& traces,
                          const npu::Programs& programs, parallel::Communicator& world);
   npu::RunContext unfolded_context(std::span<const npu::NpuSpec> npus);
+  fold::Dealing dealing_for(const FoldedRank& rank, parallel::Communicator& world) const;
   std::vector<std::uint32_t> share_bandwidth(parallel::Communicator& world);
 
   const config::Configuration& configuration_;
@@ -92,6 +106,7 @@ class Preparation {
   Time least_recorded_;
   std::vector<std::uint32_t> sharers_;
   std::optional<FoldedRun> folded_;
+  std::vector<fold::EarlierClasses> earlier_classes_;
   Notices notices_;
 };
 

@@ -154,7 +154,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
 
   const auto mine = collect(*preparation, *simulation);
   auto description = describe(configuration, *preparation, *simulation, command_line);
-  const std::string folding = preparation->folding() ? preparation->folding()->description() : "";
+  const std::string folding = preparation->folding_description();
   std::optional<workload::Figures> figures;
   const auto generation = generation_of(configuration, *simulation, world);
   if (world.is_root() && configuration.workload.generated) {

@@ -1,5 +1,6 @@
 #include "simulation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -15,7 +16,9 @@
 #include "orrery/check/capacity.hpp"
 #include "orrery/check/overrun.hpp"
 #include "orrery/check/stuck.hpp"
+#include "orrery/model/saved_rank.hpp"
 #include "progress.hpp"
+#include "split_classes.hpp"
 
 namespace orrery::app {
 namespace {
@@ -45,18 +48,22 @@ std::vector<communicator::Divergence> all_divergences(const model::RankModel& mo
 }  // namespace
 
 Simulation::Simulation(Preparation& preparation, const config::RunOptions& options,
-                       std::function<bool()> stop_requested, parallel::Communicator& world, Checkpoints* checkpoints)
+                       std::function<bool()> stop_requested, parallel::Communicator& world, Checkpoints* checkpoints,
+                       Span span)
     : preparation_(preparation),
       world_(world),
       model_(preparation.run_context()),
       excess_is_error_(options.memory == config::ExcessPolicy::error),
       checkpoints_(checkpoints),
+      span_(span),
       stop_requested_(std::move(stop_requested)) {
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
-  if (checkpoints_ || stop_requested_)
+  kernel_options.limit = span.limit;
+  if (checkpoints_ || stop_requested_ || preparation.folding())
     kernel_options.stop_requested = [this] {
-      return !are_npus_done_ && ((stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due()));
+      return !are_npus_done_ &&
+             ((stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due()) || has_diverged());
     };
   if (options.progress != config::Progress::none && !options.quiet) {
     const auto num_nodes = preparation.num_nodes() * model_.run().options.iterations;
@@ -68,23 +75,43 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
 
 Simulation::~Simulation() = default;
 
+/// Returns whether a collective of this rank has diverged and all divergences that count are known at the time of the
+/// kernel: those whose arrivals come before the first completion of any.
+bool Simulation::has_diverged() const {
+  return std::ranges::any_of(model_.communicators().divergences(), [&](const communicator::Divergence& divergence) {
+    return divergence.first_completion <= kernel_->now();
+  });
+}
+
 /// Runs the kernel to its end, or to a stop for good. It also stops for each checkpoint.
 void Simulation::simulate() {
-  if (checkpoints_)
+  if (span_.from != nullptr)
+    model::SavedRank(model_).restore(*kernel_, *span_.from);
+  else if (checkpoints_)
     checkpoints_->begin(model_, *kernel_);
   else
     model_.start(*kernel_);
   for (kernel_->run(); kernel_->stopped_at(); kernel_->run()) {
     const bool is_for_good = checkpoints_ == nullptr || (stop_requested_ && stop_requested_());
-    std::array<std::int64_t, 2> flags{static_cast<std::int64_t>(model_.npus().num_unfinished() > 0),
-                                      static_cast<std::int64_t>(is_for_good)};
+    std::array<std::int64_t, 3> flags{static_cast<std::int64_t>(model_.npus().num_unfinished() > 0),
+                                      static_cast<std::int64_t>(is_for_good),
+                                      static_cast<std::int64_t>(!model_.communicators().divergences().empty())};
     world_.maximum(flags);
     are_npus_done_ = flags[0] == 0;
-    if (!are_npus_done_ && checkpoints_) checkpoints_->write(model_, *kernel_);
-    if (!are_npus_done_ && flags[1] != 0) return;
+    if (!are_npus_done_) {
+      if (flags[2] != 0) return;
+      if (checkpoints_) checkpoints_->write(model_, *kernel_);
+      if (flags[1] != 0) return;
+    }
     kernel_->go_on();
   }
   if (checkpoints_) checkpoints_->note_end(model_, *kernel_);
+}
+
+std::vector<checkpoint::Piece> Simulation::state_at_limit() {
+  simulate();
+  ensure(model_.communicators().divergences().empty(), "a divergence before the first one");
+  return model::SavedRank(model_).save(kernel_->state());
 }
 
 std::vector<communicator::Divergence> Simulation::run() {
@@ -117,13 +144,15 @@ std::vector<communicator::Divergence> Simulation::run() {
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
                                      const std::function<bool()>& stop_requested, parallel::Communicator& world,
                                      Checkpoints* checkpoints) {
+  std::optional<model::Inheritance> inheritance;
   for (;;) {
-    auto simulation = std::make_unique<Simulation>(preparation, options, stop_requested, world, checkpoints);
+    const Span span{.from = inheritance ? &*inheritance : nullptr};
+    auto simulation = std::make_unique<Simulation>(preparation, options, stop_requested, world, checkpoints, span);
     const auto divergences = simulation->run();
     if (divergences.empty()) return simulation;
     simulation.reset();
     if (checkpoints) checkpoints->note_folding(divergences);
-    preparation.fold_again(divergences);
+    inheritance = split_classes(preparation, divergences, span.from, options, world);
   }
 }
 

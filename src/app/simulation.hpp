@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "orrery/checkpoint/piece.hpp"
 #include "orrery/config/configuration.hpp"
+#include "orrery/model/inheritance.hpp"
 #include "orrery/model/rank_model.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/kernel.hpp"
@@ -18,12 +20,18 @@ namespace orrery::app {
 class Checkpoints;
 class ProgressLine;
 
-/// The simulation of a prepared run, from time 0 until no event is left.
+/// Where a simulation begins and ends.
+struct Span {
+  const model::Inheritance* from = nullptr;  ///< null: from time 0, or from the checkpoint that is to be read
+  Time limit = Time::max();                  ///< no later event is handled
+};
+
+/// The simulation of a prepared run, until no event is left.
 class Simulation {
  public:
   /// The kernel calls `stop_requested` from time to time: see pdes::Options. `checkpoints`: null if there are none.
   Simulation(Preparation& preparation, const config::RunOptions& options, std::function<bool()> stop_requested,
-             parallel::Communicator& world, Checkpoints* checkpoints = nullptr);
+             parallel::Communicator& world, Checkpoints* checkpoints = nullptr, Span span = {});
   ~Simulation();
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
@@ -32,8 +40,11 @@ class Simulation {
   /// all of them finish, and Error (bad_input) on one rank if an NPU leaves the range of simulated time, or exceeds its
   /// local memory where that is an error.
   ///
-  /// Returns the divergences of all ranks, in a folded run. If there are any, the run is not checked, and of no use.
+  /// Returns the divergences of all ranks, in a folded run. If there are any, the run is not checked, and of no use. It
+  /// may have ended early, after the first completion of one.
   std::vector<communicator::Divergence> run();
+  /// Runs to the limit and returns the state of this rank there. No collective may diverge. Collective.
+  std::vector<checkpoint::Piece> state_at_limit();
   /// Returns the time at which a requested stop ended the run; nothing if all NPUs were done.
   std::optional<Time> stopped_at() const { return stopped_at_; }
 
@@ -43,6 +54,7 @@ class Simulation {
 
  private:
   void simulate();
+  bool has_diverged() const;
 
   Preparation& preparation_;
   parallel::Communicator& world_;
@@ -52,12 +64,13 @@ class Simulation {
   double wall_seconds_ = 0;
   bool excess_is_error_;
   Checkpoints* checkpoints_;
+  Span span_;
   std::function<bool()> stop_requested_;  ///< for good, not for a checkpoint
   bool are_npus_done_ = false;            ///< at the last stop: what is left then is not stopped
   std::optional<Time> stopped_at_;
 };
 
-/// Simulates a prepared run. A folded run whose assumptions turn out to be wrong is folded again and repeated.
+/// Simulates a prepared run. A folded run whose assumptions turn out to be wrong is folded again and goes on from there.
 /// Collective. Throws as Simulation::run.
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
                                      const std::function<bool()>& stop_requested, parallel::Communicator& world,

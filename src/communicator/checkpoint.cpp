@@ -38,6 +38,7 @@ void MemberSide::serialize(const Membership& membership, Archive& archive) {
   if (!archive.reads()) return;
   setup_.kernel.raise_depth(lp, depth);
   saved.membership = membership;
+  for (Joined& joined : saved.joined) joined.report.group = communicator.spec.id.value();  // it may be new
   restored_.push_back(std::move(saved));
 }
 
@@ -130,6 +131,13 @@ std::vector<GroupId> HostSide::used() const {
   for (const Hosted& hosted : hosted_)
     if (hosted.pending.first() > 0 || !hosted.pending.empty()) groups.push_back(hosted.spec.id);
   return groups;
+}
+
+void HostSide::rename_records(std::span<const std::vector<GroupId>> communicators_of) {
+  std::vector<CollectiveRecord> records;
+  for (const CollectiveRecord& record : records_)
+    for (const GroupId group : communicators_of[record.group.index()]) records.emplace_back(record).group = group;
+  records_ = std::move(records);
 }
 
 void HostSide::serialize_sums(Archive& archive) {

@@ -96,11 +96,6 @@ void warn_of_settings(Configuration& result) {
 void settle_partition(const Inputs& inputs, Configuration& result) {
   const auto& partition = result.run.partition;
   const Place named_by = result.place_of("run.partition");
-  if (!inputs.system_only && result.run.fold && !partition.is_default())
-    throw Error(ErrorCode::bad_input, named_by,
-                fmt::format("found '{}' in a folded run, which has ranks host classes of NPUs that are alike",
-                            partition.text()),
-                "block, or nothing", "Leave it out, or leave out --fold (run.fold).");
   if (!partition.is_rank_map() || (inputs.system_only && !inputs.flag("run.partition"))) return;
   const std::filesystem::path file = partition.parameter();
   if (std::error_code failure; !std::filesystem::exists(file, failure)) {

@@ -58,25 +58,9 @@ std::vector<memory::UsageRecord> Folding::expand(std::span<const memory::UsageRe
   return all;
 }
 
-/// Returns for whom a node of an NPU waited, where that of its representative waited for `representative`: the peer of
-/// a message, or the first member of that class in the group.
-NpuId Folding::awaited_by(const npu::NpuSpec& npu, NodeId node, NpuId representative, FirstMembers& known) const {
-  const trace::Node& its = npu.program->graph->nodes[node.index()];
-  if (its.kind == trace::NodeKind::send || its.kind == trace::NodeKind::receive) return npu.trace->peers[its.slot];
-  if (its.kind != trace::NodeKind::collective) return representative;
-  const GroupId group = npu.groups[npu.program->use_of_node(node)];
-  const auto [found, is_new] = known.try_emplace({group, class_of(representative)}, representative);
-  if (!is_new) return found->second;
-  const communicator::CommunicatorSpec& spec = all_communicators_[group.index()];
-  const std::uint32_t members = spec.num_members(static_cast<std::uint32_t>(all_npus_.size()));
-  for (std::uint32_t i = 0; i < members; ++i)
-    if (class_of(spec.member(i)) == class_of(representative)) return found->second = spec.member(i);
-  return representative;
-}
-
 std::vector<npu::TimelineRecord> Folding::expand(std::span<const npu::TimelineRecord> records) const {
   std::vector<npu::TimelineRecord> all;
-  FirstMembers known;
+  AwaitedNpus awaited(classes_.of_npu, all_communicators_);
   for_each_npu(records, [&](const npu::NpuSpec& npu, std::span<const npu::TimelineRecord> of_class) {
     const auto& representative = *all_npus_[of_class.front().npu.index()].trace;
     const auto& ids = representative.labels->ids;
@@ -93,7 +77,7 @@ std::vector<npu::TimelineRecord> Folding::expand(std::span<const npu::TimelineRe
         own.tag = npu.trace->tags[message.detail];
       }
       if (record.group != npu::TimelineRecord::no_group) own.group = npu.groups[npu.program->use_of_node(at)].value();
-      own.last.npu = awaited_by(npu, at, record.last.npu, known);
+      own.last.npu = awaited.of(npu, at, record.last.npu);
     }
   });
   return all;

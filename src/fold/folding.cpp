@@ -42,7 +42,7 @@ std::vector<std::uint32_t> finer(std::span<const std::uint32_t> one, std::span<c
 
 }  // namespace
 
-Folding::Folding(const npu::RunContext& context, Rank here, int num_ranks, Assumptions assumptions)
+Folding::Folding(const npu::RunContext& context, const Dealing& dealing, Assumptions assumptions)
     : all_npus_(context.npus),
       all_communicators_(context.communicators),
       replay_only_(context.options.replay_only),
@@ -51,13 +51,13 @@ Folding::Folding(const npu::RunContext& context, Rank here, int num_ranks, Assum
       signatures_(signatures_of(context, streams_)),
       classes_(classes_under(std::move(assumptions), signatures_.graph)) {
   signatures_.graph.positions_among = {};  // it refers to `context`
-  deal(num_ranks);
+  deal(dealing);
   if (replay_only_)  // in which NPUs do not communicate
     communicators_.assign(all_communicators_.begin(), all_communicators_.end());
   else
     choose_communicators();
   for (const auto representative : classes_.representatives) {
-    if (host_of_npu_[representative] != here) continue;
+    if (host_of_npu_[representative] != dealing.here) continue;
     const npu::NpuSpec& npu = all_npus_[representative];
     folded_npus_.push_back(folded_npu(npu));
     npus_.push_back({npu.id, npu.trace, npu.program, npu.groups, &folded_npus_.back()});
@@ -67,11 +67,32 @@ Folding::Folding(const npu::RunContext& context, Rank here, int num_ranks, Assum
   }
 }
 
-void Folding::deal(int num_ranks) {
+void Folding::deal(const Dealing& dealing) {
   const std::uint64_t count = classes_.count();
+  const auto num_ranks = static_cast<std::uint64_t>(dealing.num_ranks);
+  std::vector<Rank> hosts;  // [classes]
+  hosts.reserve(count);
+  if (dealing.rank_of_npu.empty()) {
+    for (std::uint64_t its = 0; its < count; ++its) hosts.emplace_back(static_cast<int>(its * num_ranks / count));
+  } else {
+    std::vector<std::pair<std::uint32_t, Rank>> possible;  // by class
+    possible.reserve(all_npus_.size());
+    for (std::size_t npu = 0; npu < all_npus_.size(); ++npu)
+      possible.emplace_back(classes_.of_npu[npu], dealing.rank_of_npu[npu]);
+    std::ranges::sort(possible);
+    std::vector<std::uint64_t> loads(num_ranks);  // nodes
+    for (auto first = possible.begin(); first != possible.end();) {
+      const auto end = std::find_if(first, possible.end(), [&](const auto& one) { return one.first != first->first; });
+      const auto least = std::min_element(
+          first, end, [&](const auto& a, const auto& b) { return loads[a.second.index()] < loads[b.second.index()]; });
+      const Rank host = least->second;
+      loads[host.index()] += all_npus_[classes_.representatives[first->first]].trace->graph->num_nodes();
+      hosts.push_back(host);
+      first = end;
+    }
+  }
   host_of_npu_.reserve(all_npus_.size());
-  for (const auto its : classes_.of_npu)
-    host_of_npu_.emplace_back(static_cast<int>(its * static_cast<std::uint64_t>(num_ranks) / count));
+  for (const auto its : classes_.of_npu) host_of_npu_.push_back(hosts[its]);
 }
 
 /// Chooses one communicator for each class of groups that a representative is a member of.
@@ -156,12 +177,14 @@ std::vector<npu::NpuSpec> Folding::npus_to_compare() const {
   return npus;
 }
 
-std::string Folding::description() const {
+std::string Folding::description(std::span<const EarlierClasses> earlier) const {
   const auto num_npus = all_npus_.size();
-  std::string text =
-      classes_.count() == num_npus
-          ? fmt::format("nothing to fold: {} in as many classes", counted(num_npus, "NPU"))
-          : fmt::format("folded: {} in {}", counted(num_npus, "NPU"), counted(classes_.count(), "class", "classes"));
+  std::string text = fmt::format("folded: {} in ", counted(num_npus, "NPU"));
+  for (const auto& before : earlier)
+    text += fmt::format("{} to {}, then in ", counted(before.count, "class", "classes"), readable(before.end));
+  text += counted(classes_.count(), "class", "classes");
+  if (earlier.empty() && classes_.count() == num_npus)
+    text = fmt::format("nothing to fold: {} in as many classes", counted(num_npus, "NPU"));
   text += fmt::format(": {}", counted(signatures_.counts.structures, "structure"));
   const auto add = [&](std::uint64_t count, std::string_view why) {
     if (count > 0) text += fmt::format("; {} {}", count, why);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -85,11 +86,18 @@ std::uint32_t first_use(const npu::NpuSpec& npu, GroupId group) {
   return found == npu.groups.end() ? SignatureGraph::none : static_cast<std::uint32_t>(found - npu.groups.begin());
 }
 
-/// Adds the uses of each NPU, without the positions.
+/// Adds the uses of each NPU, without the positions, and a place for its memory server.
 void add_memberships(const npu::RunContext& context, SignatureGraph& graph) {
+  const bool has_servers = folds_servers(context);
+  std::map<const npu::Program*, bool> accesses;
   graph.first_membership.push_back(0);
   for (const npu::NpuSpec& npu : context.npus) {
     for (const GroupId group : npu.groups) graph.memberships.push_back({group.value(), 0});
+    if (has_servers) {
+      const auto [found, added] = accesses.try_emplace(npu.program, false);
+      if (added) found->second = accesses_memory(*npu.program);
+      if (found->second) graph.memberships.push_back({});
+    }
     graph.first_membership.push_back(graph.memberships.size());
   }
 }
@@ -108,7 +116,38 @@ void add_members(const npu::RunContext& context, const communicator::Communicato
   graph.first_member.push_back(graph.members.size());
 }
 
+/// Adds the NPUs of each memory server that access it as a group in which every position counts: accesses of one moment
+/// are served in the order of NPUs.
+void add_servers(const npu::RunContext& context, SignatureGraph& graph) {
+  const std::uint32_t layout = ~static_cast<std::uint32_t>(context.communicators.size());  // unlike those of groups
+  std::uint32_t members_before = 0;
+  for (std::uint32_t npu = 0; npu < context.npus.size(); ++npu) {
+    const auto first = context.memory.first_npu_of(context.memory.server_of(NpuId(npu)));
+    const auto use = static_cast<std::uint32_t>(context.npus[npu].groups.size());
+    if (first.value() == npu) members_before = static_cast<std::uint32_t>(graph.members.size());
+    const auto end = graph.first_membership[npu + 1];
+    if (end - graph.first_membership[npu] > use) {
+      graph.memberships[end - 1] = {graph.num_groups(), static_cast<std::uint32_t>(graph.members.size()) - members_before};
+      graph.members.push_back({npu, use});
+    }
+    const bool is_last = npu + 1 == context.npus.size() || (npu + 1 - first.value()) == context.memory.npus_per_server();
+    if (!is_last || graph.members.size() == members_before) continue;
+    graph.first_member.push_back(graph.members.size());
+    graph.layouts.push_back(layout);
+    graph.completes_together.push_back(0);
+  }
+}
+
 }  // namespace
+
+bool folds_servers(const npu::RunContext& context) {
+  return context.memory.num_servers() > 1 && !context.options.replay_only &&
+         context.memory.make_server()->stages().empty();
+}
+
+bool accesses_memory(const npu::Program& program) {
+  return std::ranges::any_of(program.graph->nodes, [](const trace::Node& node) { return node.is_access(); });
+}
 
 void add_groups(const npu::RunContext& context, SignatureGraph& graph) {
   const auto collectives = std::make_shared<GroupCollectives>(context);
@@ -130,8 +169,14 @@ void add_groups(const npu::RunContext& context, SignatureGraph& graph) {
                                                                       static_cast<std::uint32_t>(members.size()),
                                                                       context.npus[first.npu], first.use));
   }
+  if (folds_servers(context)) add_servers(context, graph);
   graph.positions_among = [&context, collectives, layout_of](std::uint32_t group, SignatureGraph::Member first,
                                                              std::span<const std::uint32_t> labels) {
+    if (group >= context.communicators.size()) {
+      std::vector<std::uint32_t> positions(labels.size());
+      std::iota(positions.begin(), positions.end(), 0U);
+      return positions;
+    }
     if (first.use == SignatureGraph::none)
       return std::vector<std::uint32_t>(labels.begin(), labels.end());  // a check refuses it
     const auto kinds = collectives->kinds(context.npus[first.npu], first.use);

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "group_signatures.hpp"
 #include "interner.hpp"
 
 namespace orrery::fold {
@@ -24,7 +25,10 @@ void append(Signature& signature, double number) {
 /// streams.
 class SignatureWriter {
  public:
-  SignatureWriter(const npu::RunContext& context, const StreamTable* streams) : context_(context), streams_(streams) {}
+  SignatureWriter(const npu::RunContext& context, const StreamTable* streams)
+      : context_(context),
+        streams_(streams),
+        shares_memory_(context.memory.num_servers() > 0 && !folds_servers(context)) {}
 
   OwnSignatures run() {
     OwnSignatures result;
@@ -33,7 +37,7 @@ class SignatureWriter {
     for (const npu::NpuSpec& npu : context_.npus) {
       const Structure& structure = structure_of(*npu.program);
       const bool is_noisy = draws_for_itself(structure);
-      const bool is_sharing = context_.memory.num_servers() > 0 && structure.accesses_memory;
+      const bool is_sharing = shares_memory_ && structure.accesses_memory;
       result.counts.noisy += is_noisy;
       result.counts.sharing += is_sharing;
       signature = {structure.number, is_noisy || is_sharing ? npu.id.value() + 1 : 0};
@@ -80,10 +84,8 @@ class SignatureWriter {
     structure.number = static_cast<std::uint32_t>(structures_.size() - 1);
     if (context_.options.replay_only) return structure;
     structure.takes_time = std::ranges::any_of(program.durations, [](Time time) { return time > Time::zero(); });
-    for (const auto& node : program.graph->nodes) {
-      structure.accesses_memory |= node.is_access();
-      structure.sends |= node.kind == trace::NodeKind::send;
-    }
+    structure.accesses_memory = accesses_memory(program);
+    for (const auto& node : program.graph->nodes) structure.sends |= node.kind == trace::NodeKind::send;
     return structure;
   }
 
@@ -111,6 +113,7 @@ class SignatureWriter {
 
   const npu::RunContext& context_;
   const StreamTable* streams_;
+  bool shares_memory_;  ///< with NPUs that its position among them does not tell apart
   std::map<const npu::Program*, Structure> structures_;
   Interner routes_;
   Signature route_;

@@ -62,6 +62,9 @@ void LocalMemory::keep(Time since, Bytes usage) {
 
 void LocalMemory::serialize(Archive& archive) {
   archive(users_, is_here_, usage_, since_, peak_, peak_time_, excess_, is_recorded_, timeline_);
+  if (!archive.reads()) return;
+  if (excess_) excess_->npu = npu_;  // the state may be that of another NPU that did the same
+  for (UsageRecord& record : timeline_) record.npu = npu_;
 }
 
 }  // namespace orrery::memory

@@ -3,6 +3,24 @@
 #include <algorithm>
 
 namespace orrery::npu {
+namespace {
+
+/// Returns the position of a node in a trace, whose ids ascend.
+NodeId position_of(std::uint64_t id, const NpuSpec& npu) {
+  std::uint32_t low = 0, high = npu.program->graph->num_nodes();
+  while (low < high) {
+    const std::uint32_t middle = low + (high - low) / 2;
+    if (npu.trace->id_of(NodeId(middle)) < id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  ensure(low < npu.program->graph->num_nodes() && npu.trace->id_of(NodeId(low)) == id,
+         "a saved node that the trace has not");
+  return NodeId(low);
+}
+
+}  // namespace
 
 Accounting::Accounting(const NpuSpec& npu, const Options& options, std::optional<Overrun>& overrun)
     : npu_(npu), overrun_(overrun) {
@@ -36,22 +54,28 @@ void Accounting::keep(NodeId id, const trace::Node& node, const Service& service
   const std::uint32_t group = node.is_of_group() ? npu_.program->use_of_node(id) : TimelineRecord::no_group;
   auto& record = timeline_.emplace_back(TimelineRecord{.npu = npu_.id,
                                                        .group = group,
-                                                       .node = npu_.trace->id_of(id),
                                                        .start = service.start,
                                                        .finish = now,
                                                        .kind = node.kind,
-                                                       .name = npu_.trace->labels->names[id.index()],
                                                        .cause = service.cause,
                                                        .last = service.last});
+  name(record, id);
   if (node.kind == trace::NodeKind::instant || node.kind == trace::NodeKind::cpu ||
       node.kind == trace::NodeKind::host || node.kind == trace::NodeKind::compute)
     return;
   record.bytes = node.size;
   if (node.is_of_group()) record.operation = static_cast<std::int8_t>(node.collective);
-  if (node.kind == trace::NodeKind::send || node.kind == trace::NodeKind::receive) {
-    record.peer = npu_.trace->peers[node.slot].value();
-    record.tag = npu_.trace->tags[node.detail];
-  }
+}
+
+/// Writes what a record says of a node of this NPU's own trace: its id, name, peer and tag.
+void Accounting::name(TimelineRecord& record, NodeId id) const {
+  record.npu = npu_.id;
+  record.node = npu_.trace->id_of(id);
+  record.name = npu_.trace->labels->names[id.index()];
+  const trace::Node& node = npu_.program->graph->nodes[id.index()];
+  if (node.kind != trace::NodeKind::send && node.kind != trace::NodeKind::receive) return;
+  record.peer = npu_.trace->peers[node.slot].value();
+  record.tag = npu_.trace->tags[node.detail];
 }
 
 void Accounting::count_sent(NodeId id, Time start, Bytes sent) {
@@ -79,20 +103,14 @@ void Accounting::stop(Time now) {
 void Accounting::serialize(Archive& archive) {
   archive(activity_, finish_, sent_, operands_, peak_operands_, keeps_timeline_, timeline_, milestones_);
   if (local_memory_) archive(*local_memory_);
-  if (!archive.reads()) return;
-  // Ranks number names as they meet them.
-  const auto num_nodes = npu_.program->graph->num_nodes();
+}
+
+void Accounting::take_over(const Predecessor* predecessor) {
+  const NpuSpec& of = predecessor != nullptr ? predecessor->npu : npu_;
   for (TimelineRecord& record : timeline_) {
-    std::uint32_t low = 0, high = num_nodes;  // ids ascend with the positions of nodes
-    while (low < high) {
-      const std::uint32_t middle = low + (high - low) / 2;
-      if (npu_.trace->id_of(NodeId(middle)) < record.node)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    ensure(low < num_nodes && npu_.trace->id_of(NodeId(low)) == record.node, "a saved node that the trace has not");
-    record.name = npu_.trace->labels->names[low];
+    const NodeId id = position_of(record.node, of);
+    name(record, id);
+    if (predecessor != nullptr) record.last.npu = predecessor->awaited(id, record.last.npu);
   }
 }
 

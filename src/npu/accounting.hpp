@@ -8,6 +8,7 @@
 #include "orrery/base/overrun.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/npu/options.hpp"
+#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/npu/spec.hpp"
 
@@ -63,8 +64,11 @@ class Accounting {
   /// Counts up to `now`, where the run ends before this NPU is done.
   void stop(Time now);
 
-  /// What is read is of the same trace, but names and their numbers may be of another rank.
+  /// Writes the state, or reads it. `take_over` must follow then.
   void serialize(Archive& archive);
+  /// Makes records that have been read this NPU's own: their names have the numbers of another rank, and with a
+  /// predecessor they name its nodes and peers. O(records log nodes).
+  void take_over(const Predecessor* predecessor);
 
   /// Returns the record but for the number of nodes completed.
   NpuRecord record() const;
@@ -80,6 +84,7 @@ class Accounting {
   void begin_operands(NodeId id, Bytes size, Time now);
   void note_milestone(NodeId id, Time now);
   void keep(NodeId id, const trace::Node& node, const Service& service, Time now);
+  void name(TimelineRecord& record, NodeId id) const;
 
   const NpuSpec& npu_;
   std::optional<Overrun>& overrun_;  // of the rank

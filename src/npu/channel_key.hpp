@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/npu/spec.hpp"
 #include "orrery/pdes/event.hpp"
@@ -32,6 +34,15 @@ inline ChannelKey channel_of(const NpuSpec& npu, const pdes::Event& event) {
   if (!npu.folded) return {NpuId(event.source().value()), event.node};
   const MessageStream& stream = npu.folded->streams->all[event.node];
   return {npu.trace->peers[stream.peer_slot], static_cast<std::uint32_t>(npu.trace->tags[stream.tag_slot])};
+}
+
+/// Returns the channel of an NPU for the stream that a channel of its predecessor belongs to. O(streams).
+inline ChannelKey same_channel(const NpuSpec& heir, const NpuSpec& predecessor, ChannelKey channel) {
+  for (const MessageStream& stream : heir.folded->streams->all)
+    if (predecessor.trace->peers[stream.peer_slot] == channel.other &&
+        static_cast<std::uint32_t>(predecessor.trace->tags[stream.tag_slot]) == channel.tag)
+      return {heir.trace->peers[stream.peer_slot], static_cast<std::uint32_t>(heir.trace->tags[stream.tag_slot])};
+  ensure_failed("a message in a channel that the trace does not have", std::source_location::current());
 }
 
 }  // namespace orrery::npu

@@ -196,11 +196,13 @@ void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
                        event.time);
 }
 
-void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending) {
+void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
+                               const Predecessor* predecessor) {
   ensure(doubts_.empty(), "a receive in doubt at a checkpoint");
   archive(receives_);
   if (clearances_) archive(*clearances_);
   if (!archive.reads()) return;
+  if (predecessor != nullptr) take_over(npu.npu(), predecessor->npu);
   receives_.for_each_posted([&](ChannelKey channel, const PostedReceive& receive) {
     npu.awaited().add(awaited_from(npu, channel.other));
     posted_.add(Time::zero(), npu.lookahead(), receive.node);
@@ -211,6 +213,14 @@ void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const
   for (const pdes::Event& event : pending)
     if (static_cast<EventKind>(event.kind) == EventKind::received)
       arriving_.add(event.time, npu.lookahead(), NodeId(event.node));
+}
+
+/// Turns what was left in the channels of a predecessor into what is left in those of its heir.
+void DelayMessaging::take_over(const NpuSpec& heir, const NpuSpec& predecessor) {
+  const auto own_channel = [&](ChannelKey channel) { return same_channel(heir, predecessor, channel); };
+  const auto own_event = [&](pdes::Event& event) { event.target = heir.lp(); };
+  receives_.take_over(own_channel, own_event);
+  if (clearances_) clearances_->take_over(own_channel, own_event);
 }
 
 void DelayMessaging::for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const {

@@ -24,7 +24,8 @@ class DelayMessaging final : public Messaging {
   void forget_doubts() override { doubts_.clear(); }
   ActionTimes after_posted() const override { return posted_; }
   ActionTimes after_arriving() const override { return arriving_; }
-  void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending) override;
+  void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
+                 const Predecessor* predecessor) override;
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
 
  private:
@@ -41,6 +42,7 @@ class DelayMessaging final : public Messaging {
   void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);
   void receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now);
   bool clear_up(NodeId receive);
+  void take_over(const NpuSpec& heir, const NpuSpec& predecessor);
 
   Matcher<PostedReceive, pdes::Event> receives_;  // posted receives, and messages that none waits for yet
   // If senders wait: sends that wait, and clear-to-send messages that no send waits for yet.

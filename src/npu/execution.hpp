@@ -12,6 +12,7 @@
 #include "lookahead.hpp"
 #include "node_schedule.hpp"
 #include "orrery/base/overrun.hpp"
+#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/spec.hpp"
 #include "orrery/pdes/event.hpp"
 
@@ -74,6 +75,7 @@ class Execution {
 
  private:
   friend class orrery::Archive;
+  friend void take_over(Execution& npu, const Predecessor* predecessor);
   void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_); }
 
   bool end_and_restart(Time now);
@@ -91,5 +93,8 @@ class Execution {
   std::vector<NodeId> instant_;  // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;   // of events
 };
+
+/// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
+void take_over(Execution& npu, const Predecessor* predecessor);
 
 }  // namespace orrery::npu

@@ -91,8 +91,10 @@ bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
   return true;
 }
 
-void LinkMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event>) {
+void LinkMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event>,
+                              const Predecessor* predecessor) {
   ensure(cleared_.empty(), "a send that is about to leave at a checkpoint");
+  ensure(predecessor == nullptr, "a folded run over links");
   archive(receives_, clearances_);
   if (!archive.reads()) return;
   receives_.for_each_posted(

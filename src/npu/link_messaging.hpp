@@ -16,7 +16,8 @@ class LinkMessaging final : public Messaging {
   void settle(Execution& npu, Time now) override;
   bool arrive(Execution& npu, const network::Message& message, Time now) override;
   ActionTimes after_posted() const override { return posted_; }
-  void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending) override;
+  void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
+                 const Predecessor* predecessor) override;
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
 
  private:

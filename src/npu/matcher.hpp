@@ -28,10 +28,20 @@ class Matcher {
   void for_each_posted(Visit&& visit) const {
     for (const auto& [key, items] : posted_.queues)
       for (std::size_t i = items.first; i < items.all.size(); ++i)
-        visit(ChannelKey{NpuId(static_cast<std::uint32_t>(key >> 32)), static_cast<std::uint32_t>(key)}, items.all[i]);
+        visit(unpack(key), items.all[i]);
   }
 
   void serialize(Archive& archive) { archive(posted_, arrived_); }
+
+  /// Moves what has been left to other channels, and applies `change` to all that has arrived. `channel(key)` returns
+  /// the channel that takes the place of one.
+  template <class Channel, class Change>
+  void take_over(Channel channel, Change change) {
+    posted_.move_to(channel);
+    arrived_.move_to(channel);
+    for (auto& [key, items] : arrived_.queues)
+      for (Arrived& item : items.all) change(item);
+  }
 
  private:
   /// First in, first out; never empty.
@@ -57,6 +67,12 @@ class Matcher {
       queues.clear();
       for (auto& [key, items] : all) queues[key].all = std::move(items);
     }
+    template <class Channel>
+    void move_to(Channel channel) {
+      Queues moved;
+      for (auto& [key, queue] : queues) moved.emplace(pack(channel(unpack(key))), std::move(queue));
+      queues = std::move(moved);
+    }
     void leave(std::uint64_t key, const Item& item) {
       if (!spare.empty() && !queues.contains(key)) {
         spare.back().key() = key;
@@ -79,6 +95,9 @@ class Matcher {
   };
 
   static std::uint64_t pack(ChannelKey key) { return std::uint64_t{key.other.value()} << 32 | key.tag; }
+  static ChannelKey unpack(std::uint64_t key) {
+    return {NpuId(static_cast<std::uint32_t>(key >> 32)), static_cast<std::uint32_t>(key)};
+  }
 
   Waiting<Posted> posted_;
   Waiting<Arrived> arrived_;

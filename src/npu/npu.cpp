@@ -315,12 +315,13 @@ Wait Npu::wait_of(const RunningNode& running) const {
   return wait;
 }
 
-void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending) {
+void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   archive(execution_, own_memory_, has_settled_, has_ended_);
+  if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
-  messaging_->serialize(execution_, archive, pending);
+  messaging_->serialize(execution_, archive, pending, predecessor);
   if (collectives_) collectives_->serialize(execution_, memberships_, archive);
   if (gpu_) gpu_->serialize(execution_, memberships_, archive);
   if (shared_sms_) archive(*shared_sms_);

@@ -13,6 +13,7 @@
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/remote_memory.hpp"
+#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/npu/wait.hpp"
 #include "orrery/pdes/event.hpp"
@@ -55,8 +56,9 @@ class Npu {
   std::uint64_t completed() const { return execution_.schedule().completed(); }  ///< nodes
   const Accounting& accounting() const { return execution_.accounting(); }
 
-  /// Writes the state, or reads it. `pending`: the events to come for it. MemberSide::resume must follow.
-  void serialize(Archive& archive, std::span<const pdes::Event> pending);
+  /// Writes the state, or reads it. `pending`: the events to come for it. `predecessor`: the NPU whose state is read;
+  /// null: this one. MemberSide::resume must follow.
+  void serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor);
 
   /// Ends the run before this NPU is done: its times count up to `now`.
   void stop(Time now);

@@ -108,11 +108,12 @@ void Npus::stop(Time now) {
   for (auto& npu : state_->npus) npu.stop(now);
 }
 
-void serialize(Npus& npus, NpuId id, Archive& archive, std::span<const pdes::Event> pending) {
+void serialize(Npus& npus, NpuId id, Archive& archive, std::span<const pdes::Event> pending,
+               const Predecessor* predecessor) {
   const auto index = npus.local(id);
   Npus::State& state = *npus.state_;
   Npu& npu = state.npus[index];
-  npu.serialize(archive, pending);
+  npu.serialize(archive, pending, predecessor);
   if (!archive.reads()) return;
   state.bounds.mark(index);
   state.is_done[index] = npu.is_done() ? 1 : 0;

@@ -16,7 +16,8 @@ import random_workload  # noqa: E402
 
 SCALE = harness.SOURCE / "configs/scale"
 SEEDS = range(7001, 7001 + harness.cases(5, 16, 40))
-SHARED_REPLICAS = harness.cases(1, 6, 12)  # of the seeds: neither skewed nor one of the exceptions of test_replicas
+SPLIT_SEEDS = range(8001, 8001 + harness.cases(4, 16, 60))
+SHARED_REPLICAS = harness.cases(1, 7, 16)  # of the seeds: neither skewed nor one of the exceptions of test_replicas
 MESSAGES = (chakra.SEND, chakra.RECV)
 
 
@@ -91,7 +92,7 @@ class Fold(harness.Folder):
 
     def test_replicas_are_folded(self):
         """Replicas of random workloads give the same results folded and not. Without an NPU that differs there are no more classes than
-        one replica has NPUs, unless replicas share a memory or the world is one line of an algorithm that does not treat replicas
+        one replica has NPUs, unless all NPUs share a memory or the world is one line of an algorithm that does not treat replicas
         alike."""
         shared = 0
         for seed in SEEDS:
@@ -111,7 +112,7 @@ class Fold(harness.Folder):
                 count = self.check(arguments, ranks=(0, 1, 2, 3) if seed % 8 == 0 else (0,))
                 # As one line the world lists the replicas one after the other, and halving-doubling does not turn by a replica.
                 in_line = any(str(names).startswith("['one") for key, names in workload.system.system.items() if key.startswith("all-reduce-"))
-                if not skewed and not workload.shared_memory() and not (joined == "world" and in_line):
+                if not skewed and workload.memory["memory-type"] != "MEMORY_POOL" and not (joined == "world" and in_line):
                     self.assertLessEqual(count, workload.num_npus)
                     shared += 1
             self.clear_folder()
@@ -128,6 +129,19 @@ class Fold(harness.Folder):
             system = harness.System(counts=(n,), flags=[f"--rendezvous-protocol={rendezvous}"])
             arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
             self.assertEqual(self.check(arguments, ranks=(0, 2)), 1)
+
+    def test_nodes_that_share_memories_are_folded(self):
+        """8 NPUs in 4 nodes access the memory of their node at one time, first the lower one of each node. They are 2 classes. With one more
+        access on NPU 5 its node is on its own: 4 classes. In one memory of all NPUs each is a class."""
+        memory = {"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 250, "remote-mem-bw": 64, "num-nodes": 4, "num-npus-per-node": 2}
+        traces = [[chakra.Node(0, chakra.MEM_LOAD, "load", tensor_size=100000), chakra.Node(1, chakra.COMP, "after", [0], duration=3)] for _ in range(8)]
+        for kind, more, expected in (("node", False, 2), ("node", True, 4), ("pool", False, 8)):
+            if more:
+                traces[5].append(chakra.Node(2, chakra.MEM_STORE, "store", [1], tensor_size=500))
+            own = memory if kind == "node" else {**memory, "memory-type": "MEMORY_POOL"}
+            with self.subTest(kind, more=more):
+                arguments = [harness.write_workload(self.folder, traces)] + harness.System(counts=(8,), memory=own).write(self.folder) + ["--timeline"]
+                self.assertEqual(self.check(arguments, ranks=(0, 2, 3)), expected)
 
     def test_overlapping_groups_are_one_class(self):
         """NPU i is first in a group with NPU i + 1 and second in one with NPU i - 1. All 6 NPUs are in one class, which has two members
@@ -179,13 +193,59 @@ class Fold(harness.Folder):
         found = self.check([SCALE / "gpt3-175b-1024.yaml", *settings], ranks=(0, 2) if harness.FEWER_CASES else (0, 2, 3))
         self.assertLessEqual(found, 4 * 64)
 
-    def test_members_that_do_not_complete_together_are_told_apart(self):
-        """2 slow NPUs of 128 delay the members of their collectives by different times. The run that shows this is folded again, on 1 and 2
-        ranks."""
-        settings = [f"--set={setting}" for setting in ("workload.parallel.micro-batches=8", "workload.parallel.dp=2", "system.network.dimensions.2.size=1",
-                                                       "system.network.dimensions.1.size=16", "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")]
-        found = self.check([SCALE / "gpt3-175b-1024.yaml", *settings], ranks=(0, 2))
+    SMALL = ("workload.parallel.micro-batches=8", "workload.parallel.dp=2", "system.network.dimensions.2.size=1", "system.network.dimensions.1.size=16")
+
+    def test_classes_split_when_members_do_not_complete_together(self):
+        """2 slow NPUs of 128 delay the members of their collectives by different times. Classes split when the first collective does so and
+        not before, on 1, 2, 3, 4 and 8 ranks. Nodes of the timeline before and after it have the names, peers and last arrivals of their
+        own NPUs."""
+        settings = [f"--set={setting}" for setting in (*self.SMALL, "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")]
+        arguments = [SCALE / "gpt3-175b-1024.yaml", *settings]
+        found = self.check([*arguments, "--timeline"], ranks=(0, 2) if harness.FEWER_CASES else (0, 2, 3, 4, 8))
         self.assertGreater(found, 64)
+        outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}")
+        self.assertRegex(outcome.out, rf"(?m)^folded: 128 NPUs in \d+ classes to [\d.]+ \w+, then in .*{found} classes: 8 structures")
+
+    def test_random_workloads_split(self):
+        """Replicas of random workloads, of which one NPU comes late to what they do together, give the same results folded and not, on 1,
+        2, 3, 4 and 8 ranks. Some of them split their classes at a time later than 0."""
+        splits = 0
+        for seed in SPLIT_SEEDS:
+            rng = random.Random(seed)
+            workload = random_workload.Workload(seed, max_npus=8, operations=(10, 60))
+            if workload.shared_memory():
+                continue
+            for kind in ("all-reduce", "all-gather", "reduce-scatter"):  # rings make members wait for different times
+                names = workload.system.system[f"{kind}-implementation"]
+                names[:] = ["ring" if not name.startswith("one") else name for name in names]
+            traces = copied(workload, rng.choice([2, 3, 4]), rng, rng.choice(["across", "world"]))
+            late = rng.choice(traces)
+            late[-1].data_deps.append(3999)
+            late.insert(0, chakra.Node(3999, chakra.COMP, "late", [node.id for node in late[:-1]], duration=rng.choice([1, 1000]), is_cpu_op=True))
+            arguments = [harness.write_workload(self.folder, traces)] + workload.system.write(self.folder) + ["--timeline", "--iterations=2", "--record-iterations=2"]
+            with self.subTest(f"seed {seed}"):
+                self.check(arguments, ranks=(0, 1, 2, 3, 4, 8) if seed % 4 == 0 else (0, rng.choice([2, 3, 4])))
+                outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", "--force")
+                splits += "classes to " in outcome.out
+            self.clear_folder()
+        self.assertGreater(splits, 0)
+
+    def test_partitions_deal_classes(self):
+        """Folded runs of 128 NPUs with two slow ones give the same results with every partition on 3 ranks: classes go to ranks that host
+        some of their members. A rank map that names one rank leaves all events there."""
+        import h5py
+        settings = [f"--set={setting}" for setting in (*self.SMALL, "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")]
+        arguments = [SCALE / "gpt3-175b-1024.yaml", *settings]
+        plain = self.run_once(arguments, "plain.h5")
+        scattered = harness.scattered_partition(self.folder / "scattered", 128, 3)
+        for partition in ("round-robin", "dimension:0", "metis", scattered):
+            with self.subTest(str(partition)):
+                folded = self.run_once([*arguments, "--fold", f"--partition={partition}"], "folded.h5", ranks=3)
+                self.assertEqual(harness.difference(plain, folded), "")
+        (self.folder / "last").write_text("2\n" * 128)
+        folded = self.run_once([*arguments[:-1], "--fold", f"--partition={self.folder / 'last'}"], "folded.h5", ranks=3)
+        with h5py.File(folded) as results:
+            self.assertEqual([int(count) > 0 for count in results["kernel/events"][:]], [False, False, True])
 
     def test_noise_leaves_nothing_to_fold(self):
         """64 NPUs with noise have compute times of their own. The run says that there is nothing to fold, and why."""
@@ -233,12 +293,12 @@ class Study(harness.Folder):
 
 
 class Refusals(harness.Folder):
-    def test_a_partition_other_than_block_is_refused(self):
-        """A folded run with another partition than blocks ends with exit code 3."""
-        for more in ("--partition=round-robin", "--set=run.partition=metis"):
-            outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", more, f"--output={self.folder / 'r.h5'}")
-            self.assertEqual(outcome.code, 3, outcome.err)
-            self.assertRegex(outcome.err, r"partition.*folded run.*expected block")
+    def test_a_rank_map_of_other_ranks_is_refused(self):
+        """A folded run with a rank map that names rank 1 ends on one rank with exit code 3, at the line."""
+        (self.folder / "map").write_text("0\n" * 100 + "1\n" * 924)
+        outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", f"--partition={self.folder / 'map'}", f"--output={self.folder / 'r.h5'}")
+        self.assertEqual(outcome.code, 3, outcome.err)
+        self.assertRegex(outcome.err, r"map:101.*rank 1 does not exist")
 
     def test_faults_are_told_once(self):
         """Sends without receives on all 4 NPUs are reported for one class and its peer, on 1 and 2 ranks."""

@@ -49,6 +49,9 @@ class HostSide {
   void serialize(GroupId group, Archive& archive);
   /// Writes the records, sums and divergences, or reads some and adds them.
   void serialize_sums(Archive& archive);
+  /// Replaces each record by one for each communicator into which its communicator has been split:
+  /// `communicators_of[before]`. O(records returned).
+  void rename_records(std::span<const std::vector<GroupId>> communicators_of);
 
  private:
   /// A collective that some rank has reported and that is not over.

@@ -11,6 +11,7 @@
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/fold/equivalence.hpp"
+#include "orrery/fold/origins.hpp"
 #include "orrery/fold/signatures.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/npu/record.hpp"
@@ -25,13 +26,28 @@ struct Assumptions {
   std::uint32_t num_wrong = 0;  ///< runs that have shown some
 };
 
+/// How many classes a run had up to a time at which they were split.
+struct EarlierClasses {
+  std::uint32_t count = 0;
+  Time end;
+};
+
+/// Which ranks simulate the classes.
+struct Dealing {
+  Rank here;  ///< this rank
+  int num_ranks = 1;
+  /// [npus] which rank would host each NPU in a run that is not folded. Each class goes to the one of the ranks of its
+  /// members that has the least to do so far. Empty: classes go to ranks in blocks.
+  std::vector<Rank> rank_of_npu = {};
+};
+
 /// A run in which one NPU of each equivalence class is simulated (docs/folding.md): the classes, their representatives,
 /// and how the results of these become those of all NPUs. It is the same on all ranks. The NPUs and communicators that
 /// it is made of outlive it.
 class Folding {
  public:
-  /// `context`: as for signatures_of. The classes are dealt to the ranks of the run in blocks; `here` is this rank.
-  Folding(const npu::RunContext& context, Rank here, int num_ranks, Assumptions assumptions = {});
+  /// `context`: as for signatures_of.
+  Folding(const npu::RunContext& context, const Dealing& dealing, Assumptions assumptions = {});
   Folding(const Folding&) = delete;
   Folding& operator=(const Folding&) = delete;
 
@@ -42,6 +58,12 @@ class Folding {
   std::span<const communicator::CommunicatorSpec> communicators() const { return communicators_; }
   /// Returns what to assume after a run with these divergences. `found`: of all ranks.
   Assumptions assumptions_after(std::span<const communicator::Divergence> found) const;
+  /// Returns who represents whom. The run must not be a replay. O(NPUs + groups).
+  Origins origins() const;
+  /// Returns whether the classes of NPUs and groups are those of `origins`, or parts of them. O(NPUs + groups).
+  bool refines(const Origins& origins) const;
+  /// Returns what each communicator of `origins` has become, which these classes refine: [communicators there].
+  std::vector<std::vector<GroupId>> successors(const Origins& origins) const;
   /// Returns the rank that hosts the class of each NPU: [npus].
   std::span<const Rank> host_of_npu() const { return host_of_npu_; }
 
@@ -61,17 +83,15 @@ class Folding {
   std::vector<npu::TimelineRecord> expand(std::span<const npu::TimelineRecord> records) const;
 
   /// Says how many classes there are and what told them apart: "folded: 65536 NPUs in 8 classes: 8 structures".
-  std::string description() const;
+  /// `earlier`: from how many classes they have been split, in order of time.
+  std::string description(std::span<const EarlierClasses> earlier = {}) const;
 
  private:
-  void deal(int num_ranks);
+  void deal(const Dealing& dealing);
   void choose_communicators();
   npu::FoldedNpu folded_npu(const npu::NpuSpec& npu) const;
   template <class Record, class Visit>
   void for_each_npu(std::span<const Record> records, Visit visit) const;
-  /// First members of groups by class.
-  using FirstMembers = std::map<std::pair<GroupId, std::uint32_t>, NpuId>;
-  NpuId awaited_by(const npu::NpuSpec& npu, NodeId node, NpuId representative, FirstMembers& known) const;
   std::uint32_t class_of(NpuId npu) const { return classes_.of_npu[npu.index()]; }
   NpuId representative_of(NpuId npu) const { return NpuId(classes_.representatives[class_of(npu)]); }
 

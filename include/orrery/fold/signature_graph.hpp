@@ -13,11 +13,12 @@ struct Divergences {
   std::vector<std::uint32_t> of_group;             ///< [groups] index into `labels`; empty: no group diverges
   std::vector<std::vector<std::uint32_t>> labels;  ///< [members of a group] each; the first one is empty: none is known
 
-  std::uint32_t of(std::uint32_t group) const { return of_group.empty() ? 0 : of_group[group]; }
+  std::uint32_t of(std::uint32_t group) const { return group < of_group.size() ? of_group[group] : 0; }
 };
 
 /// What tells NPUs apart (docs/folding.md): the signature that each has by itself, the groups that it is in, and the
-/// streams of messages that it exchanges with others.
+/// streams of messages that it exchanges with others. The NPUs that share a memory are a group too, after those of the
+/// communicators: the last one of each NPU that accesses it.
 struct SignatureGraph {
   static constexpr std::uint32_t none = ~0U;
 

@@ -14,6 +14,7 @@
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
 #include "orrery/network/model.hpp"
+#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/npu/run_context.hpp"
 #include "orrery/npu/wait.hpp"
@@ -77,9 +78,10 @@ class Npus {
   /// Returns what the unfinished NPUs wait for.
   std::vector<Wait> waits() const;
 
-  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. MemberSide::resume must follow when
-  /// all NPUs have been read.
-  friend void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
+  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. `predecessor`: the NPU whose state
+  /// is read; null: the same NPU. MemberSide::resume must follow when all NPUs have been read.
+  friend void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending,
+                        const Predecessor* predecessor);
   /// Lets GPUs keep from now on what checkpoints need. No time must have passed.
   friend void keep_history(Npus& npus);
   /// Writes what NPUs here have recorded together, or reads some and adds it.
@@ -94,7 +96,8 @@ class Npus {
   std::unique_ptr<State> state_;
 };
 
-void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending);
+void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending,
+               const Predecessor* predecessor = nullptr);
 void keep_history(Npus& npus);
 void serialize_sums(Npus& npus, Archive& archive);
 

@@ -35,6 +35,7 @@ struct Options {
   double watchdog_seconds = 300;           ///< the run ends with an error if no clock advances for so long; 0 = never
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
   std::function<bool()> stop_requested;  ///< the kernel asks it now and then whether to end early; any rank may say so
+  Time limit = Time::max();  ///< the same on all ranks: no later event is handled, and no other stop is heeded
 };
 
 }  // namespace orrery::pdes

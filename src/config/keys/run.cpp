@@ -118,7 +118,7 @@ void add_ranks(Keys<Configuration>& keys) {
            partition_type(), partition_choice());
   keys.add(
       {.path = "run.fold",
-       .help = "simulate NPUs that are alike once, with the same results; with `partition: block` only",
+       .help = "simulate NPUs that are alike once, with the same results",
        .example = "true",
        .otherwise = Default::built_in(),
        .see = "folding.md",

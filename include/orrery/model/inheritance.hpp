@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/time.hpp"
+#include "orrery/checkpoint/piece.hpp"
+#include "orrery/npu/predecessor.hpp"
+
+namespace orrery::model {
+
+/// The state at one time of a folded run whose classes have been split since (docs/folding.md, *Splitting*). Each
+/// logical process of this rank goes on from the state of the one that represented it.
+struct Inheritance {
+  struct Heir {
+    LpId lp;                ///< Piece::of_all: what belongs to none
+    std::size_t piece = 0;  ///< whose state it takes over
+  };
+
+  Time now;                               ///< all events up to this time have been handled
+  std::vector<checkpoint::Piece> pieces;  ///< by the ids of the run before
+  std::vector<Heir> heirs;                ///< of this rank; all communicators that have no heir here are unused
+  /// Returns what an NPU takes over. The result refers to this object's own data.
+  std::function<npu::Predecessor(NpuId heir, NpuId predecessor)> predecessor;
+  std::vector<std::vector<GroupId>> communicators_of;  ///< [communicators before] what they have been split into
+};
+
+}  // namespace orrery::model
