@@ -29,12 +29,13 @@ class Alone final : public Transport {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(MPI_Comm handle) {
-    mpi(MPI_Comm_dup(handle, &handle_));
+  explicit MpiTransport(const MpiCommunicator& world) : world_(world) {
+    mpi(MPI_Comm_dup(world.handle(), &handle_));
     mpi(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN));
   }
   ~MpiTransport() override {
-    if (std::uncaught_exceptions() != 0) return;  // the job is about to be aborted
+    // An exception that not all ranks know of ends the job at once.
+    if (std::uncaught_exceptions() != 0 && !world_.failure_is_agreed()) return;
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
     MPI_Comm_free(&handle_);
   }
@@ -111,6 +112,7 @@ class MpiTransport final : public Transport {
     }
   }
 
+  const MpiCommunicator& world_;
   MPI_Comm handle_ = MPI_COMM_NULL;
   std::vector<std::vector<std::byte>> buffers_, free_;  // of sends in progress; ready to be used again
   std::vector<MPI_Request> requests_;
@@ -126,7 +128,7 @@ std::unique_ptr<Transport> make_transport(Communicator& world) {
   if (world.size() == 1) return std::make_unique<Alone>();
   auto* communicator = dynamic_cast<MpiCommunicator*>(&world);
   ensure(communicator != nullptr, "several ranks without MPI");
-  return std::make_unique<MpiTransport>(communicator->handle());
+  return std::make_unique<MpiTransport>(*communicator);
 }
 
 }  // namespace orrery::parallel
