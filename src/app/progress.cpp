@@ -134,7 +134,11 @@ ProgressLine::Counts ProgressLine::count(std::uint64_t events, Time now) const {
   return {events, own_npus_ - npus.num_unfinished(), npus.num_completed_nodes(), now.ps(), false};
 }
 
-void ProgressLine::tell(const Counts& counts) { transport_->send(Rank(0), std::as_bytes(std::span(&counts, 1))); }
+void ProgressLine::tell(const Counts& counts) {
+  // Rank 0 may be suspended for long. What it is told later replaces what it is not told now.
+  if (!counts.is_last && transport_->bytes_under_way(0) > 0) return;
+  transport_->send(Rank(0), std::as_bytes(std::span(&counts, 1)));
+}
 
 void ProgressLine::take_in() {
   if (!transport_) return;

@@ -48,10 +48,17 @@ class MpiTransport final : public Transport {
       free_.pop_back();
     }
     buffer.assign(message.begin(), message.end());
+    under_way_ += message.size() + overhead;
     buffers_.push_back(std::move(buffer));
     ensure(message.size() <= max_message, "a message larger than 2 GiB");
     mpi(MPI_Isend(buffers_.back().data(), static_cast<int>(message.size()), MPI_BYTE, to.value(), message_tag, handle_,
                   &requests_.emplace_back(MPI_REQUEST_NULL)));
+  }
+
+  std::uint64_t bytes_under_way(std::uint64_t most) override {
+    if (under_way_ <= most) return 0;
+    reclaim();
+    return under_way_ <= most ? 0 : under_way_;
   }
 
   int poll(const Receiver& receiver) override {
@@ -91,6 +98,9 @@ class MpiTransport final : public Transport {
  private:
   static constexpr std::size_t max_message = (std::size_t{1} << 31) - 1;
 
+  static constexpr std::size_t overhead = 512;    // of a message, about: its request, what MPI keeps, its buffer
+  static constexpr std::size_t most_free = 1024;  // buffers in the pool
+
   /// Buffers of completed sends go back to the pool.
   void reclaim() {
     if (requests_.empty()) return;
@@ -102,7 +112,8 @@ class MpiTransport final : public Transport {
     std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
     for (int i = 0; i < count; ++i) {
       const auto k = static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)]);
-      free_.push_back(std::move(buffers_[k]));
+      under_way_ -= buffers_[k].size() + overhead;
+      if (free_.size() < most_free) free_.push_back(std::move(buffers_[k]));
       if (k + 1 != buffers_.size()) {
         buffers_[k] = std::move(buffers_.back());
         requests_[k] = requests_.back();
@@ -116,6 +127,7 @@ class MpiTransport final : public Transport {
   MPI_Comm handle_ = MPI_COMM_NULL;
   std::vector<std::vector<std::byte>> buffers_, free_;  // of sends in progress; ready to be used again
   std::vector<MPI_Request> requests_;
+  std::uint64_t under_way_ = 0;  // bytes of buffers_, with what each costs beside
   std::vector<int> completed_;
   std::vector<std::byte> incoming_;
   std::vector<std::int64_t> given_minima_, given_sums_, minima_, sums_;
