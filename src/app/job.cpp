@@ -13,6 +13,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/host.hpp"
 #include "orrery/parallel/environment.hpp"
+#include "stop_guard.hpp"
 
 namespace orrery::app {
 namespace {
@@ -60,6 +61,7 @@ int report_failure(std::string_view rank) {
 }
 
 int run_job(const std::function<void(parallel::Communicator&)>& body) {
+  const StopGuard guard;  // it outlives MPI
   parallel::Environment environment;
   auto& world = environment.world();
   int code = 0;

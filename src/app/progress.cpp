@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include "orrery/base/signs_of_life.hpp"
 #include "orrery/base/text.hpp"
 
 namespace orrery::app {
@@ -120,6 +121,7 @@ void ProgressLine::update(std::uint64_t events, Time now) {
 void ProgressLine::finish() {
   if (is_root_) {
     counts_[0].is_last = true;
+    const WaitForRanks wait;
     while (transport_ && !std::ranges::all_of(counts_, &Counts::is_last)) take_in();
   } else {
     Counts last;

@@ -16,6 +16,7 @@
 #include "orrery/check/overrun.hpp"
 #include "orrery/check/stuck.hpp"
 #include "progress.hpp"
+#include "stop_guard.hpp"
 
 namespace orrery::app {
 namespace {
@@ -81,7 +82,11 @@ void Simulation::simulate() {
                                       static_cast<std::int64_t>(stop_requested_ && stop_requested_())};
     world_.maximum(flags);
     const auto [any_is_left, is_for_good] = flags;
-    if (any_is_left != 0) checkpoints_->write(model_, *kernel_);
+    if (any_is_left != 0) {
+      StopGuard::enter(RunPhase::saving);
+      checkpoints_->write(model_, *kernel_);
+      StopGuard::enter(RunPhase::simulating);
+    }
     if (is_for_good != 0) return;
     kernel_->go_on();
   }
@@ -90,7 +95,9 @@ void Simulation::simulate() {
 std::vector<communicator::Divergence> Simulation::run() {
   world_.barrier();
   const auto start = std::chrono::steady_clock::now();
+  StopGuard::enter(RunPhase::simulating);
   simulate();
+  StopGuard::enter(RunPhase::preparing);
   if (progress_) progress_->finish();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (auto divergences = all_divergences(model_, world_); !divergences.empty()) return divergences;
