@@ -34,7 +34,7 @@ system:
 workload:
   traces: workload.{{npu}}.et
 """
-OUTER_LIMIT = 30  # seconds after which a batch system would kill the job
+OUTER_LIMIT = 60  # seconds after which a batch system would kill the job
 
 
 class RankFaults(harness.Folder):
@@ -71,10 +71,10 @@ class RankFaults(harness.Folder):
         self.output.rename(self.good)
         return [int((self.folder / f"calls.{rank}").read_text()) for rank in range(ranks)]
 
-    def end(self, job):
-        """Waits for the end of a job as a batch system does. Returns its Outcome; the code is None if it had to be killed."""
+    def end(self, job, limit):
+        """Waits for the end of a job as a batch system with a limit does. Returns its Outcome; the code is None if it had to be killed."""
         try:
-            job.process.wait(OUTER_LIMIT)
+            job.process.wait(limit)
         except subprocess.TimeoutExpired:
             for pid in self.processes():
                 os.kill(int(pid), signal.SIGKILL)
@@ -86,7 +86,7 @@ class RankFaults(harness.Folder):
         """Disturbs one call. Checks that nothing is lost and no process left, and returns the Outcome and whether results are there."""
         self.output.write_bytes(b"older")
         job = self.start(ranks, DISTURBER, {"DISTURB_RANK": rank, "DISTURB_CALL": call, "DISTURB_HOW": how}, more)
-        outcome = self.end(job)
+        outcome = self.end(job, OUTER_LIMIT if how == "stop" else harness.PATIENCE)
         deadline = time.monotonic() + 10
         while self.processes() and time.monotonic() < deadline:
             time.sleep(0.05)
