@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agreed.hpp"
+#include "orrery/base/signs_of_life.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/workload/generator.hpp"
 #include "recorded_starts.hpp"
@@ -69,6 +70,7 @@ TraceList read_traces(const config::Workload& workload, std::span<const NpuId> n
   std::size_t num_unreadable = 0;
   for (const NpuId npu : npus) {
     end_if_stopped();
+    SignsOfLife::give();
     auto trace = store.read(workload.trace_of(npu), npu, faults);
     if (trace) {
       list.add(npu, std::move(*trace));

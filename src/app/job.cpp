@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <new>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/host.hpp"
 #include "orrery/parallel/environment.hpp"
+#include "stop_guard.hpp"
 
 namespace orrery::app {
 namespace {
@@ -46,6 +48,9 @@ int report_failure(std::string_view rank) {
         "(docs/user-guide.md, Out of memory).",
         rank.empty() ? "this process" : rank, host_name());
     return internal;
+  } catch (const std::filesystem::filesystem_error& error) {
+    spdlog::error("{}: the file system cannot say what is there ({})", error.path1().string(), error.code().message());
+    return static_cast<int>(ErrorCode::bad_input);
   } catch (const std::exception& error) {
     spdlog::error("{}{}. {}", where, error.what(), whose_fault);
     return internal;
@@ -56,6 +61,7 @@ int report_failure(std::string_view rank) {
 }
 
 int run_job(const std::function<void(parallel::Communicator&)>& body) {
+  const StopGuard guard;  // it outlives MPI
   parallel::Environment environment;
   auto& world = environment.world();
   int code = 0;

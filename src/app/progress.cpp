@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include <fmt/format.h>
+#include "orrery/base/signs_of_life.hpp"
 #include "orrery/base/text.hpp"
 
 namespace orrery::app {
@@ -120,6 +121,7 @@ void ProgressLine::update(std::uint64_t events, Time now) {
 void ProgressLine::finish() {
   if (is_root_) {
     counts_[0].is_last = true;
+    const WaitForRanks wait;
     while (transport_ && !std::ranges::all_of(counts_, &Counts::is_last)) take_in();
   } else {
     Counts last;
@@ -134,7 +136,11 @@ ProgressLine::Counts ProgressLine::count(std::uint64_t events, Time now) const {
   return {events, own_npus_ - npus.num_unfinished(), npus.num_completed_nodes(), now.ps(), false};
 }
 
-void ProgressLine::tell(const Counts& counts) { transport_->send(Rank(0), std::as_bytes(std::span(&counts, 1))); }
+void ProgressLine::tell(const Counts& counts) {
+  // Rank 0 may be suspended for long. What it is told later replaces what it is not told now.
+  if (!counts.is_last && transport_->bytes_under_way(0) > 0) return;
+  transport_->send(Rank(0), std::as_bytes(std::span(&counts, 1)));
+}
 
 void ProgressLine::take_in() {
   if (!transport_) return;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@
 #include "repeat.hpp"
 #include "same_inputs.hpp"
 #include "simulation.hpp"
+#include "stop_guard.hpp"
 #include "stop_request.hpp"
 #include "subcommands.hpp"
 #include "summary.hpp"
@@ -101,9 +103,16 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
   ensure_failed("a run that was stopped ends with an error", std::source_location::current());
 }
 
-/// Reads the configuration and checks that the results can be written. Collective.
-config::Configuration read_configuration(const config::Inputs& inputs, parallel::Communicator& world) {
-  auto configuration = agreed(world, [&] { return config::read(inputs); });
+/// Reads the configuration and checks that the results can be written. Its limits hold from the moment when this rank
+/// has read them. Collective.
+config::Configuration read_configuration(const config::Inputs& inputs, std::chrono::steady_clock::time_point start,
+                                         parallel::Communicator& world) {
+  auto configuration = agreed(world, [&] {
+    auto result = config::read(inputs);
+    stop_request(result.run.max_walltime_s, start);
+    StopGuard::set_watchdog(result.run.watchdog_s);
+    return result;
+  });
   require_same_configuration(configuration, world);
   world.agree([&] {
     if (world.is_root()) results::check_output(configuration.run.output, configuration.run.force);
@@ -138,8 +147,9 @@ std::vector<topology::Fabric::Switch> switches_of(const config::Configuration& c
 void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world) {
   const auto start = std::chrono::steady_clock::now();
   heed_signals();
-  config::Configuration configuration = read_configuration(command.inputs, world);
-  const auto stop_requested = stop_request(configuration.run.max_walltime_s, start);
+  StopGuard::start(world.rank());
+  config::Configuration configuration = read_configuration(command.inputs, start, world);
+  const std::function<bool()> stop_requested = is_stop_requested;
   std::optional<Checkpoints> checkpoints;
   if (!configuration.run.checkpoint.empty() || !configuration.run.restart.empty())
     checkpoints.emplace(configuration, world);
@@ -173,7 +183,9 @@ void run(const config::RunCommand& command, const std::string& command_line, par
                         description.repetitions);
     if (stopped_at) description.status = results::Status::interrupted;
   }
+  StopGuard::enter(RunPhase::writing);
   const auto all = results::write(configuration.run.output, description, mine, world);
+  StopGuard::enter(RunPhase::ending);
   if (world.is_root() && all.file != configuration.run.output)
     spdlog::warn("{} has appeared during the run and is kept, because --force is not given: the results are in {}",
                  configuration.run.output.string(), all.file.string());

@@ -19,6 +19,7 @@
 #include "orrery/model/saved_rank.hpp"
 #include "progress.hpp"
 #include "split_classes.hpp"
+#include "stop_guard.hpp"
 
 namespace orrery::app {
 namespace {
@@ -100,12 +101,18 @@ void Simulation::simulate() {
     are_npus_done_ = flags[0] == 0;
     if (!are_npus_done_) {
       if (flags[2] != 0) return;
-      if (checkpoints_) checkpoints_->write(model_, *kernel_);
+      if (checkpoints_) save();
       if (flags[1] != 0) return;
     }
     kernel_->go_on();
   }
   if (checkpoints_) checkpoints_->note_end(model_, *kernel_);
+}
+
+void Simulation::save() {
+  StopGuard::enter(RunPhase::saving);
+  checkpoints_->write(model_, *kernel_);
+  StopGuard::enter(RunPhase::simulating);
 }
 
 std::vector<checkpoint::Piece> Simulation::state_at_limit() {
@@ -117,7 +124,9 @@ std::vector<checkpoint::Piece> Simulation::state_at_limit() {
 std::vector<communicator::Divergence> Simulation::run() {
   world_.barrier();
   const auto start = std::chrono::steady_clock::now();
+  StopGuard::enter(RunPhase::simulating);
   simulate();
+  StopGuard::enter(RunPhase::preparing);
   if (progress_) progress_->finish();
   wall_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (auto divergences = all_divergences(model_, world_); !divergences.empty()) return divergences;

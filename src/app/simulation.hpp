@@ -54,6 +54,7 @@ class Simulation {
 
  private:
   void simulate();
+  void save();
   bool has_diverged() const;
 
   Preparation& preparation_;

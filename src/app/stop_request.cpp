@@ -1,7 +1,9 @@
 #include "stop_request.hpp"
 
+#include <atomic>
 #include <csignal>
-#include <optional>
+#include <cstdint>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -10,15 +12,13 @@
 namespace orrery::app {
 namespace {
 
-// It is global because a signal handler has no other data.
-volatile std::sig_atomic_t received = 0;
-std::optional<std::chrono::steady_clock::time_point> limit;  // of a run that has one
-bool out_of_time = false;
+using StopClock = std::chrono::steady_clock;
 
-bool is_stopped() {
-  if (limit && std::chrono::steady_clock::now() >= *limit) out_of_time = true;
-  return received != 0 || out_of_time;
-}
+// They are global because a signal handler has no other data, and atomic because StopGuard's thread reads them.
+std::atomic<int> received = 0;
+std::atomic<StopClock::rep> limit = std::numeric_limits<StopClock::rep>::max();  // since the clock's epoch
+std::atomic<bool> out_of_time = false;
+static_assert(std::atomic<int>::is_always_lock_free);
 
 extern "C" void note_signal(int signal) {
   received = signal;
@@ -33,22 +33,36 @@ void heed_signals() {
 }
 
 std::function<bool()> stop_request(double max_walltime_s, std::chrono::steady_clock::time_point start) {
-  if (max_walltime_s > 0)
-    limit = start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                        std::chrono::duration<double>(0.99 * max_walltime_s));
-  return is_stopped;
+  if (max_walltime_s > 0) {
+    const auto end =
+        start + std::chrono::duration_cast<StopClock::duration>(std::chrono::duration<double>(0.99 * max_walltime_s));
+    limit = end.time_since_epoch().count();
+  }
+  return is_stop_requested;
+}
+
+bool is_stop_requested() {
+  if (StopClock::now().time_since_epoch().count() >= limit.load(std::memory_order_relaxed)) out_of_time = true;
+  return received != 0 || out_of_time;
 }
 
 void end_if_stopped() {
-  if (!is_stopped()) return;
+  if (!is_stop_requested()) return;
   throw Error(ErrorCode::interrupted, {}, fmt::format("stopped by {} before the simulation began", stop_reason()), {},
               "No results are written, and none replaced. The same command runs again from the start.");
 }
 
 const char* stop_reason() {
-  if (received == SIGTERM) return "SIGTERM";
-  if (received == SIGINT) return "SIGINT";
-  if (received == SIGUSR1) return "SIGUSR1";
+  switch (received) {
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGINT:
+      return "SIGINT";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      break;
+  }
   return out_of_time ? "the wall-time limit" : "";
 }
 

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstring>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <system_error>
@@ -22,6 +23,29 @@ namespace orrery {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// The partial files that are there now.
+struct PartialNames {
+  std::mutex mutex;
+  std::multiset<fs::path> names;
+};
+
+// Never destroyed, because another thread may ask for them while the process ends.
+PartialNames& partial_names() {
+  static auto* const all = new PartialNames;
+  return *all;
+}
+
+void keep_name(const fs::path& partial) {
+  const std::scoped_lock lock(partial_names().mutex);
+  partial_names().names.insert(partial);
+}
+
+void forget_name(const fs::path& partial) {
+  const std::scoped_lock lock(partial_names().mutex);
+  auto& names = partial_names().names;
+  if (const auto found = names.find(partial); found != names.end()) names.erase(found);
+}
 
 [[noreturn]] void fail(const fs::path& path, std::string_view doing, int code) {
   throw Error(ErrorCode::output, {.file = path.string()},
@@ -147,6 +171,7 @@ void check_output(const fs::path& path, bool force) { check_outputs(std::span(&p
 
 PartialFile::PartialFile(fs::path path) : path_(std::move(path)), target_(target_of(path_)), partial_(target_) {
   partial_ += fmt::format("{}{}", mark_of_partials(), ::getpid());
+  keep_name(partial_);
 }
 
 PartialFile::PartialFile(PartialFile&& other) noexcept
@@ -154,7 +179,15 @@ PartialFile::PartialFile(PartialFile&& other) noexcept
 
 PartialFile::~PartialFile() {
   std::error_code ignored;
-  if (!partial_.empty()) fs::remove(partial_, ignored);
+  if (partial_.empty()) return;
+  fs::remove(partial_, ignored);
+  forget_name(partial_);
+}
+
+std::uintmax_t PartialFile::size() const {
+  std::error_code failure;
+  const std::uintmax_t size = fs::file_size(partial_, failure);
+  return failure ? 0 : size;
 }
 
 void PartialFile::write(std::string_view contents) const { write(contents, O_CREAT | O_EXCL); }
@@ -178,7 +211,7 @@ void PartialFile::write(std::string_view contents, int flags) const {
 
 void PartialFile::commit() {
   if (::rename(partial_.c_str(), target_.c_str()) != 0) fail(path_, "renaming it", errno);
-  partial_.clear();
+  forget_name(std::exchange(partial_, {}));
 }
 
 void PartialFile::sync_contents() const {
@@ -202,9 +235,19 @@ fs::path PartialFile::commit_durably_beside() {
   fs::path free = target_;
   for (int number = 2; !take_name(path_, partial_, free); ++number)
     free.replace_filename(fmt::format("{}.{}{}", target_.stem().string(), number, target_.extension().string()));
-  partial_.clear();
+  forget_name(std::exchange(partial_, {}));
   sync(folder_of(target_), O_RDONLY | O_DIRECTORY);
   return free == target_ ? path_ : free;
+}
+
+PartialFileOfJob::PartialFileOfJob(fs::path partial) : partial_(std::move(partial)) { keep_name(partial_); }
+
+PartialFileOfJob::~PartialFileOfJob() { forget_name(partial_); }
+
+void remove_partial_files() {
+  const std::scoped_lock lock(partial_names().mutex);
+  std::error_code ignored;
+  for (const fs::path& partial : partial_names().names) fs::remove(partial, ignored);
 }
 
 }  // namespace orrery

@@ -6,8 +6,8 @@
 #include <array>
 #include <cerrno>
 #include <fstream>
-#include <sstream>
 #include <system_error>
+#include <vector>
 
 namespace orrery {
 namespace {
@@ -103,10 +103,14 @@ std::string read_text(const std::filesystem::path& path, const Place& named_by) 
   if (fs::file_size(path, failure) > largest_text && !failure) fail("the file is larger than 64 MiB");
   std::ifstream file(path, std::ios::binary);
   if (!file) fail(fmt::format("the file cannot be opened ({})", std::generic_category().message(errno)));
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad() || (text.fail() && !text.str().empty())) fail("the file cannot be read");
-  return std::move(text).str();
+  std::string text;
+  std::vector<char> part(std::size_t{1} << 16U);
+  do {
+    file.read(part.data(), static_cast<std::streamsize>(part.size()));
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+  } while (file);
+  if (file.bad()) fail(fmt::format("the file cannot be read ({})", std::generic_category().message(errno)));
+  return text;
 }
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <system_error>
 #include <tuple>
 
 #include "custom_collective_builder.hpp"
@@ -60,7 +61,8 @@ std::size_t CustomCollective::memory() const {
 }
 
 bool is_execution_plan(const std::filesystem::path& file) {
-  if (!std::filesystem::is_regular_file(file)) return false;
+  std::error_code failure;
+  if (!std::filesystem::is_regular_file(file, failure)) return false;
   std::ifstream stream(file);
   char first = ' ';
   return stream >> first && first == '{';

@@ -98,7 +98,7 @@ void settle_partition(const Inputs& inputs, Configuration& result) {
   const Place named_by = result.place_of("run.partition");
   if (!partition.is_rank_map() || (inputs.system_only && !inputs.flag("run.partition"))) return;
   const std::filesystem::path file = partition.parameter();
-  if (std::error_code failure; !std::filesystem::exists(file, failure)) {
+  if (std::error_code failure; !std::filesystem::exists(file, failure) && !failure) {
     std::vector<std::string_view> strategies;
     for (const auto& strategy : partition::named_strategies()) strategies.push_back(strategy.example);
     throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", file.string()),

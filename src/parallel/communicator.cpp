@@ -1,6 +1,7 @@
 #include "orrery/parallel/communicator.hpp"
 
 #include <exception>
+#include <filesystem>
 #include <limits>
 
 #include "orrery/base/error.hpp"
@@ -43,6 +44,9 @@ void Communicator::agree(const std::function<void()>& body) {
   } catch (const Error& error) {
     failure = std::current_exception();
     code = static_cast<std::int64_t>(error.code());
+  } catch (const std::filesystem::filesystem_error&) {
+    failure = std::current_exception();
+    code = static_cast<std::int64_t>(ErrorCode::bad_input);
   } catch (...) {
     failure = std::current_exception();
     code = static_cast<std::int64_t>(ErrorCode::internal);

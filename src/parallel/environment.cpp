@@ -77,7 +77,8 @@ Environment::Environment() {
   }
   const EndWithLauncher end_with_launcher;
   int provided = 0;
-  mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SINGLE, &provided));
+  // Another thread watches over the run. It calls no function of MPI but MPI_Abort.
+  mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
   world_ = MpiCommunicator::duplicate_world();
   require_one_job(world_->size());
 }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "mpi_call.hpp"
+#include "orrery/base/signs_of_life.hpp"
 
 namespace orrery::parallel {
 namespace {
@@ -35,21 +36,28 @@ MpiCommunicator::~MpiCommunicator() {
   if (std::uncaught_exceptions() == 0) MPI_Comm_free(&handle_);
 }
 
-void MpiCommunicator::barrier() { mpi(MPI_Barrier(handle_)); }
+void MpiCommunicator::barrier() {
+  const WaitForRanks wait;
+  mpi(MPI_Barrier(handle_));
+}
 
 void MpiCommunicator::sum(std::span<std::int64_t> values) {
+  const WaitForRanks wait;
   mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_SUM, handle_));
 }
 
 void MpiCommunicator::minimum(std::span<std::int64_t> values) {
+  const WaitForRanks wait;
   mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_MIN, handle_));
 }
 
 void MpiCommunicator::maximum(std::span<std::int64_t> values) {
+  const WaitForRanks wait;
   mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_INT64_T, MPI_MAX, handle_));
 }
 
 void MpiCommunicator::broadcast_bytes(std::vector<std::byte>& bytes, Rank root) {
+  const WaitForRanks wait;
   std::uint64_t size = bytes.size();
   mpi(MPI_Bcast(&size, 1, MPI_UINT64_T, root.value(), handle_));
   bytes.resize(size);
@@ -60,6 +68,7 @@ void MpiCommunicator::broadcast_bytes(std::vector<std::byte>& bytes, Rank root) 
 
 std::vector<std::byte> MpiCommunicator::gather_bytes(std::span<const std::byte> mine, Rank root,
                                                      std::vector<std::size_t>& sizes) {
+  const WaitForRanks wait;
   const std::uint64_t size = mine.size();
   std::vector<std::uint64_t> all(static_cast<std::size_t>(this->size()));
   mpi(MPI_Gather(&size, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, root.value(), handle_));
@@ -88,6 +97,7 @@ std::vector<std::byte> MpiCommunicator::gather_bytes(std::span<const std::byte> 
 
 std::vector<std::vector<std::byte>> MpiCommunicator::exchange_bytes(
     const std::vector<std::vector<std::byte>>& outgoing) {
+  const WaitForRanks wait;
   const auto ranks = static_cast<std::size_t>(size());
   ensure(outgoing.size() == ranks, "exchange needs one message per rank");
   std::vector<std::uint64_t> send_sizes(ranks), receive_sizes(ranks);

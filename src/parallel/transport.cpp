@@ -29,12 +29,13 @@ class Alone final : public Transport {
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(MPI_Comm handle) {
-    mpi(MPI_Comm_dup(handle, &handle_));
+  explicit MpiTransport(const MpiCommunicator& world) : world_(world) {
+    mpi(MPI_Comm_dup(world.handle(), &handle_));
     mpi(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN));
   }
   ~MpiTransport() override {
-    if (std::uncaught_exceptions() != 0) return;  // the job is about to be aborted
+    // An exception that not all ranks know of ends the job at once.
+    if (std::uncaught_exceptions() != 0 && !world_.failure_is_agreed()) return;
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
     MPI_Comm_free(&handle_);
   }
@@ -47,10 +48,17 @@ class MpiTransport final : public Transport {
       free_.pop_back();
     }
     buffer.assign(message.begin(), message.end());
+    under_way_ += message.size() + overhead;
     buffers_.push_back(std::move(buffer));
     ensure(message.size() <= max_message, "a message larger than 2 GiB");
     mpi(MPI_Isend(buffers_.back().data(), static_cast<int>(message.size()), MPI_BYTE, to.value(), message_tag, handle_,
                   &requests_.emplace_back(MPI_REQUEST_NULL)));
+  }
+
+  std::uint64_t bytes_under_way(std::uint64_t most) override {
+    if (under_way_ <= most) return 0;
+    reclaim();
+    return under_way_ <= most ? 0 : under_way_;
   }
 
   int poll(const Receiver& receiver) override {
@@ -90,6 +98,9 @@ class MpiTransport final : public Transport {
  private:
   static constexpr std::size_t max_message = (std::size_t{1} << 31) - 1;
 
+  static constexpr std::size_t overhead = 512;    // of a message, about: its request, what MPI keeps, its buffer
+  static constexpr std::size_t most_free = 1024;  // buffers in the pool
+
   /// Buffers of completed sends go back to the pool.
   void reclaim() {
     if (requests_.empty()) return;
@@ -101,7 +112,8 @@ class MpiTransport final : public Transport {
     std::sort(completed_.begin(), completed_.begin() + count, std::greater<>());
     for (int i = 0; i < count; ++i) {
       const auto k = static_cast<std::size_t>(completed_[static_cast<std::size_t>(i)]);
-      free_.push_back(std::move(buffers_[k]));
+      under_way_ -= buffers_[k].size() + overhead;
+      if (free_.size() < most_free) free_.push_back(std::move(buffers_[k]));
       if (k + 1 != buffers_.size()) {
         buffers_[k] = std::move(buffers_.back());
         requests_[k] = requests_.back();
@@ -111,9 +123,11 @@ class MpiTransport final : public Transport {
     }
   }
 
+  const MpiCommunicator& world_;
   MPI_Comm handle_ = MPI_COMM_NULL;
   std::vector<std::vector<std::byte>> buffers_, free_;  // of sends in progress; ready to be used again
   std::vector<MPI_Request> requests_;
+  std::uint64_t under_way_ = 0;  // bytes of buffers_, with what each costs beside
   std::vector<int> completed_;
   std::vector<std::byte> incoming_;
   std::vector<std::int64_t> given_minima_, given_sums_, minima_, sums_;
@@ -126,7 +140,7 @@ std::unique_ptr<Transport> make_transport(Communicator& world) {
   if (world.size() == 1) return std::make_unique<Alone>();
   auto* communicator = dynamic_cast<MpiCommunicator*>(&world);
   ensure(communicator != nullptr, "several ranks without MPI");
-  return std::make_unique<MpiTransport>(communicator->handle());
+  return std::make_unique<MpiTransport>(*communicator);
 }
 
 }  // namespace orrery::parallel

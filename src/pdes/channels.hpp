@@ -77,6 +77,8 @@ class Channels {
 
   /// Takes in what has arrived: events, posts, promises, requests for promises. Returns the number of messages.
   int poll();
+  /// Returns the bytes that this rank has sent and others have not taken yet, if they are more than `most`, else 0.
+  std::uint64_t bytes_under_way(std::uint64_t most) { return transport_->bytes_under_way(most); }
   /// Returns whether `flush` would do anything.
   bool has_reason_to_flush() const;
   /// Sends every batch that holds data, and a promise to each neighbour that asked for it, if it now suffices (or with

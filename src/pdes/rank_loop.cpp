@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "orrery/base/signs_of_life.hpp"
+
 namespace orrery::pdes {
 namespace {
 
@@ -27,6 +29,7 @@ void Kernel::RankLoop::run() {
     if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now_);
     if (const auto handled = kernel_.process(); handled > 0) {
       work(handled);
+      wait_for_receivers();
       continue;
     }
     if (state_ == State::working) block();
@@ -49,12 +52,34 @@ void Kernel::RankLoop::work(std::uint64_t handled) {
   }
   state_ = State::working;
   has_asked_ = false;
+  SignsOfLife::give();
   const bool tell_all = seconds_since(last_told_) > seconds_between_signs_of_life;
   if (tell_all) last_told_ = Clock::now();
   const bool ask_at_once = handled < burst && patience_ == least_patience;
   if (channels_.has_reason_to_flush())
     has_asked_ = channels_.flush(kernel_.earliest_output(), tell_all, ask_at_once ? kernel_.need() : Need{});
   channels_.poll();
+}
+
+/// Takes in messages until no more than the limit is under way.
+void Kernel::RankLoop::wait_for_receivers() {
+  const std::uint64_t most = kernel_.options_.most_bytes_under_way;
+  std::uint64_t under_way = channels_.bytes_under_way(most);
+  if (under_way == 0) return;
+  const auto began = Clock::now();
+  for (auto last_taken = began; under_way > 0;) {
+    channels_.poll();
+    if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now_);
+    const std::uint64_t left = channels_.bytes_under_way(most);
+    if (left < under_way) {
+      last_taken = Clock::now();
+      SignsOfLife::give();
+    }
+    under_way = left;
+    if (kernel_.options_.watchdog_seconds > 0 && seconds_since(last_taken) > kernel_.options_.watchdog_seconds)
+      kernel_.report_no_progress();
+  }
+  kernel_.statistics_.blocked_time += seconds_since(began);
 }
 
 /// Halves the patience if a promise ended a wait in which this rank asked; doubles it if the question was in vain.
@@ -73,6 +98,7 @@ void Kernel::RankLoop::block() {
 bool Kernel::RankLoop::take_messages() {
   const Time held_up = kernel_.next_event();
   if (channels_.poll() == 0) return false;
+  SignsOfLife::give();
   const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == held_up;
   wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
   freed_ = last_sign_ = Clock::now();

@@ -20,6 +20,10 @@ namespace orrery::pdes {
 /// up once it has waited for longer than its patience; a question travels with data that leaves while patience is
 /// least. A chain of waiting ranks passes the question on. A circle of them, or the end of the run, shows in the
 /// reduction that all blocked ranks join some time later, because most waits are over before.
+///
+/// A rank that works may be far ahead of those that receive from it. It stops handling events when too much of what it
+/// has sent is under way. It goes on taking in messages, so two such ranks cannot hold each other up. To the others it
+/// is a rank that works: it has joined no reduction, and what it does later depends on nothing that it waits for here.
 class Kernel::RankLoop {
  public:
   explicit RankLoop(Kernel& kernel);
@@ -37,6 +41,7 @@ class Kernel::RankLoop {
   enum class WaitEnd : std::uint8_t { promise, other };
 
   void work(std::uint64_t handled);
+  void wait_for_receivers();
   void adapt_patience();
   void block();
   bool take_messages();

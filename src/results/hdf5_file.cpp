@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/signs_of_life.hpp"
 #include "orrery/base/utf8.hpp"
 #include "orrery/results/results.hpp"
 #include "seal.hpp"
@@ -141,6 +142,7 @@ void File::write(const std::string& path, hid_t type, std::uint64_t first, std::
   checked(H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &start, nullptr, &rows, nullptr), "writing " + path);
   const Handle here(checked(H5Screate_simple(1, &rows, nullptr), "writing " + path), H5Sclose);
   checked(H5Dwrite(dataset.id(), type, here.id(), there.id(), H5P_DEFAULT, values), "writing " + path);
+  SignsOfLife::give();
   for (std::uint64_t done = 0; done < count; done += Written::most_rows)
     written_.add(path, "", type, first + done, std::min(Written::most_rows, count - done),
                  static_cast<const std::byte*>(values) + done * H5Tget_size(type));
@@ -257,12 +259,15 @@ std::string hdf5_version() {
   return fmt::format("{}.{}.{}", major, minor, release);
 }
 
-void File::close() {
+void File::close(const parallel::GivesSigns& give_sign) {
   attribute("/", "whole", std::int64_t{1});
   checked(H5Fflush(file_.id(), H5F_SCOPE_LOCAL), "flushing it");
   checked(file_.reset() ? 0 : -1, "closing it");
-  if (const std::string lost = written_.first_difference(path_); !lost.empty())
+  if (const std::string lost = written_.first_difference(path_, give_sign); !lost.empty())
     fail(fmt::format("reading it back, where {} is not what was written", lost));
+  std::error_code failure;
+  const std::uintmax_t size = std::filesystem::file_size(path_, failure);
+  give_sign(failure ? 0 : seconds_for(size));
   if (const auto error = seal(path_)) {
     failure_ = Reason{error.message()};
     fail("appending its checksum");

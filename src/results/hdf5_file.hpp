@@ -113,9 +113,9 @@ class File {
   void attribute(const std::string& object, const char* name, double value);
   void attribute(const std::string& object, const char* name, std::span<const std::string> values);
 
-  /// Writes what is left and closes the file, reads it again and compares it with what was written. Nothing may be
-  /// called after it.
-  void close();
+  /// Writes what is left and closes the file, reads it again and compares it with what was written. Calls `give_sign`
+  /// (parallel::lead) in between. Nothing may be called after it.
+  void close(const parallel::GivesSigns& give_sign);
 
  private:
   void create(const std::string& path, hid_t type, std::uint64_t size, const Label& label, Layout layout);

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "hdf5_file.hpp"
 #include "orrery/base/output_file.hpp"
@@ -39,7 +40,8 @@ class Output {
   };
 
   parallel::Communicator& world_;
-  std::unique_ptr<Open> open_;  // on rank 0
+  std::unique_ptr<Open> open_;                // on rank 0
+  std::optional<PartialFileOfJob> of_rank_0_;  // on the other ranks
 };
 
 }  // namespace orrery::results

@@ -53,12 +53,14 @@ bool Written::is_in(hid_t file, const Piece& piece) {
   return is_same;
 }
 
-std::string Written::first_difference(const std::filesystem::path& path) const {
+std::string Written::first_difference(const std::filesystem::path& path, const parallel::GivesSigns& give_sign) const {
   const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (file.id() < 0) return "the file";
-  for (const Piece& piece : pieces_)
+  for (const Piece& piece : pieces_) {
+    give_sign(0);
     if (!is_in(file.id(), piece))
       return piece.attribute.empty() ? piece.object : piece.attribute + " of " + piece.object;
+  }
   return {};
 }
 

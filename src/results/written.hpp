@@ -2,12 +2,20 @@
 
 #include <hdf5.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "orrery/parallel/lead.hpp"
+
 namespace orrery::results {
+
+/// Returns how many seconds a slow disk may take for a file of so many bytes, beyond what any file may take.
+constexpr std::uint32_t seconds_for(std::uintmax_t bytes) {
+  return static_cast<std::uint32_t>(std::min<std::uintmax_t>(bytes / 10'000'000, 1'000'000));
+}
 
 /// What was written to an HDF5 file, as digests: once the file is closed, they say whether it holds all of that.
 class Written {
@@ -17,9 +25,9 @@ class Written {
   void add(const std::string& object, const char* attribute, hid_t type, std::uint64_t first, std::uint64_t count,
            const void* values);
 
-  /// Returns the first object whose values cannot be read from the file, or are others; empty if all are there. Cost
-  /// O(values), in memory O(most_rows).
-  std::string first_difference(const std::filesystem::path& path) const;
+  /// Returns the first object whose values cannot be read from the file, or are others; empty if all are there. Calls
+  /// `give_sign` for each piece. Cost O(values), in memory O(most_rows).
+  std::string first_difference(const std::filesystem::path& path, const parallel::GivesSigns& give_sign) const;
 
   static constexpr std::uint64_t most_rows = 1 << 20;
 

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """A disk that is full, or fails, while checkpoints are written: the run goes on, an older checkpoint stays, and the results are right.
 
-usage: test_checkpoint_faults.py FAILER.so
+usage: test_checkpoint_faults.py DISTURBER.so
 
-FAILER.so (tests/support/fail_writes.cpp) is preloaded into the program and fails some of the calls that create, write, sync, close and
-rename the partial file of the checkpoint. The system: a training step of 64 NPUs, some iterations."""
+DISTURBER.so (tests/support/disturb_files.cpp) is preloaded into the program and fails some of the calls that create, write, sync, close
+and rename the partial file of the checkpoint. The system: a training step of 64 NPUs, some iterations."""
 import errno
 import os
 import pathlib
@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import checkpoints  # noqa: E402
 import harness  # noqa: E402
 
-FAILER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
+DISTURBER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
 SMALL = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--noise=0.05"]
 FAILED = "no checkpoint could be written"
 WRITTEN = "checkpoint at simulated"
@@ -24,10 +24,10 @@ WRITTEN = "checkpoint at simulated"
 
 class Faults(checkpoints.KilledRuns):
     def run_with(self, *arguments, **failures):
-        """Runs a simulation with the failer. Returns its outcome, and the number of calls."""
+        """Runs a simulation with the disturber. Returns its outcome, and the number of calls."""
         report = self.folder / "calls"
         values = {name: str(value) for name, value in failures.items()}
-        environment = dict(os.environ, LD_PRELOAD=FAILER, FAIL_REPORT=str(report), FAIL_NAME="run.chk.partial.", **values)
+        environment = dict(os.environ, LD_PRELOAD=DISTURBER, DISTURB_REPORT=str(report), DISTURB_PATH="run.chk.partial.", **values)
         command = harness.launch(["run", *SMALL, f"--checkpoint={self.file}", self.often, f"--output={self.folder}/run.h5", "--force",
                                   "--progress=none", *arguments])
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE, env=environment)
@@ -58,7 +58,7 @@ class Faults(checkpoints.KilledRuns):
                 with self.subTest(first=first, count=count, error=errno.errorcode[code]):
                     for path in self.folder.glob("run.chk*"):
                         path.unlink()
-                    done, _ = self.run_with("--iterations=2", FAIL_FIRST=first, FAIL_COUNT=count, FAIL_ERRNO=code)
+                    done, _ = self.run_with("--iterations=2", DISTURB_FIRST=first, DISTURB_COUNT=count, DISTURB_HOW=code)
                     if first == 1 and done.returncode == 5:  # whether the file can be written is tried before the run
                         self.assertRegex(done.stderr, rf"{self.file}: cannot be written \(.*\): {os.strerror(code)}")
                         continue
@@ -79,7 +79,7 @@ class Faults(checkpoints.KilledRuns):
         self.file.unlink()
         for first in range(4, calls + 1, 3):
             with self.subTest(first=first):
-                done, _ = self.run_with(long, "--max-walltime=1", FAIL_FIRST=first, FAIL_COUNT=1 << 30)
+                done, _ = self.run_with(long, "--max-walltime=1", DISTURB_FIRST=first, DISTURB_COUNT=1 << 30, DISTURB_HOW=errno.ENOSPC)
                 self.assertEqual(done.returncode, 75, done.stderr)
                 self.assertEqual(f"--restart={self.file}" in done.stderr, self.file.exists(), done.stderr)
                 self.assertEqual(FAILED in done.stderr, not self.file.exists(), done.stderr)

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """A disk that is full, or fails, for a moment: whichever call fails, the run says so and leaves the older file, or the file is whole.
 
-usage: test_lost_writes.py FAILER.so
+usage: test_lost_writes.py DISTURBER.so
 
-FAILER.so (tests/support/fail_writes.cpp) is preloaded into the program and fails some of its writes. Each run writes results.h5 with a
+DISTURBER.so (tests/support/disturb_files.cpp) is preloaded into the program and fails some of its writes. Each run writes results.h5 with a
 timeline in place of an older file. The system: a training step of 4 NPUs."""
 import errno
 import os
@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 
-FAILER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
+DISTURBER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
 CONFIG = """\
 workload:
   model: {layers: 2, hidden: 512, heads: 8, sequence: 256}
@@ -36,9 +36,10 @@ class LostWrites(harness.Folder):
         self.output = self.folder / "out/results.h5"
 
     def run_with(self, command, **failures):
-        """Runs a command with the failer and returns its outcome and the number of calls."""
+        """Runs a command with the disturber and returns its outcome and the number of writes."""
         report = self.folder / "calls"
-        environment = dict(os.environ, LD_PRELOAD=FAILER, FAIL_REPORT=str(report), **{name: str(value) for name, value in failures.items()})
+        environment = dict(os.environ, LD_PRELOAD=DISTURBER, DISTURB_PATH=".partial.", DISTURB_WRITES="1", DISTURB_REPORT=str(report),
+                           **{name: str(value) for name, value in failures.items()})
         done = subprocess.run(harness.launch(command), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE, env=environment)
         return done, int(report.read_text())
 
@@ -51,7 +52,7 @@ class LostWrites(harness.Folder):
         for first in range(1, calls + 1, step):
             with self.subTest(first=first, count=count, error=errno.errorcode[code]):
                 self.output.write_text("older")
-                done, _ = self.run_with(command, FAIL_FIRST=first, FAIL_COUNT=count, FAIL_ERRNO=code)
+                done, _ = self.run_with(command, DISTURB_FIRST=first, DISTURB_COUNT=count, DISTURB_HOW=code)
                 self.assertEqual([path.name for path in self.output.parent.iterdir()], [self.output.name])
                 if done.returncode == 0:
                     self.assertTrue(good(), "the file is whole after success")

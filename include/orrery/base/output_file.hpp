@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -25,6 +26,8 @@ class PartialFile {
   PartialFile& operator=(PartialFile&&) = delete;
 
   const std::filesystem::path& partial() const { return partial_; }
+  /// Returns the size of the partial file; 0 if it cannot be found out.
+  std::uintmax_t size() const;
 
   /// Creates the partial file with these contents.
   void write(std::string_view contents) const;
@@ -47,5 +50,21 @@ class PartialFile {
 
   std::filesystem::path path_, target_, partial_;  // partial_ is empty once it has been moved
 };
+
+/// While it lives, remove_partial_files removes this file, which another process of the job writes.
+class PartialFileOfJob {
+ public:
+  explicit PartialFileOfJob(std::filesystem::path partial);
+  ~PartialFileOfJob();
+  PartialFileOfJob(const PartialFileOfJob&) = delete;
+  PartialFileOfJob& operator=(const PartialFileOfJob&) = delete;
+
+ private:
+  std::filesystem::path partial_;
+};
+
+/// Removes the partial files that this process has, and those of its PartialFileOfJob. For a process that is about to
+/// end without an end of its objects. Any thread may call it.
+void remove_partial_files();
 
 }  // namespace orrery

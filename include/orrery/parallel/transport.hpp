@@ -23,6 +23,9 @@ class Transport {
 
   /// Sends a copy of `message`; its buffer comes from a pool and goes back to it. O(bytes).
   virtual void send(Rank to, std::span<const std::byte> message) = 0;
+  /// Returns the bytes of the messages that this rank has sent and still keeps, because no receiver has taken them: 0
+  /// if they are at most `most`, as it then need not look. O(messages) else.
+  virtual std::uint64_t bytes_under_way([[maybe_unused]] std::uint64_t most) { return 0; }
   /// Hands over what has arrived; returns the number of messages.
   virtual int poll(const Receiver& receiver) = 0;
 
@@ -37,7 +40,7 @@ class Transport {
 };
 
 /// Makes the transport of a communicator. With one rank, a message to itself is an error, and a reduction returns what
-/// was given. Collective.
+/// was given. The transport ends before the communicator. Collective.
 std::unique_ptr<Transport> make_transport(Communicator& world);
 
 }  // namespace orrery::parallel

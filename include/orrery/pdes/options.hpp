@@ -33,6 +33,8 @@ struct Options {
   bool lps_run_ahead = false;              ///< clients may be ahead of others; the kernel then asks Model::awaits
   std::vector<std::uint32_t> cell_of;      ///< [clients] the cell of each client, if lps_run_ahead; see Cells
   double watchdog_seconds = 300;           ///< the run ends with an error if no clock advances for so long; 0 = never
+  /// A rank that has sent more bytes than this which the receivers have not taken yet handles nothing until they have.
+  std::uint64_t most_bytes_under_way = std::uint64_t{64} << 20U;
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
   std::function<bool()> stop_requested;  ///< the kernel asks it now and then whether to end early; any rank may say so
   Time limit = Time::max();  ///< the same on all ranks: no later event is handled, and no other stop is heeded

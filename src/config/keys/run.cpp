@@ -191,7 +191,8 @@ void add_wall_clock(Keys<Configuration>& keys) {
       boolean(), [](auto& c) -> auto& { return c.run.quiet; });
   keys.add(
       {.path = "run.watchdog",
-       .help = "time without any progress after which the run says where each rank stands and gives up; `0 s`: never",
+       .help = "time without any progress after which the run says where each rank stands and gives up, a tenth of it "
+               "once it was asked to stop; `0 s`: never, 30 s once it was asked to stop",
        .example = "10 min",
        .otherwise = Default::built_in()},
       seconds(false), [](auto& c) -> auto& { return c.run.watchdog_s; });

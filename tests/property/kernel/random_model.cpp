@@ -18,7 +18,8 @@ enum Purpose : std::uint64_t {
   ahead,
   relaying,
   cell,
-  at_once
+  at_once,
+  under_way
 };
 
 template <class T, std::size_t N>
@@ -186,6 +187,7 @@ Options System::kernel_options(Rank here) const {
   Options options;
   options.num_lps = num_lps();
   options.watchdog_seconds = watchdog_seconds;
+  if (mix(seed, under_way) % 3 == 0) options.most_bytes_under_way = mix(seed, under_way, 1) % 400;
   options.lps_run_ahead = mix(seed, ahead) % 4 != 0 && !relays;
   for (std::uint32_t i = 0; i < clients.size(); ++i)
     options.cell_of.push_back(static_cast<std::uint32_t>(mix(seed, cell, i) % (1 + mix(seed, cell) % clients.size())));

@@ -56,6 +56,13 @@ class ThreadTransport final : public parallel::Transport {
     const std::lock_guard lock(hub_.mutex_);
     hub_.inboxes_[to.index()].emplace_back(rank_, std::vector<std::byte>(message.begin(), message.end()));
   }
+  std::uint64_t bytes_under_way(std::uint64_t most) override {
+    const std::lock_guard lock(hub_.mutex_);
+    std::uint64_t bytes = 0;
+    for (const auto& inbox : hub_.inboxes_)
+      for (const auto& [from, message] : inbox) bytes += from == rank_ ? message.size() : 0;
+    return bytes > most ? bytes : 0;
+  }
   int poll(const Receiver& receiver) override {
     std::deque<std::pair<Rank, std::vector<std::byte>>> arrived;
     {

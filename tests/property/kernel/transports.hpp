@@ -21,6 +21,7 @@ class DelayingTransport final : public parallel::Transport {
                     std::uint32_t most_polls);
 
   void send(Rank to, std::span<const std::byte> message) override { inner_->send(to, message); }
+  std::uint64_t bytes_under_way(std::uint64_t most) override { return inner_->bytes_under_way(most); }
   int poll(const Receiver& receiver) override;
   void start_reduction(std::span<const std::int64_t> minima, std::span<const std::int64_t> sums) override;
   std::optional<Reduced> finish_reduction() override;

@@ -4,6 +4,8 @@
 
 #include "mpi_world.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/signs_of_life.hpp"
+#include "orrery/parallel/lead.hpp"
 
 namespace orrery::parallel {
 namespace {
@@ -135,6 +137,31 @@ TEST(Communicator, AgreesOnSuccess) {
   int calls = 0;
   EXPECT_NO_THROW(world().agree([&] { ++calls; }));
   EXPECT_EQ(calls, 1);
+}
+
+// Rank 0 leads: it works alone and says once that its next sign may come 7 s later. Every rank has seen signs of life.
+TEST(Lead, GivesSignsOfLifeToAllRanks) {
+  const std::uint64_t before = SignsOfLife::count();
+  std::uint32_t allowed = 0;
+  int calls = 0;
+  lead(world(), [&](const GivesSigns& give_sign) {
+    ++calls;
+    give_sign(0);
+    give_sign(7);
+    allowed = SignsOfLife::allowance();
+  });
+  EXPECT_EQ(calls, me() == 0 ? 1 : 0);
+  EXPECT_EQ(allowed, me() == 0 ? 7U : 0U);
+  EXPECT_GE(SignsOfLife::count(), before + 2);
+}
+
+// Rank 0 fails while it leads. It throws its error, and the others wait no longer.
+TEST(Lead, EndsWithAFailure) {
+  const auto fail = [](const GivesSigns&) { throw Error(ErrorCode::output, "no"); };
+  if (me() == 0)
+    EXPECT_THROW(lead(world(), fail), Error);
+  else
+    EXPECT_NO_THROW(lead(world(), fail));
 }
 
 // A communicator of one process is made without MPI. It is the root, gathers and exchanges what it brings itself, and

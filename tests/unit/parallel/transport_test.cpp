@@ -67,6 +67,30 @@ TEST(Transport, ReportsTheNumberOfMessages) {
   EXPECT_EQ(calls, world().size() - 1);
 }
 
+// Rank 0 sends long messages to the last rank, which looks at none of them for a while. The transport of rank 0 says
+// that they are under way, and says so no more when they have been taken.
+TEST(Transport, KnowsWhatNobodyHasTaken) {
+  constexpr std::size_t size = 1 << 20;
+  constexpr std::uint64_t count = 10;
+  const auto transport = make_transport(world());
+  if (world().size() == 1) {
+    EXPECT_EQ(transport->bytes_under_way(0), 0U);
+    return;
+  }
+  const int last = world().size() - 1;
+  const auto ignore = [](Rank, std::span<const std::byte>) {};
+  if (me() == 0) {
+    for (std::uint64_t i = 0; i < count; ++i) transport->send(Rank(last), std::vector<std::byte>(size));
+    EXPECT_GE(transport->bytes_under_way(0), count * size / 2);  // MPI may have copied some
+    EXPECT_EQ(transport->bytes_under_way(20 * size), 0U);
+  }
+  world().barrier();
+  if (me() == last)
+    for (std::uint64_t taken = 0; taken < count;) taken += static_cast<std::uint64_t>(transport->poll(ignore));
+  while (me() == 0 && transport->bytes_under_way(0) > 0) transport->poll(ignore);
+  world().barrier();
+}
+
 // All ranks take part in 50 reductions, one after the other. Each gives the minima and the sums of its own round.
 TEST(Transport, ReducesAgainAndAgain) {
   const auto transport = make_transport(world());

@@ -250,8 +250,15 @@ TEST(Kernel, EndsAtOnceWithoutEvents) {
 /// no message is under way.
 class SilentTransport final : public parallel::Transport {
  public:
+  int polls = 0;
+  std::function<std::uint64_t()> on_bytes_under_way = [] { return 0; };
+
   void send(Rank, std::span<const std::byte>) override {}
-  int poll(const Receiver&) override { return 0; }
+  std::uint64_t bytes_under_way(std::uint64_t) override { return on_bytes_under_way(); }
+  int poll(const Receiver&) override {
+    ++polls;
+    return 0;
+  }
   void start_reduction(std::span<const std::int64_t> minima, std::span<const std::int64_t> sums) override {
     minima_.assign(minima.begin(), minima.end());
     sums_.assign(sums.size(), 0);
@@ -289,7 +296,9 @@ class BesideASilentRank : public ::testing::Test {
   void schedule(std::int64_t ps, std::uint32_t target) { kernel.schedule(event(ps, target, target)); }
 
   Script script;
-  Kernel kernel{script, options(), std::make_unique<SilentTransport>(), Rank(0), 2};
+  std::unique_ptr<SilentTransport> made = std::make_unique<SilentTransport>();
+  SilentTransport& transport = *made;
+  Kernel kernel{script, options(), std::move(made), Rank(0), 2};
   bool is_informed = false;
   std::function<void(Time)> on_second;  // what LP 2 does in its events
   std::uint64_t sequence = 0;
@@ -303,6 +312,37 @@ TEST_F(BesideASilentRank, AnLpThatAwaitsNothingIsAheadOfOthers) {
   kernel.run();
   EXPECT_EQ(script.log, (Log{"c2@20<2", "settle@20", "c2@30<2", "settle@30", "c1@10<1", "settle@10"}));
   EXPECT_GE(kernel.statistics().reductions, 1U);
+}
+
+// LP 2 has events for several bursts. After the first one, rank 1 takes what it was sent only after rank 0 has looked
+// for messages five times. LP 2 goes on then.
+TEST_F(BesideASilentRank, WaitsForAReceiverThatIsBehind) {
+  std::uint64_t left = 5;
+  std::vector<int> polls;
+  transport.on_bytes_under_way = [&] { return left > 0 ? left-- : 0; };
+  on_second = [&](Time) { polls.push_back(transport.polls); };
+  for (int i = 0; i < 1000; ++i) schedule(20 + i, 2);
+  kernel.run();
+  ASSERT_EQ(polls.size(), 1000U);
+  EXPECT_EQ(polls.front(), 0);
+  EXPECT_GE(polls.back(), 5);
+  EXPECT_EQ(left, 0U);
+}
+
+// Rank 1 never takes what LP 2 has sent in its first burst. The watchdog ends the run with an error, and LP 2 does not
+// go on.
+TEST_F(BesideASilentRank, GivesUpAReceiverThatTakesNothing) {
+  Options options = BesideASilentRank::options();
+  options.watchdog_seconds = 0.01;
+  auto stuck = std::make_unique<SilentTransport>();
+  stuck->on_bytes_under_way = [] { return 1000; };
+  Kernel waiting(script, std::move(options), std::move(stuck), Rank(0), 2);
+  int handled = 0;
+  on_second = [&](Time) { ++handled; };
+  for (int i = 0; i < 1000; ++i) waiting.schedule(event(20 + i, 2, 2));
+  EXPECT_THROW(waiting.run(), Error);
+  EXPECT_GT(handled, 0);
+  EXPECT_LT(handled, 500);
 }
 
 // At 20 ps LP 2 gives LP 1 what it awaits: an event at 30 ps. LP 1 then handles its event at 10 ps at once, before LP 2
