@@ -38,7 +38,7 @@ struct Key {
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
     std::size_t seed = std::hash<const void*>{}(key.layout) + static_cast<std::size_t>(key.kind) * 0x9E3779B97F4A7C15U +
-                       key.turn.queue * std::size_t{2} + static_cast<std::size_t>(key.turn.is_odd_tree);
+                       key.turn.queues * std::size_t{2} + static_cast<std::size_t>(key.turn.is_odd_tree);
     return (seed ^ (seed >> 32)) * 0xBF58476D1CE4E5B9U + std::hash<std::uint64_t>{}(key.size.count());
   }
 };
@@ -66,10 +66,22 @@ bool takes_turns_at_trees(const Options& options, Kind kind) {
                              [](const Algorithm& algorithm) { return entry_of(algorithm).differs_for_odd_chunks; });
 }
 
-/// Returns a turn without what makes no difference to collectives of a kind.
-Turn that_counts(const Options& options, Kind kind, Turn turn) {
+/// Returns the turn that has a queue in each dimension that a collective uses, and 0 in the others.
+template <class QueueOf>
+std::uint64_t queues_of(const Options& options, const GroupLayout& layout, Kind kind, const QueueOf& queue_of) {
+  std::uint64_t queues = 0;
+  for (const std::uint32_t d : dimensions_of_turns(options, layout, kind))
+    queues += queue_of(d) * Turn::weight(d, options.chunks.queues);
+  return queues;
+}
+
+/// Returns a turn without what makes no difference to a collective.
+Turn that_counts(const Options& options, const GroupLayout& layout, Kind kind, Turn turn) {
   if (!options.rules.two_directions || options.chunks.queues == 1 || goes_up_and_down(options, parent(kind)))
-    turn.queue = 0;
+    turn.queues = 0;
+  else if (turn.queues > 0)
+    turn.queues = queues_of(options, layout, kind,
+                            [&](std::uint32_t d) { return std::uint64_t{turn.queue(d, options.chunks.queues)}; });
   if (!takes_turns_at_trees(options, kind)) turn.is_odd_tree = false;
   return turn;
 }
@@ -120,6 +132,7 @@ Engine::Engine(const network::DelayModel& delays, Options options)
 Engine::~Engine() = default;
 
 const Rules& Engine::rules() const { return state_->options.rules; }
+Time Engine::endpoint_delay() const { return state_->options.endpoint_delay; }
 
 void Engine::share_among(std::vector<std::uint32_t> sharers) {
   ensure(state_->memos.empty(), "collectives have been computed already");
@@ -271,7 +284,7 @@ Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes
 }
 
 Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(options, kind, turn)};
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(options, layout, kind, turn)};
   const auto found = memos.find(key);
   if (found != memos.end()) return found->second;
   Plan plan(delays, options, layout, kind, size, key.turn);
@@ -309,19 +322,28 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   Ps least = std::numeric_limits<Ps>::max();
   for (const Turn turn : turns(layout, kind)) {
     Memo& memo = state_->memo(layout, kind, size, turn);
-    least =
-        std::min(least, memo.plan.completes_together() ? memo.plan.end()
-                                                       : std::ranges::min(state_->relative(memo, layout.num_members)));
+    const bool is_together = memo.plan.completes_together();
+    least = std::min(least, is_together ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members)));
+    // Where ways differ and dimensions have turns of their own, there are too many cases to look at each.
+    if (!is_together && turn.queues > 0 && layout.axes.size() > 1) least = 0;
   }
   return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
+}
+
+bool Engine::queues_take_turns() const {
+  return state_->options.rules.turns_go_on && state_->options.chunks.queues > 1;
 }
 
 Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const {
   const Options& options = state_->options;
   if (!options.rules.turns_go_on || layout.num_members == 1 || state_->is_whole(layout, kind, size)) return {};
   const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
-  if (!goes_up_and_down(options, parent(kind)))
-    turn.queue = static_cast<std::uint32_t>((turn.queue + chunks.count) % options.chunks.queues);
+  const std::uint32_t queues = options.chunks.queues;
+  if (queues > 1 && !goes_up_and_down(options, parent(kind)))
+    for (const std::uint32_t d : dimensions_of_turns(options, layout, kind)) {
+      const std::uint64_t queue = turn.queue(d, queues), next = (queue + chunks.count) % queues;
+      turn.queues = turn.queues - queue * Turn::weight(d, queues) + next * Turn::weight(d, queues);
+    }
   if (takes_turns_at_trees(options, kind)) turn.is_odd_tree ^= chunks.count % 2 == 1;
   return turn;
 }
@@ -339,9 +361,11 @@ std::vector<Turn> Engine::turns(const GroupLayout& layout, Kind kind) const {
   const Options& options = state_->options;
   std::set<Turn> different;
   const std::uint32_t queues = options.rules.turns_go_on && layout.num_members > 1 ? options.chunks.queues : 1;
-  for (std::uint32_t queue = 0; queue < queues; ++queue)
-    for (const bool is_odd_tree : {false, options.rules.turns_go_on})
-      different.insert(that_counts(options, kind, {queue, is_odd_tree}));
+  for (std::uint64_t queue = 0; queue < queues; ++queue)
+    for (const bool is_odd_tree : {false, options.rules.turns_go_on}) {
+      const auto all = queues_of(options, layout, kind, [&](std::uint32_t) { return queue; });
+      different.insert(that_counts(options, layout, kind, {all, is_odd_tree}));
+    }
   return {different.begin(), different.end()};
 }
 
@@ -458,7 +482,8 @@ bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
 
 std::shared_ptr<const MessageProgram> Engine::message_program(const GroupLayout& layout, Kind kind, Bytes size,
                                                               Turn turn) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(state_->options, kind, turn)};
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size,
+                that_counts(state_->options, layout, kind, turn)};
   std::shared_ptr<const MessageProgram>& known = state_->programs[key];
   if (known) return known;
   const Schedule& schedule = state_->memo(layout, kind, size, key.turn).plan.schedule();

@@ -78,11 +78,17 @@ void Execution::end(NodeId id, const Service& service, Time now) {
 }
 
 bool Execution::end_and_restart(Time now) {
-  auto& over = context_.scratch.over;
-  over.swap(instant_);
-  for (const NodeId id : over) complete(id, now);
-  const bool any = !over.empty();
-  over.clear();
+  const bool any = !instant_.empty();
+  if (context_.options.one_by_one && any) {
+    const NodeId first = instant_.front();
+    instant_.erase(instant_.begin());
+    complete(first, now);
+  } else {
+    auto& over = context_.scratch.over;
+    over.swap(instant_);
+    for (const NodeId id : over) complete(id, now);
+    over.clear();
+  }
   if (!schedule_.may_begin_iteration()) return any;
   begin_iteration(now);
   return true;

@@ -57,7 +57,7 @@ class Execution {
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
   void complete_receive(NodeId id, Time posted, const LastArrival& last, Time now);
-  /// Ends the nodes that take no time. If all nodes are done then, starts the next iteration. Returns whether nodes may
+  /// Ends the nodes that take no time, or the first of them (Options::one_by_one). If all nodes are done then, starts the next iteration. Returns whether nodes may
   /// have become ready.
   bool end_instant_nodes(Time now) {
     if (instant_.empty() && !schedule_.may_begin_iteration()) return false;

@@ -31,6 +31,17 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
 }
 
 bool Npu::handle(const pdes::Event& event) {
+  if (!execution_.context().options.one_by_one) return apply(event);
+  if (!collectives_) {
+    batch_.push_back(event);
+    return true;
+  }
+  const bool ends = apply(event);
+  if (ends) begin_ready(event.time);
+  return ends;
+}
+
+bool Npu::apply(const pdes::Event& event) {
   const NodeId id(event.node);
   switch (static_cast<EventKind>(event.kind)) {
     case EventKind::start:
@@ -81,10 +92,9 @@ void Npu::settle(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;
+  if (!batch_.empty()) apply_one_by_one(now);
   do {
-    Resources& resources = execution_.schedule().resources();
-    for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
-      while (resources.can_take(i)) issue(resources.take(i), static_cast<std::uint16_t>(i), now);
+    begin_ready(now);
     if (messaging_->is_in_doubt()) {
       has_broken_off_ = true;
       return execution_.context().services.kernel.linger(lp());
@@ -95,6 +105,13 @@ void Npu::settle(Time now) {
   messaging_->settle(execution_, now);
   // What comes later for its memory is none of its time.
   if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
+}
+
+/// Begins the nodes that are ready, as far as resources are free.
+void Npu::begin_ready(Time now) {
+  Resources& resources = execution_.schedule().resources();
+  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
+    while (resources.can_take(i)) issue(resources.take(i), static_cast<std::uint16_t>(i), now);
 }
 
 void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
@@ -195,9 +212,18 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
-  execution_.context().services.communicators.join(
-      membership, {this->id(), id, execution_.npu().trace->id_of(id), collective::kind_of(node.collective),
-                   Bytes(node.size), now, execution_.schedule().is_recorded(), recorded});
+  const communicator::Join join{this->id(),
+                                id,
+                                execution_.npu().trace->id_of(id),
+                                collective::kind_of(node.collective),
+                                Bytes(node.size),
+                                now,
+                                execution_.schedule().is_recorded(),
+                                recorded,
+                                queues_};
+  auto& communicators = execution_.context().services.communicators;
+  if (execution_.context().queues_take_turns) queues_ = communicators.queues_after(membership, join);
+  communicators.join(membership, join);
 }
 
 void Npu::issue_access(NodeId id, Time now) {
@@ -215,12 +241,14 @@ void Npu::issue_access(NodeId id, Time now) {
   const pdes::Event request =
       execution_.make_event(now, pdes::Stage::server, LpId(context.first_server.value() + server), EventKind::complete,
                             id.value(), size.count());
+  if (!node.is_of_group() && context.memory.orders_requests())
+    return context.services.memory_servers.ask(host, request, {.size = size, .place = place_});
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
   const std::uint32_t use = execution_.npu().program->use_of_node(id);
   context.services.memory_servers.ask(host, request,
                                       {execution_.npu().trace->id_of(id), size, execution_.npu().groups[use],
                                        context.services.communicators.join_access(memberships_[use]),
-                                       memberships_[use].members, node.kind, node.collective});
+                                       memberships_[use].members, node.kind, node.collective, place_});
 }
 
 void Npu::announce(const communicator::Completion& completion) {
@@ -282,7 +310,7 @@ Wait Npu::wait_of(const RunningNode& running) const {
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   ensure(!gpu_, "a checkpoint of thread blocks");
-  archive(execution_, own_memory_, has_settled_, has_ended_);
+  archive(execution_, own_memory_, queues_, has_settled_, has_ended_);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
   messaging_->serialize(execution_, archive, pending);

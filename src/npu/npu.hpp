@@ -10,6 +10,7 @@
 #include "gpu_collectives.hpp"
 #include "link_collectives.hpp"
 #include "messaging.hpp"
+#include "orrery/base/event_place.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/remote_memory.hpp"
@@ -34,7 +35,8 @@ class Npu {
 
   /// Makes nodes ready at time 0. `settle` must follow.
   void start() { execution_.begin_iteration(Time::zero()); }
-  /// Handles an event. Returns whether `settle` must follow when all events of this time have been handled.
+  /// Handles an event, or keeps it for `settle` (Options::one_by_one). Returns whether `settle` must follow when all
+  /// events of this time have been handled.
   bool handle(const pdes::Event& event);
   /// Lets nodes begin at `now` until none can; those that take no time end in between.
   void settle(Time now);
@@ -66,6 +68,10 @@ class Npu {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
+  bool apply(const pdes::Event& event);
+  void apply_one_by_one(Time now);
+  EventPlace place_of(const pdes::Event& event);
+  void begin_ready(Time now);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
@@ -96,6 +102,9 @@ class Npu {
   std::unique_ptr<SharedSms> shared_sms_;              // null if thread blocks take no SMs from compute nodes
   std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
   memory::MemoryServer own_memory_;                    // if no memory is shared
+  std::uint64_t queues_ = 0;                           // communicator::Join::queues of its next collective
+  std::vector<pdes::Event> batch_;                     // of this time, for `settle`, with Options::one_by_one
+  EventPlace place_;                                   // of the event at hand, likewise
   bool has_settled_ = false;                           // its first nodes have begun
   bool has_broken_off_ = false;                        // `settle`, because of doubts
   bool has_ended_ = false;                             // it is done, and has counted its time

@@ -39,6 +39,7 @@ struct Join {
   Time now;
   bool is_recorded = true;
   Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
+  std::uint64_t queues = 0;      ///< collective::Turn::queues of the participant, over all its communicators
 };
 
 /// What a participant waits in, for the report of a stuck run.
@@ -75,6 +76,8 @@ class MemberSide {
   /// Joins the next collective. Returns which of the communicator's collectives it is. Throws Error (bad_input) if
   /// members do not agree on what they do.
   std::uint32_t join(const Membership& membership, const Join& join);
+  /// Returns what Join::queues is after such a collective. Not with Execution::by_members.
+  std::uint64_t queues_after(const Membership& membership, const Join& join) const;
   /// Joins the next access to memory that the members of the group do together. Returns which of the communicator's
   /// accesses it is.
   std::uint32_t join_access(const Membership& membership) {
@@ -137,7 +140,8 @@ class MemberSide {
     std::vector<std::uint32_t> joined;    ///< [npus] collectives joined so far
     std::vector<std::uint32_t> accesses;  ///< [npus] accesses joined so far
     Window<Pending> pending;
-    std::shared_ptr<const collective::GroupLayout> layout;  ///< with Execution::by_members
+    /// With Execution::by_members, and where queues take turns.
+    std::shared_ptr<const collective::GroupLayout> layout;
     collective::Turn turn;                                  ///< of the next collective, with Execution::by_members
     bool is_spread = false;                                 ///< it has participants on other ranks
   };
@@ -169,6 +173,9 @@ class MemberSide {
   const LocalCommunicator& local(GroupId group) const;
   Membership membership(const LocalCommunicator& communicator, std::size_t participant) const;
   bool computes_at_host() const { return setup_.execution == Execution::at_host; }
+  bool has_number_zero(const LocalCommunicator& communicator) const {
+    return communicator.npus.front() == communicator.spec.participant(0);
+  }
   bool may_be_uneven() const { return computes_at_host() && setup_.engine.rules().uneven_all_to_all; }
 
   static constexpr std::uint32_t none = ~0U;

@@ -40,6 +40,9 @@ struct Options : NodeOptions {
   /// Instead, collectives that use the same dimensions take turns, and sends do. Accesses to memory have comm_streams.
   bool dimension_streams = false;
   CommOrder comm_order = CommOrder::lowest_id;
+  /// An NPU handles the events of one time one after the other (EventPlace), and nodes begin after each of them; else
+  /// it handles all of them before nodes begin.
+  bool one_by_one = false;
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   ComputeNoise noise;
