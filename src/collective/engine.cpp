@@ -18,6 +18,7 @@
 #include "plan.hpp"
 #include "sent_bytes.hpp"
 #include "symmetry.hpp"
+#include "turns.hpp"
 #include "validation.hpp"
 
 namespace orrery::collective {
@@ -58,32 +59,6 @@ bool needs_whole(const Options& options) {
          std::ranges::any_of(std::array{&options.all_reduce, &options.all_gather, &options.reduce_scatter,
                                         &options.all_to_all, &options.broadcast, &options.reduce},
                              uses);
-}
-
-/// Returns whether even and odd chunks of collectives of a kind go over different trees.
-bool takes_turns_at_trees(const Options& options, Kind kind) {
-  return std::ranges::any_of(algorithms_for(options, kind),
-                             [](const Algorithm& algorithm) { return entry_of(algorithm).differs_for_odd_chunks; });
-}
-
-/// Returns the turn that has a queue in each dimension that a collective uses, and 0 in the others.
-template <class QueueOf>
-std::uint64_t queues_of(const Options& options, const GroupLayout& layout, Kind kind, const QueueOf& queue_of) {
-  std::uint64_t queues = 0;
-  for (const std::uint32_t d : dimensions_of_turns(options, layout, kind))
-    queues += queue_of(d) * Turn::weight(d, options.chunks.queues);
-  return queues;
-}
-
-/// Returns a turn without what makes no difference to a collective.
-Turn that_counts(const Options& options, const GroupLayout& layout, Kind kind, Turn turn) {
-  if (!options.rules.two_directions || options.chunks.queues == 1 || goes_up_and_down(options, parent(kind)))
-    turn.queues = 0;
-  else if (turn.queues > 0)
-    turn.queues = queues_of(options, layout, kind,
-                            [&](std::uint32_t d) { return std::uint64_t{turn.queue(d, options.chunks.queues)}; });
-  if (!takes_turns_at_trees(options, kind)) turn.is_odd_tree = false;
-  return turn;
 }
 
 }  // namespace
@@ -323,7 +298,8 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   for (const Turn turn : turns(layout, kind)) {
     Memo& memo = state_->memo(layout, kind, size, turn);
     const bool is_together = memo.plan.completes_together();
-    least = std::min(least, is_together ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members)));
+    least =
+        std::min(least, is_together ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members)));
     // Where ways differ and dimensions have turns of their own, there are too many cases to look at each.
     if (!is_together && turn.queues > 0 && layout.axes.size() > 1) least = 0;
   }
@@ -338,14 +314,7 @@ Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes si
   const Options& options = state_->options;
   if (!options.rules.turns_go_on || layout.num_members == 1 || state_->is_whole(layout, kind, size)) return {};
   const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
-  const std::uint32_t queues = options.chunks.queues;
-  if (queues > 1 && !goes_up_and_down(options, parent(kind)))
-    for (const std::uint32_t d : dimensions_of_turns(options, layout, kind)) {
-      const std::uint64_t queue = turn.queue(d, queues), next = (queue + chunks.count) % queues;
-      turn.queues = turn.queues - queue * Turn::weight(d, queues) + next * Turn::weight(d, queues);
-    }
-  if (takes_turns_at_trees(options, kind)) turn.is_odd_tree ^= chunks.count % 2 == 1;
-  return turn;
+  return after(options, layout, kind, turn, chunks.count);
 }
 
 std::uint32_t Engine::kinds_of_all() const {
@@ -361,11 +330,9 @@ std::vector<Turn> Engine::turns(const GroupLayout& layout, Kind kind) const {
   const Options& options = state_->options;
   std::set<Turn> different;
   const std::uint32_t queues = options.rules.turns_go_on && layout.num_members > 1 ? options.chunks.queues : 1;
-  for (std::uint64_t queue = 0; queue < queues; ++queue)
-    for (const bool is_odd_tree : {false, options.rules.turns_go_on}) {
-      const auto all = queues_of(options, layout, kind, [&](std::uint32_t) { return queue; });
-      different.insert(that_counts(options, layout, kind, {all, is_odd_tree}));
-    }
+  for (std::uint32_t queue = 0; queue < queues; ++queue)
+    for (const bool is_odd_tree : {false, options.rules.turns_go_on})
+      different.insert(that_counts(options, layout, kind, {same_queue(options, layout, kind, queue), is_odd_tree}));
   return {different.begin(), different.end()};
 }
 

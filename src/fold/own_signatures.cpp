@@ -99,8 +99,8 @@ class SignatureWriter {
     if (context_.options.one_by_one) append_order_of_peers(id, signature);
   }
 
-  /// Which of the NPUs that it exchanges messages with, and itself, have lower numbers than others: this decides between
-  /// events of one time.
+  /// Which of the NPUs that it exchanges messages with, and itself, have lower numbers than others: this decides
+  /// between events of one time.
   void append_order_of_peers(std::uint32_t npu, Signature& signature) const {
     std::vector<NpuId> all{NpuId(npu)};
     for (std::uint32_t s = 0; s < streams_->count(npu); ++s) all.push_back(streams_->peer(npu, s));

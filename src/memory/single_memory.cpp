@@ -41,8 +41,7 @@ class OrderedTurnServer final : public SharedServer {
   void close(Time, const Answer& answer) override {
     std::ranges::stable_sort(requests_, {}, [](const Request& it) { return std::pair(it.place, it.requester.npu); });
     for (const Request& request : requests_)
-      answer(request.requester, request.since,
-             server_.serve(request.since, memory_.access_time(request.size)));
+      answer(request.requester, request.since, server_.serve(request.since, memory_.access_time(request.size)));
     requests_.clear();
   }
 

@@ -41,6 +41,8 @@ void Execution::end_at(NodeId id, Time now, Time finish) {
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
   if (finish == now) return instant_.push_back(id);
+  if (context_.options.one_by_one && context_.options.keeps_histories())
+    histories_.store(finish, histories_.at_hand().next(now));
   context_.services.kernel.schedule(
       make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value()));
 }

@@ -9,6 +9,7 @@
 #include "awaited_counts.hpp"
 #include "context.hpp"
 #include "event_kind.hpp"
+#include "histories.hpp"
 #include "lookahead.hpp"
 #include "node_schedule.hpp"
 #include "orrery/base/overrun.hpp"
@@ -43,7 +44,9 @@ class Execution {
   const Accounting& accounting() const { return accounting_; }
   /// The nodes under way whose end is not known.
   AwaitedCounts& awaited() { return awaited_; }
+  Histories& histories() { return histories_; }
   const AwaitedCounts& awaited() const { return awaited_; }
+  const Histories& histories() const { return histories_; }
 
   /// Starts the first iteration of the trace, or the next one.
   void begin_iteration(Time now);
@@ -57,8 +60,8 @@ class Execution {
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
   void complete_receive(NodeId id, Time posted, const LastArrival& last, Time now);
-  /// Ends the nodes that take no time, or the first of them (Options::one_by_one). If all nodes are done then, starts the next iteration. Returns whether nodes may
-  /// have become ready.
+  /// Ends the nodes that take no time, or the first of them (Options::one_by_one). If all nodes are done then, starts
+  /// the next iteration. Returns whether nodes may have become ready.
   bool end_instant_nodes(Time now) {
     if (instant_.empty() && !schedule_.may_begin_iteration()) return false;
     return end_and_restart(now);
@@ -74,7 +77,7 @@ class Execution {
 
  private:
   friend class orrery::Archive;
-  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_); }
+  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_, histories_); }
 
   bool end_and_restart(Time now);
   Cause cause_of(NodeId id) const;
@@ -90,6 +93,7 @@ class Execution {
   std::vector<RunningNode> running_;
   std::vector<NodeId> instant_;  // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;   // of events
+  Histories histories_;
 };
 
 }  // namespace orrery::npu

@@ -32,13 +32,8 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
 
 bool Npu::handle(const pdes::Event& event) {
   if (!execution_.context().options.one_by_one) return apply(event);
-  if (!collectives_) {
-    batch_.push_back(event);
-    return true;
-  }
-  const bool ends = apply(event);
-  if (ends) begin_ready(event.time);
-  return ends;
+  batch_.push_back(event);
+  return true;
 }
 
 bool Npu::apply(const pdes::Event& event) {
@@ -212,15 +207,10 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
-  const communicator::Join join{this->id(),
-                                id,
-                                execution_.npu().trace->id_of(id),
-                                collective::kind_of(node.collective),
-                                Bytes(node.size),
-                                now,
-                                execution_.schedule().is_recorded(),
-                                recorded,
-                                queues_};
+  const communicator::Join join{
+      this->id(),       id,  execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
+      Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
+      queues_};
   auto& communicators = execution_.context().services.communicators;
   if (execution_.context().queues_take_turns) queues_ = communicators.queues_after(membership, join);
   communicators.join(membership, join);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "npu.hpp"
@@ -46,9 +47,34 @@ EventPlace Npu::place_of(const pdes::Event& event) {
   return {since, this->id()};
 }
 
+/// Returns the history of an event of a network that simulates every link.
+EventHistory Npu::history_of(const pdes::Event& event) const {
+  const auto kind = static_cast<EventKind>(event.kind);
+  if (kind == EventKind::arrived) return execution_.context().services.links->history_of(event);
+  if (kind == EventKind::sent) return {{Time::from_ps(static_cast<std::int64_t>(event.detail))}, id()};
+  return execution_.histories().in_store(event.time).value_or(EventHistory{{event.time}, id()});
+}
+
+/// Does the same where events have histories.
+void Npu::apply_with_histories(Time now) {
+  std::vector<std::pair<EventHistory, pdes::Event>> events;
+  for (const pdes::Event& event : batch_) events.emplace_back(history_of(event), event);
+  batch_.clear();
+  std::ranges::stable_sort(events, {}, [](const auto& one) { return one.first; });
+  for (const auto& [history, event] : events) {
+    execution_.histories().set_at_hand(history);
+    place_ = {history.since[0], history.root};
+    if (apply(event)) begin_ready(now);
+  }
+  execution_.histories().forget(now);
+  execution_.histories().set_at_hand(
+      execution_.histories().at_hand().next(now));  // what takes no time comes after all that
+}
+
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
 /// for itself comes together, in the place of what it has had in store for longest.
 void Npu::apply_one_by_one(Time now) {
+  if (execution_.context().options.keeps_histories()) return apply_with_histories(now);
   struct Placed {
     EventPlace place;
     Time since;

@@ -523,19 +523,25 @@ class Simulation:
             duration = int(operations / performance * 1e9)
         self.at(now + duration, now, npu, node.id)
 
-    def join_collective(self, npu, node, now):
-        """Joins a collective. When the last member is there, its algorithm tells when each of them finishes."""
+    def members_of(self, npu, node):
+        """Returns the dimensions that a collective names if these are not all, else None; and its members."""
         name, involved = node.attributes.get("pg_name", ""), node.attributes.get("involved_dim")
         if name in self.groups:
             involved = None
         subset = self.network.sub_network(npu, involved) if involved else None
         if subset:
+            return involved, subset
+        members = self.groups.get(name, range(self.network.size))
+        # If they are all NPUs, it does not matter in which order the group lists them.
+        return None, sorted(members) if len(members) == self.network.size else members
+
+    def join_collective(self, npu, node, now):
+        """Joins a collective. When the last member is there, its algorithm tells when each of them finishes."""
+        involved, members = self.members_of(npu, node)
+        name, subset = node.attributes.get("pg_name", ""), involved is not None
+        if subset:
             wide = tuple(bool(uses) and dimension.size > 1 for uses, dimension in zip(involved, self.network.dimensions))
-            name, members = (wide, subset[0]), subset
-        else:
-            members = self.groups.get(name, range(self.network.size))
-            if len(members) == self.network.size:
-                members = sorted(members)  # they are all NPUs, in whatever order the group lists them
+            name = wide, members[0]
         state = self.npus[npu]
         key = name, state.collectives[name]
         state.collectives[name] += 1
@@ -544,7 +550,10 @@ class Simulation:
         kind, num_bytes = KINDS[node.attributes["comm_type"]], node.attributes["comm_size"]
         everyone = list(range(self.network.size) if subset else members)
         self.algorithms.take_turns(kind, num_bytes, everyone, involved, state.turns)
-        if len(waiting) < len(members):
+        if len(members) == 1:
+            del self.members[key]
+            self.at(now, now, npu, node.id)
+        if len(waiting) < len(members) or len(members) == 1:
             return
         del self.members[key]
         # The other NPUs do the same among themselves. Their arrivals do not matter to these members.

@@ -142,8 +142,8 @@ class MemberSide {
     Window<Pending> pending;
     /// With Execution::by_members, and where queues take turns.
     std::shared_ptr<const collective::GroupLayout> layout;
-    collective::Turn turn;                                  ///< of the next collective, with Execution::by_members
-    bool is_spread = false;                                 ///< it has participants on other ranks
+    collective::Turn turn;   ///< of the next collective, with Execution::by_members
+    bool is_spread = false;  ///< it has participants on other ranks
   };
 
   /// What a participant has joined that is not over.
