@@ -349,7 +349,7 @@ def compare(case, network):
         found = sim.run()
     except NotImplementedError as missing:
         return f"not covered ({missing})"
-    return "exact" if found == case.finish_ns(network) else f"differs {[(i, a, b) for i, (a, b) in enumerate(zip(found, case.finish_ns(network))) if a != b][:2]}"
+    return "exact" if found == case.finish_ns(network) else "differs"
 
 
 def main():
