@@ -126,7 +126,7 @@ void MemberSide::join(const Membership& membership, const Report& report, NodeId
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
-  if (membership.participant == 0 && has_number_zero(communicator)) pending.report.queues = report.queues;
+  pending.report.queues = std::min(pending.report.queues, report.queues);
   pending.arrivals[membership.participant] = now;
   pending.nodes[membership.participant] = node;
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.

@@ -318,8 +318,9 @@ void LinkServers::give_receipt(Server& server, const Message& message, Time ther
 
 /// Returns the message of an event, and the NPUs for which a switch will copy it.
 std::vector<std::byte> LinkServers::pack(const pdes::Event& event) const {
-  const bool has_message =
-      event.target >= part_.first_process || event.kind == static_cast<std::uint16_t>(Delivery::arrived);
+  const bool has_message = event.target >= part_.first_process
+                               ? event.kind == message_is_there
+                               : event.kind == static_cast<std::uint16_t>(Delivery::arrived);
   if (!has_message) return {};
   Archive archive;
   Message message = messages_[event.node];

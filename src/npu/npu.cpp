@@ -231,8 +231,12 @@ void Npu::issue_access(NodeId id, Time now) {
   const pdes::Event request =
       execution_.make_event(now, pdes::Stage::server, LpId(context.first_server.value() + server), EventKind::complete,
                             id.value(), size.count());
-  if (!node.is_of_group() && context.memory.orders_requests())
-    return context.services.memory_servers.ask(host, request, {.size = size, .place = place_});
+  if (!node.is_of_group() && context.memory.orders_requests()) {
+    memory::GroupAccess alone;
+    alone.size = size;
+    alone.place = place_;
+    return context.services.memory_servers.ask(host, request, alone);
+  }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
   const std::uint32_t use = execution_.npu().program->use_of_node(id);
   context.services.memory_servers.ask(host, request,

@@ -124,6 +124,11 @@ class Collectives:
             for d in Placement(self.network, self.system, kind, members, involved).dimensions:
                 turns[d] += self.cut(kind, num_bytes)[0]
 
+    def least_turns(self, all_turns):
+        """Returns whose turn it is for members that disagree: the least, with the highest dimension first."""
+        dimensions = range(len(self.network.dimensions))
+        return min(all_turns, key=lambda turns: [turns[d] % self.num_queues for d in reversed(dimensions)])
+
     def finish_times(self, kind, num_bytes, members, arrivals, involved=None, turns=None, trees=None):
         """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all.
         `turns`: by dimension, how many chunks have used all queues in turn before. `trees`: a list of how many chunks of the communicator
@@ -559,7 +564,7 @@ class Simulation:
         # The other NPUs do the same among themselves. Their arrivals do not matter to these members.
         first = min(arrival for arrival, _, _ in waiting.values())
         arrivals = [waiting[m][0] if m in waiting else first for m in everyone]
-        turns = next(waiting[m][2] for m in everyone if m in waiting)
+        turns = self.algorithms.least_turns(turns for _, _, turns in waiting.values())
         times = self.algorithms.finish_times(kind, num_bytes, everyone, arrivals, involved, turns, self.trees[name])
         for member, time in zip(everyone, times):
             if member in waiting:

@@ -173,9 +173,6 @@ class MemberSide {
   const LocalCommunicator& local(GroupId group) const;
   Membership membership(const LocalCommunicator& communicator, std::size_t participant) const;
   bool computes_at_host() const { return setup_.execution == Execution::at_host; }
-  bool has_number_zero(const LocalCommunicator& communicator) const {
-    return communicator.npus.front() == communicator.spec.participant(0);
-  }
   bool may_be_uneven() const { return computes_at_host() && setup_.engine.rules().uneven_all_to_all; }
 
   static constexpr std::uint32_t none = ~0U;
