@@ -140,13 +140,12 @@ void LinkServers::serve_in_order(Server& server) {
 }
 
 /// Takes note of a service that begins at `start`, of a message that came at `now`. The link was free from `free` on.
-/// What waits is served by the event that ends the service before; where both come at one time, the earlier one counts.
+/// What waits goes back to the message after which the link was never free. A message that comes when the service
+/// before ends waits if its event comes before that end.
 void LinkServers::note_service(Server& server, Message& message, Time now, Time free, Time start) {
   const EventHistory end = server.starter.next(server.started);
-  if (start > now || (free == now && message.history < end))
-    server.starter = end;
-  else
-    server.starter = message.history;
+  const bool waits = start > now || (free == now && message.history < end);
+  if (!waits) server.starter = message.history;
   server.started = start;
   message.history = server.starter.next(start);
 }

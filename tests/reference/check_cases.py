@@ -19,10 +19,9 @@ RANDOM = harness.SHARED / "reference/astra-sim/random"
 # Random cases that differ, and why (docs/model.md, 11).
 TIE = "members of a collective that end at one ns come to a shared memory"
 TICK = "an access to a shared memory takes 1 ns at least"
-LINK = "messages that reach a link at one ns"
 DIFFERENT = {
     "unaware": {"R_mem_700019": TIE, "R_mem_700025": TICK},
-    "aware": {"R_memnpu_700001": LINK, "R_overlap_700001": LINK, "R_rdv_700022": LINK, "X_rendezvous_aware_a2a": LINK},
+    "aware": {},
 }
 CLOSE = 0.10  # the largest relative error of a case of class "close"
 

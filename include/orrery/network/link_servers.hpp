@@ -82,7 +82,7 @@ class LinkServers final : public MessageNetwork {
     // With Rules::orders_messages.
     std::vector<pdes::Event> here = {};  ///< of messages that have come at the present time
     Time started = {};                   ///< when its last service began
-    EventHistory starter = {};           ///< of the event that began this service
+    EventHistory starter = {};           ///< of the event since which it was never free
   };
 
   Server& server_of(LpId link);

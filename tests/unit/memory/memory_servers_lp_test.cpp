@@ -219,8 +219,8 @@ TEST(MemoryServersLp, AHierarchicalPoolGathersTheAccessesOfAMoment) {
   EXPECT_EQ(done[1], (Done{ns(130), 2, 0})) << "the groups are free at 25 ns";
 }
 
-// Requests of 7 ns are served in the order of the events that led to them: NPU 3's was known to come since 2 ns, those of
-// the others since 4 ns. NPU 1 brought about its own and that of NPU 2, and NPU 2 that of NPU 0.
+// Requests of 7 ns are served in the order of the events that led to them: NPU 3's was known to come since 2 ns, those
+// of the others since 4 ns. NPU 1 brought about its own and that of NPU 2, and NPU 2 that of NPU 0.
 TEST(MemoryServersLp, RequestsAreServedInTheOrderOfEvents) {
   RemoteMemoryOptions options = memory_of_kind("pool");
   options.orders_requests = true;
