@@ -146,8 +146,8 @@ void LinkServers::note_service(Server& server, Message& message, Time now, Time 
   const EventHistory end = server.starter.next(server.started);
   const bool waits = start > now || (free == now && message.history < end);
   if (!waits) server.starter = message.history;
+  message.history = (waits ? end : server.starter).next(start);
   server.started = start;
-  message.history = server.starter.next(start);
 }
 
 void LinkServers::learn_delays(Server& server, Bytes size) {

@@ -44,9 +44,7 @@ class Execution {
   const Accounting& accounting() const { return accounting_; }
   /// The nodes under way whose end is not known.
   AwaitedCounts& awaited() { return awaited_; }
-  Histories& histories() { return histories_; }
   const AwaitedCounts& awaited() const { return awaited_; }
-  const Histories& histories() const { return histories_; }
 
   /// Starts the first iteration of the trace, or the next one.
   void begin_iteration(Time now);
@@ -77,6 +75,7 @@ class Execution {
 
  private:
   friend class orrery::Archive;
+  friend Histories& histories_of(Execution& npu);
   void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_, histories_); }
 
   bool end_and_restart(Time now);
@@ -95,5 +94,8 @@ class Execution {
   std::uint64_t sequence_ = 0;   // of events
   Histories histories_;
 };
+
+/// Returns the histories of an NPU's events, with Options::keeps_histories.
+inline Histories& histories_of(Execution& npu) { return npu.histories_; }
 
 }  // namespace orrery::npu

@@ -40,7 +40,7 @@ void put_on_links(Execution& npu, const Message& message, Time now) {
   if (message.kind == Message::Kind::data || message.kind == Message::Kind::step_data)
     services.network.count_way(message.source, message.destination, message.size);
   Message sent = message;
-  if (npu.context().options.keeps_histories()) sent.history = npu.histories().at_hand();
+  if (npu.context().options.keeps_histories()) sent.history = histories_of(npu).at_hand();
   services.links->send(sent, link_call(npu, now));
 }
 

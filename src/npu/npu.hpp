@@ -72,7 +72,7 @@ class Npu {
   void apply_one_by_one(Time now);
   void apply_with_histories(Time now);
   EventPlace place_of(const pdes::Event& event);
-  EventHistory history_of(const pdes::Event& event) const;
+  EventHistory history_of(const pdes::Event& event);
   void begin_ready(Time now);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);

@@ -48,11 +48,11 @@ EventPlace Npu::place_of(const pdes::Event& event) {
 }
 
 /// Returns the history of an event of a network that simulates every link.
-EventHistory Npu::history_of(const pdes::Event& event) const {
+EventHistory Npu::history_of(const pdes::Event& event) {
   const auto kind = static_cast<EventKind>(event.kind);
   if (kind == EventKind::arrived) return execution_.context().services.links->history_of(event);
   if (kind == EventKind::sent) return {{Time::from_ps(static_cast<std::int64_t>(event.detail))}, id()};
-  return execution_.histories().in_store(event.time).value_or(EventHistory{{event.time}, id()});
+  return histories_of(execution_).in_store(event.time).value_or(EventHistory{{event.time}, id()});
 }
 
 /// Does the same where events have histories.
@@ -62,13 +62,13 @@ void Npu::apply_with_histories(Time now) {
   batch_.clear();
   std::ranges::stable_sort(events, {}, [](const auto& one) { return one.first; });
   for (const auto& [history, event] : events) {
-    execution_.histories().set_at_hand(history);
+    histories_of(execution_).set_at_hand(history);
     place_ = {history.since[0], history.root};
     if (apply(event)) begin_ready(now);
   }
-  execution_.histories().forget(now);
-  execution_.histories().set_at_hand(
-      execution_.histories().at_hand().next(now));  // what takes no time comes after all that
+  histories_of(execution_).forget(now);
+  histories_of(execution_)
+      .set_at_hand(histories_of(execution_).at_hand().next(now));  // what takes no time comes after all that
 }
 
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
