@@ -18,6 +18,7 @@
 #include "plan.hpp"
 #include "sent_bytes.hpp"
 #include "symmetry.hpp"
+#include "turns.hpp"
 #include "validation.hpp"
 
 namespace orrery::collective {
@@ -38,7 +39,7 @@ struct Key {
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
     std::size_t seed = std::hash<const void*>{}(key.layout) + static_cast<std::size_t>(key.kind) * 0x9E3779B97F4A7C15U +
-                       key.turn.queue * std::size_t{2} + static_cast<std::size_t>(key.turn.is_odd_tree);
+                       key.turn.queues * std::size_t{2} + static_cast<std::size_t>(key.turn.is_odd_tree);
     return (seed ^ (seed >> 32)) * 0xBF58476D1CE4E5B9U + std::hash<std::uint64_t>{}(key.size.count());
   }
 };
@@ -58,20 +59,6 @@ bool needs_whole(const Options& options) {
          std::ranges::any_of(std::array{&options.all_reduce, &options.all_gather, &options.reduce_scatter,
                                         &options.all_to_all, &options.broadcast, &options.reduce},
                              uses);
-}
-
-/// Returns whether even and odd chunks of collectives of a kind go over different trees.
-bool takes_turns_at_trees(const Options& options, Kind kind) {
-  return std::ranges::any_of(algorithms_for(options, kind),
-                             [](const Algorithm& algorithm) { return entry_of(algorithm).differs_for_odd_chunks; });
-}
-
-/// Returns a turn without what makes no difference to collectives of a kind.
-Turn that_counts(const Options& options, Kind kind, Turn turn) {
-  if (!options.rules.two_directions || options.chunks.queues == 1 || goes_up_and_down(options, parent(kind)))
-    turn.queue = 0;
-  if (!takes_turns_at_trees(options, kind)) turn.is_odd_tree = false;
-  return turn;
 }
 
 }  // namespace
@@ -120,6 +107,7 @@ Engine::Engine(const network::DelayModel& delays, Options options)
 Engine::~Engine() = default;
 
 const Rules& Engine::rules() const { return state_->options.rules; }
+Time Engine::endpoint_delay() const { return state_->options.endpoint_delay; }
 
 void Engine::share_among(std::vector<std::uint32_t> sharers) {
   ensure(state_->memos.empty(), "collectives have been computed already");
@@ -271,7 +259,7 @@ Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes
 }
 
 Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(options, kind, turn)};
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(options, layout, kind, turn)};
   const auto found = memos.find(key);
   if (found != memos.end()) return found->second;
   Plan plan(delays, options, layout, kind, size, key.turn);
@@ -309,21 +297,24 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   Ps least = std::numeric_limits<Ps>::max();
   for (const Turn turn : turns(layout, kind)) {
     Memo& memo = state_->memo(layout, kind, size, turn);
+    const bool is_together = memo.plan.completes_together();
     least =
-        std::min(least, memo.plan.completes_together() ? memo.plan.end()
-                                                       : std::ranges::min(state_->relative(memo, layout.num_members)));
+        std::min(least, is_together ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members)));
+    // Where ways differ and dimensions have turns of their own, there are too many cases to look at each.
+    if (!is_together && turn.queues > 0 && layout.axes.size() > 1) least = 0;
   }
   return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
+}
+
+bool Engine::queues_take_turns() const {
+  return state_->options.rules.turns_go_on && state_->options.chunks.queues > 1;
 }
 
 Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const {
   const Options& options = state_->options;
   if (!options.rules.turns_go_on || layout.num_members == 1 || state_->is_whole(layout, kind, size)) return {};
   const Chunks chunks = cut(options, kind, size, state_->delays.topology().num_npus(), layout.num_members);
-  if (!goes_up_and_down(options, parent(kind)))
-    turn.queue = static_cast<std::uint32_t>((turn.queue + chunks.count) % options.chunks.queues);
-  if (takes_turns_at_trees(options, kind)) turn.is_odd_tree ^= chunks.count % 2 == 1;
-  return turn;
+  return after(options, layout, kind, turn, chunks.count);
 }
 
 std::uint32_t Engine::kinds_of_all() const {
@@ -341,7 +332,7 @@ std::vector<Turn> Engine::turns(const GroupLayout& layout, Kind kind) const {
   const std::uint32_t queues = options.rules.turns_go_on && layout.num_members > 1 ? options.chunks.queues : 1;
   for (std::uint32_t queue = 0; queue < queues; ++queue)
     for (const bool is_odd_tree : {false, options.rules.turns_go_on})
-      different.insert(that_counts(options, kind, {queue, is_odd_tree}));
+      different.insert(that_counts(options, layout, kind, {same_queue(options, layout, kind, queue), is_odd_tree}));
   return {different.begin(), different.end()};
 }
 
@@ -458,7 +449,8 @@ bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
 
 std::shared_ptr<const MessageProgram> Engine::message_program(const GroupLayout& layout, Kind kind, Bytes size,
                                                               Turn turn) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(state_->options, kind, turn)};
+  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size,
+                that_counts(state_->options, layout, kind, turn)};
   std::shared_ptr<const MessageProgram>& known = state_->programs[key];
   if (known) return known;
   const Schedule& schedule = state_->memo(layout, kind, size, key.turn).plan.schedule();

@@ -25,22 +25,33 @@ MemberRun::Active& MemberRun::active(std::uint32_t service) {
 void MemberRun::begin(Time now, CollectiveTransport& transport) { start_services(now, transport); }
 
 /// Starts services of each queue in their order, as long as slots are free and the chunk has ended its phases before.
+/// What several queues may start at once starts queue by queue, or, as in ASTRA-sim, chunk by chunk.
 void MemberRun::start_services(Time now, CollectiveTransport& transport) {
   if (is_starting_) return;
   is_starting_ = true;
+  const auto next_of = [this](std::uint32_t q) -> const MessageProgram::Service* {
+    if (slots_[q] == 0 || next_[q] == program_->queue(q).size()) return nullptr;
+    const MessageProgram::Service& next = program_->services()[program_->queue(q)[next_[q]]];
+    return phase_[next.chunk] < next.phase ? nullptr : &next;
+  };
+  const auto start_next_of = [&](std::uint32_t q) {
+    --slots_[q];
+    start(program_->queue(q)[next_[q]++], now, transport);
+  };
+  const auto num_queues = static_cast<std::uint32_t>(next_.size());
   for (bool any = true; any;) {
     any = false;
-    for (std::uint32_t q = 0; q < next_.size(); ++q) {
-      while (slots_[q] > 0 && next_[q] < program_->queue(q).size()) {
-        const std::uint32_t service = program_->queue(q)[next_[q]];
-        const MessageProgram::Service& what = program_->services()[service];
-        if (phase_[what.chunk] < what.phase) break;
-        --slots_[q];
-        ++next_[q];
-        any = true;
-        start(service, now, transport);
-      }
+    if (program_->sends_clears_first()) {
+      std::uint32_t first = num_queues;
+      for (std::uint32_t q = 0; q < num_queues; ++q)
+        if (const auto* const next = next_of(q))
+          if (first == num_queues || next->chunk < next_of(first)->chunk) first = q;
+      any = first < num_queues;
+      if (any) start_next_of(first);
+      continue;
     }
+    for (std::uint32_t q = 0; q < num_queues; ++q)
+      for (; next_of(q) != nullptr; any = true) start_next_of(q);
   }
   is_starting_ = false;
 }

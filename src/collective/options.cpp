@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -77,6 +78,14 @@ void Options::validate(const topology::Topology& topology) const {
   if (!(local_memory.bytes_per_ns() >= 0))
     throw Error(ErrorCode::bad_input, {.key = "local-mem-bw"},
                 fmt::format("found {} bytes/ns", local_memory.bytes_per_ns()), "0 (reductions are free) or more");
+}
+
+std::uint64_t Turn::weight(std::uint32_t dimension, std::uint32_t num_queues) {
+  if (num_queues < 2) return 0;
+  std::uint64_t weight = 1;
+  for (; dimension > 0 && weight > 0; --dimension)
+    weight = weight > std::numeric_limits<std::uint64_t>::max() / num_queues / num_queues ? 0 : weight * num_queues;
+  return weight;
 }
 
 }  // namespace orrery::collective

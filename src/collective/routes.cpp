@@ -104,11 +104,21 @@ Routes in_both_directions(const Options& options, const GroupLayout& layout, Kin
     if (phase.down) turn_round(layout, phase);
   const std::uint32_t queues = options.chunks.queues;
   if (goes_up_and_down(options, parent(kind)) || queues == 1) return {{std::move(route)}, {}};
-  Route back = route;
-  for (Phase& phase : back) turn_round(layout, phase);
-  Routes routes{{std::move(route), std::move(back)}, {}};
-  for (std::uint64_t chunk = 0; chunk < num_chunks; ++chunk)
-    routes.of_chunk.push_back((turn.queue + chunk) % queues < queues / 2 ? 0 : 1);
+  // In each phase the chunk goes the other way round if its queue of that dimension is in the second half.
+  const std::vector<std::uint32_t> dimensions = dimensions_of_turns(options, layout, kind);
+  Routes routes{{route}, {}};
+  std::map<std::vector<bool>, std::uint32_t> known{{std::vector<bool>(route.size()), 0}};
+  for (std::uint64_t chunk = 0; chunk < num_chunks; ++chunk) {
+    std::vector<bool> turned;
+    for (const Phase& phase : route)
+      turned.push_back((turn.queue(dimensions[phase.axis_idx], queues) + chunk) % queues >= queues / 2);
+    const auto [found, is_new] = known.try_emplace(turned, static_cast<std::uint32_t>(routes.routes.size()));
+    routes.of_chunk.push_back(found->second);
+    if (!is_new) continue;
+    routes.routes.push_back(route);
+    for (std::size_t p = 0; p < route.size(); ++p)
+      if (turned[p]) turn_round(layout, routes.routes.back()[p]);
+  }
   return routes;
 }
 
@@ -163,6 +173,13 @@ const CustomCollective* custom_for(std::span<const std::shared_ptr<const CustomC
                                    std::uint32_t num_members) {
   const auto found = std::ranges::find_if(list, [&](const auto& c) { return c->num_positions() == num_members; });
   return found == list.end() ? nullptr : found->get();
+}
+
+std::vector<std::uint32_t> dimensions_of_turns(const Options& options, const GroupLayout& layout, Kind kind) {
+  if (is_in_one_group(options, layout, kind)) return {0};
+  std::vector<std::uint32_t> dimensions;
+  for (const Axis& axis : layout.axes) dimensions.push_back(axis.dimensions[0]);
+  return dimensions;
 }
 
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members) {

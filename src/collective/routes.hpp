@@ -51,6 +51,9 @@ struct Routes {
   std::uint32_t of(std::uint64_t chunk) const { return of_chunk.empty() ? 0 : of_chunk[chunk]; }
 };
 
+/// Returns the dimensions of whose queues the chunks of a collective take turns: of one group, the first.
+std::vector<std::uint32_t> dimensions_of_turns(const Options& options, const GroupLayout& layout, Kind kind);
+
 /// Returns the routes, when `turn` holds at the beginning, as ChunkScheduling::dimension_order says. The layout must
 /// outlive them. O(chunks * axes^2).
 Routes routes_of(const network::DelayModel& delays, const Options& options, const GroupLayout& layout, Kind kind,

@@ -118,6 +118,8 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
   const Participants& rank = participants_of(hosted, from);
+  pending.report.queues = std::min(pending.report.queues, report.queues);
+  pending.turn.queues = pending.report.queues;
   for (std::size_t i = 0; i < rank.numbers.size(); ++i)
     if (const Time arrival = arrivals[arrivals.size() == 1 ? 0 : i]; arrival != Time::max())
       pending.arrivals[rank.numbers[i]] = arrival;

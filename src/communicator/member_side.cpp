@@ -35,7 +35,7 @@ void MemberSide::add(const CommunicatorSpec& spec) {
     if (spec.representatives || !computes_at_host()) communicator.numbers.push_back(number);
   }
   if (communicator.npus.empty()) return;
-  if (!computes_at_host() && spec.num_members(num_npus) > 1)
+  if ((!computes_at_host() || setup_.engine.queues_take_turns()) && spec.num_members(num_npus) > 1)
     communicator.layout = setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
   communicator.joined.resize(communicator.npus.size());
   communicator.accesses.resize(communicator.npus.size());
@@ -85,11 +85,17 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .depth = setup_.kernel.depth(LpId(join.npu.value())),
                       .node_id = join.node_id,
                       .size = join.size.count(),
+                      .queues = join.queues,
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
   this->join(membership, report, join.node, join.now);
   return report.ordinal;
+}
+
+std::uint64_t MemberSide::queues_after(const Membership& membership, const Join& join) const {
+  const auto& layout = communicators_[membership.communicator].layout;
+  return layout ? setup_.engine.next_turn({.queues = join.queues}, *layout, join.kind, join.size).queues : 0;
 }
 
 /// Adds a participant to a collective, and tells the host if it is the last one of this rank.
@@ -99,7 +105,7 @@ void MemberSide::join(const Membership& membership, const Report& report, NodeId
   const auto participants = communicator.npus.size();
   if (pending.nodes.empty()) {
     pending.report = report;
-    if (communicator.layout) {
+    if (!computes_at_host() && communicator.layout) {
       pending.turn = communicator.turn;
       communicator.turn = setup_.engine.next_turn(communicator.turn, *communicator.layout,
                                                   static_cast<collective::Kind>(report.collective), Bytes(report.size));
@@ -120,6 +126,7 @@ void MemberSide::join(const Membership& membership, const Report& report, NodeId
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
+  pending.report.queues = std::min(pending.report.queues, report.queues);
   pending.arrivals[membership.participant] = now;
   pending.nodes[membership.participant] = node;
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.

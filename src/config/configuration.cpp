@@ -20,11 +20,16 @@ void Configuration::follow(RuleSet rules) {
   rule_set = rules;
   const bool astra_sim = rules == RuleSet::astra_sim;
   const Rounding rounding = astra_sim ? Rounding::down_to_ns : Rounding::up_to_ps;
-  execution.network.rules = {.rounding = rounding, .charge_every_dimension = !astra_sim, .clears_first = astra_sim};
+  execution.network.rules = {.rounding = rounding,
+                             .charge_every_dimension = !astra_sim,
+                             .clears_first = astra_sim,
+                             .orders_messages = astra_sim};
   execution.compute.rounding = rounding;
+  execution.one_by_one = astra_sim;
   execution.compute.ignore_nodes_without_bytes = astra_sim;
   remote_memory.rounding = rounding;
   remote_memory.own_memory_takes_turns = !astra_sim;
+  remote_memory.orders_requests = astra_sim;
   collectives.rules = {.reduce_every_message = !astra_sim,
                        .fixed_subgroup_endpoint_delay = astra_sim,
                        .subgroup_is_ring = astra_sim,

@@ -98,6 +98,20 @@ class SignatureWriter {
       signature.push_back(streams_->find(id, streams_->key_of(id, s)));
       signature.push_back(number_of_route(npu.id, streams_->peer(id, s)));
     }
+    if (context_.options.one_by_one) append_order_of_peers(id, signature);
+  }
+
+  /// Which of the NPUs that it exchanges messages with, and itself, have lower numbers than others: this decides
+  /// between events of one time.
+  void append_order_of_peers(std::uint32_t npu, Signature& signature) const {
+    std::vector<NpuId> all{NpuId(npu)};
+    for (std::uint32_t s = 0; s < streams_->count(npu); ++s) all.push_back(streams_->peer(npu, s));
+    std::vector<NpuId> ascending = all;
+    std::ranges::sort(ascending);
+    const auto repeated = std::ranges::unique(ascending);
+    ascending.erase(repeated.begin(), repeated.end());
+    for (const NpuId one : all)
+      signature.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(ascending, one) - ascending.begin()));
   }
 
   /// Numbers what the delay of a message, and what it adds to the network's figures, depend on besides its size.

@@ -126,24 +126,27 @@ void MemoryServers::handle(const pdes::Event& event) {
 /// Serves an NPU's request for itself.
 void MemoryServers::serve(const pdes::Event& request) {
   const Requester requester{NpuId(request.source().value()), NodeId(request.node)};
-  begin(request, Bytes(request.detail), PathCollective::none, {&requester, 1});
+  begin(request, {.since = request.time, .size = Bytes(request.detail), .requesters = {&requester, 1}});
 }
 
-/// Serves an access of a group when its last member has asked.
+/// Serves an access of a group when its last member has asked, or an access of one NPU.
 void MemoryServers::serve_group(const pdes::Event& request) {
   const GroupAccess access = asked_.take(static_cast<std::uint32_t>(request.detail));
   server(request.target);  // it is in use from now on
-  const auto members = groups_.add(access, {NpuId(request.source().value()), NodeId(request.node)});
+  const Requester requester{NpuId(request.source().value()), NodeId(request.node)};
+  ServerAccess all{.since = request.time, .size = access.size, .requesters = {&requester, 1}, .place = access.place};
+  if (access.members == 0) return begin(request, all);
+  const auto members = groups_.add(access, requester);
   if (!members) return;
-  const bool is_alone = access.members == 1;
-  begin(request, access.size, is_alone ? PathCollective::none : path_collective(access.collective), *members);
+  if (access.members > 1) all.collective = path_collective(access.collective);
+  all.requesters = *members;
+  begin(request, all);
 }
 
 /// Begins an access at the time of the request.
-void MemoryServers::begin(const pdes::Event& request, Bytes size, PathCollective collective,
-                          std::span<const Requester> requesters) {
+void MemoryServers::begin(const pdes::Event& request, const ServerAccess& access) {
   Server& server = this->server(request.target);
-  const auto until = server.memory->access({request.time, size, collective, requesters}, answer_of(request.target));
+  const auto until = server.memory->access(access, answer_of(request.target));
   if (!until) return;
   pdes::Event end = pdes::Event::make(*until, pdes::Stage::server, request.target, server.sequence++, request.target);
   end.kind = static_cast<std::uint16_t>(EventKind::close);

@@ -15,7 +15,7 @@ std::unique_ptr<SharedServer> RemoteMemoryModel::make_server() const {
 }
 
 RemoteMemory::RemoteMemory(const RemoteMemoryOptions& options, std::uint32_t num_npus)
-    : kind_(options.kind), takes_turns_(options.own_memory_takes_turns) {
+    : kind_(options.kind), takes_turns_(options.own_memory_takes_turns), orders_requests_(options.orders_requests) {
   options.validate(num_npus);
   model_ = kind_->make(options, num_npus);
   if (npus_per_server() > 0) num_servers_ = num_npus / npus_per_server();

@@ -9,8 +9,12 @@
 namespace orrery::network {
 namespace {
 
-/// The kind of all events for links: the message in slot `node` is there.
-constexpr std::uint16_t message_is_there = 0;
+// The kinds of events for links.
+constexpr std::uint16_t message_is_there = 0;  // the message in slot `node`
+constexpr std::uint16_t all_are_there = 1;     // the messages that come at one time
+
+/// Links that put the messages of one time in order serve them so much later.
+constexpr Time gathering_time = Time::from_ps(1);
 
 }  // namespace
 
@@ -90,8 +94,10 @@ pdes::Event LinkServers::event(Server& server, Time time, pdes::Stage stage, LpI
 }
 
 void LinkServers::serve(const pdes::Event& event) {
+  if (event.kind == all_are_there) return serve_in_order(server_of(event.target));
   if (wait_for_parts(event)) return;
   Server& server = server_of(event.target);
+  if (is_ordered(messages_[event.node])) return keep(server, event);
   if (messages_[event.node].kind == Message::Kind::request) return pass_request(server, event);
   if (options_.switching == Switching::cut_through)
     cut_through(server, event);
@@ -112,6 +118,38 @@ bool LinkServers::wait_for_parts(const pdes::Event& event) {
   return false;
 }
 
+bool LinkServers::is_ordered(const Message& message) const {
+  return options_.rules.orders_messages && options_.switching == Switching::store_and_forward &&
+         message.kind != Message::Kind::request && message.combining.parts == 0;
+}
+
+/// Keeps a message until all that come at its time are there.
+void LinkServers::keep(Server& server, const pdes::Event& event) {
+  server.here.push_back(event);
+  if (server.here.size() > 1) return;
+  pdes::Event all = this->event(server, event.time + gathering_time, pdes::Stage::server, event.target);
+  all.kind = all_are_there;
+  part_.kernel.send(part_.hosting.here, all);
+}
+
+void LinkServers::serve_in_order(Server& server) {
+  std::vector<pdes::Event> here;
+  here.swap(server.here);
+  std::ranges::stable_sort(here, {}, [this](const pdes::Event& event) { return messages_[event.node].history; });
+  for (const pdes::Event& event : here) store_and_forward(server, event);
+}
+
+/// Takes note of a service that begins at `start`, of a message that came at `now`. The link was free from `free` on.
+/// What waits goes back to the message after which the link was never free. A message that comes when the service
+/// before ends waits if its event comes before that end.
+void LinkServers::note_service(Server& server, Message& message, Time now, Time free, Time start) {
+  const EventHistory end = server.starter.next(server.started);
+  const bool waits = start > now || (free == now && message.history < end);
+  if (!waits) server.starter = message.history;
+  message.history = (waits ? end : server.starter).next(start);
+  server.started = start;
+}
+
 void LinkServers::learn_delays(Server& server, Bytes size) {
   if (server.is_known && server.size == size) return;
   server.size = size;
@@ -121,10 +159,12 @@ void LinkServers::learn_delays(Server& server, Bytes size) {
 }
 
 void LinkServers::store_and_forward(Server& server, const pdes::Event& event) {
-  const Message& message = messages_[event.node];
+  Message& message = messages_[event.node];
   learn_delays(server, message.size);
-  const Time there = server.server.serve(event.time, server.holds, message.size) + server.passes;
+  const Time free = server.server.begins(Time::zero());
+  const Time start = server.server.serve(event.time, server.holds, message.size), there = start + server.passes;
   if (there == Time::max()) return note_overrun(event);
+  if (options_.rules.orders_messages) note_service(server, message, event.time, free, start);
   pass_on(server, event, next_link(server, message), there);
 }
 
@@ -268,7 +308,8 @@ void LinkServers::give_receipt(Server& server, const Message& message, Time ther
   pdes::Event receipt = event(server, there, pdes::Stage::client, LpId(message.source.value()));
   receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
   receipt.node = message.node.value();
-  receipt.detail = packed({message.step.id.service, message.step.receipt_step});
+  receipt.detail = message.step.wants_receipt ? packed({message.step.id.service, message.step.receipt_step})
+                                              : static_cast<std::uint64_t>(message.history.since[0].ps());
   part_.kernel.send(part_.hosting.of_npu[message.source.index()], receipt);
 }
 
@@ -276,8 +317,9 @@ void LinkServers::give_receipt(Server& server, const Message& message, Time ther
 
 /// Returns the message of an event, and the NPUs for which a switch will copy it.
 std::vector<std::byte> LinkServers::pack(const pdes::Event& event) const {
-  const bool has_message =
-      event.target >= part_.first_process || event.kind == static_cast<std::uint16_t>(Delivery::arrived);
+  const bool has_message = event.target >= part_.first_process
+                               ? event.kind == message_is_there
+                               : event.kind == static_cast<std::uint16_t>(Delivery::arrived);
   if (!has_message) return {};
   Archive archive;
   Message message = messages_[event.node];
@@ -301,7 +343,15 @@ std::vector<LpId> LinkServers::used() {
 
 void LinkServers::serialize(LpId process, Archive& archive) {
   Server& server = server_of(process);
-  archive(server.server, server.sequence);
+  archive(server.server, server.sequence, server.started, server.starter);
+  std::uint64_t count = server.here.size();
+  archive(count);
+  server.here.resize(count);
+  for (pdes::Event& event : server.here) {
+    Message message = archive.reads() ? Message() : messages_[event.node];
+    archive(event, message);
+    if (archive.reads()) event.node = messages_.put(std::move(message));
+  }
   combiner_.serialize(process, archive);
 }
 

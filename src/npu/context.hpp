@@ -35,6 +35,8 @@ struct Context {
   std::vector<Cause> cause_of_group;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
+  Time last_step;                     ///< of a collective, from its last message to its end: an endpoint delay
+  bool queues_take_turns = false;     ///< collective::Engine::queues_take_turns
   GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
 };

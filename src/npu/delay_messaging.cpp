@@ -196,6 +196,13 @@ void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
                        event.time);
 }
 
+LastArrival DelayMessaging::departure_of(const Execution& npu, const pdes::Event& event) const {
+  const NodeId node(event.node);
+  if (static_cast<EventKind>(event.kind) == EventKind::received) return sender_of(npu, node, event.time);
+  const NpuId receiver = channel_of(npu.npu(), node).other;
+  return {event.time - clearance_delay(npu.context(), receiver, npu.npu().id), receiver};
+}
+
 void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
                                const Predecessor* predecessor) {
   ensure(doubts_.empty(), "a receive in doubt at a checkpoint");

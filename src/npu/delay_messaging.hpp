@@ -19,6 +19,7 @@ class DelayMessaging final : public Messaging {
   void begin_receive(Execution& npu, NodeId receive, Time now) override;
   bool admit(Execution& npu, pdes::Event& event) override;
   void handle(Execution& npu, const pdes::Event& event) override;
+  LastArrival departure_of(const Execution& npu, const pdes::Event& event) const override;
   bool is_in_doubt() const override { return !doubts_.empty(); }
   pdes::Awaited doubts() const override;
   void forget_doubts() override { doubts_.clear(); }

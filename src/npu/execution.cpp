@@ -41,6 +41,8 @@ void Execution::end_at(NodeId id, Time now, Time finish) {
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
   if (finish == now) return instant_.push_back(id);
+  if (context_.options.one_by_one && context_.options.keeps_histories())
+    histories_.store(finish, histories_.at_hand().next(now));
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
   if (context_.kept_ends.is_on)
     context_.kept_ends.add(end);
@@ -81,11 +83,17 @@ void Execution::end(NodeId id, const Service& service, Time now) {
 }
 
 bool Execution::end_and_restart(Time now) {
-  auto& over = context_.scratch.over;
-  over.swap(instant_);
-  for (const NodeId id : over) complete(id, now);
-  const bool any = !over.empty();
-  over.clear();
+  const bool any = !instant_.empty();
+  if (context_.options.one_by_one && any) {
+    const NodeId first = instant_.front();
+    instant_.erase(instant_.begin());
+    complete(first, now);
+  } else {
+    auto& over = context_.scratch.over;
+    over.swap(instant_);
+    for (const NodeId id : over) complete(id, now);
+    over.clear();
+  }
   if (!schedule_.may_begin_iteration()) return any;
   begin_iteration(now);
   return true;

@@ -9,6 +9,7 @@
 #include "awaited_counts.hpp"
 #include "context.hpp"
 #include "event_kind.hpp"
+#include "histories.hpp"
 #include "lookahead.hpp"
 #include "node_schedule.hpp"
 #include "orrery/base/overrun.hpp"
@@ -58,8 +59,8 @@ class Execution {
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
   void complete_receive(NodeId id, Time posted, const LastArrival& last, Time now);
-  /// Ends the nodes that take no time. If all nodes are done then, starts the next iteration. Returns whether nodes may
-  /// have become ready.
+  /// Ends the nodes that take no time, or the first of them (Options::one_by_one). If all nodes are done then, starts
+  /// the next iteration. Returns whether nodes may have become ready.
   bool end_instant_nodes(Time now) {
     if (instant_.empty() && !schedule_.may_begin_iteration()) return false;
     return end_and_restart(now);
@@ -76,7 +77,8 @@ class Execution {
  private:
   friend class orrery::Archive;
   friend void take_over(Execution& npu, const Predecessor* predecessor);
-  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_); }
+  friend Histories& histories_of(Execution& npu);
+  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_, histories_); }
 
   bool end_and_restart(Time now);
   Cause cause_of(NodeId id) const;
@@ -92,9 +94,12 @@ class Execution {
   std::vector<RunningNode> running_;
   std::vector<NodeId> instant_;  // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;   // of events
+  Histories histories_;
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
 void take_over(Execution& npu, const Predecessor* predecessor);
+/// Returns the histories of an NPU's events, with Options::keeps_histories.
+inline Histories& histories_of(Execution& npu) { return npu.histories_; }
 
 }  // namespace orrery::npu

@@ -15,7 +15,9 @@ using network::Message;
 /// Carries out what a member's run of a collective asks for.
 class LinkCollectives::LinkTransport final : public collective::CollectiveTransport {
  public:
-  LinkTransport(Execution& npu, const Joined& joined, Time now) : npu_(npu), joined_(joined), now_(now) {}
+  /// `is_cleared`: it is a clear to send that has come, by which data leave.
+  LinkTransport(Execution& npu, const Joined& joined, Time now, bool is_cleared = false)
+      : npu_(npu), joined_(joined), now_(now), is_cleared_(is_cleared) {}
 
   void send(std::uint32_t to, Bytes size, network::StepId step, Payload what, std::uint32_t receipt_step) override {
     Message message = message_to(to, size, step);
@@ -23,7 +25,12 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     message.kind = what == Payload::clear_to_send ? Message::Kind::step_clear_to_send : Message::Kind::step_data;
     message.step.wants_receipt = what == Payload::acknowledged_data;
     if (what != Payload::clear_to_send) npu_.accounting().count_sent(joined_.node, now_, size);
+    const EventHistory history = histories_of(npu_).at_hand();
+    // Data that have been cleared before leave in an event of their own, which is scheduled only now.
+    if (what != Payload::clear_to_send && npu_.context().options.rendezvous && !is_cleared_)
+      histories_of(npu_).set_at_hand(history.next(now_));
     put_on_links(npu_, message, now_);
+    histories_of(npu_).set_at_hand(history);
   }
   void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
                       network::StepId step, Payload what) override {
@@ -41,11 +48,22 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   }
   void wake(network::StepId step, Time time) override {
     if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
+    if (npu_.context().options.keeps_histories()) store(time);
     npu_.context().services.kernel.schedule(npu_.make_event(time, pdes::Stage::client, npu_.npu().lp(), EventKind::wake,
                                                             joined_.node.value(), packed(step)));
   }
 
  private:
+  /// Takes note of an event: what is reduced is so in an event that one an endpoint delay from now schedules.
+  void store(Time time) {
+    const Context& context = npu_.context();
+    const bool is_in_subgroup = joined_.membership.members < context.hosting.num_npus();
+    const Time middle = now_ + (is_in_subgroup ? Time::from_ns(10) : context.last_step);
+    EventHistory history = histories_of(npu_).at_hand().next(now_);
+    if (middle > now_ && time > middle) history = histories_of(npu_).store(middle, history).next(middle);
+    histories_of(npu_).store(time, history);
+  }
+
   Message message_to(std::uint32_t member, Bytes size, network::StepId step) const {
     return {.source = npu_.npu().id,
             .destination = npu_.context().services.communicators.member(joined_.membership, member),
@@ -60,6 +78,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   Execution& npu_;
   const Joined& joined_;
   Time now_;
+  bool is_cleared_;
 };
 
 void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership,
@@ -104,7 +123,7 @@ bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
   }
   Joined& joined = **found;
   joined.last.merge(message.last);
-  LinkTransport transport(npu, joined, now);
+  LinkTransport transport(npu, joined, now, message.kind == Message::Kind::step_clear_to_send);
   joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
                      transport);
   if (!joined.is_over) return complete_if_done(npu, joined, now);

@@ -39,7 +39,9 @@ void put_on_links(Execution& npu, const Message& message, Time now) {
   const Services& services = npu.context().services;
   if (message.kind == Message::Kind::data || message.kind == Message::Kind::step_data)
     services.network.count_way(message.source, message.destination, message.size);
-  services.links->send(message, link_call(npu, now));
+  Message sent = message;
+  if (npu.context().options.keeps_histories()) sent.history = histories_of(npu).at_hand();
+  services.links->send(sent, link_call(npu, now));
 }
 
 void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {

@@ -28,6 +28,10 @@ void Messaging::handle(Execution&, const pdes::Event&) {
   ensure_failed("an NPU handles an event of a message where messages go over links", std::source_location::current());
 }
 
+LastArrival Messaging::departure_of(const Execution&, const pdes::Event&) const {
+  ensure_failed("the departure of a message that goes over links", std::source_location::current());
+}
+
 bool Messaging::arrive(Execution&, const network::Message&, Time) {
   ensure_failed("a message arrives over links where there are none", std::source_location::current());
 }

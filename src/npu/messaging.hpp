@@ -36,6 +36,8 @@ class Messaging {
   virtual bool admit(Execution& npu, pdes::Event& event);
   /// Handles an event that `admit` has let through.
   virtual void handle(Execution& npu, const pdes::Event& event);
+  /// Returns who sent what such an event brings, and when.
+  virtual LastArrival departure_of(const Execution& npu, const pdes::Event& event) const;
 
   // Where messages go over links.
   /// Takes in a message that is at this NPU. Returns whether a node has completed.

@@ -35,10 +35,16 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       return execution_.context().gpus->stretch(execution_.node(id), held);
     });
   // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
-  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_;
+  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_ && !context.options.one_by_one;
 }
 
 bool Npu::handle(const pdes::Event& event) {
+  if (!execution_.context().options.one_by_one) return apply(event);
+  batch_.push_back(event);
+  return true;
+}
+
+bool Npu::apply(const pdes::Event& event) {
   const NodeId id(event.node);
   switch (static_cast<EventKind>(event.kind)) {
     case EventKind::start:
@@ -115,10 +121,9 @@ void Npu::settle_at(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;
+  if (!batch_.empty()) apply_one_by_one(now);
   do {
-    Resources& resources = execution_.schedule().resources();
-    for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
-      while (resources.can_take(i)) issue(resources.take(i), static_cast<std::uint16_t>(i), now);
+    begin_ready(now);
     if (messaging_->is_in_doubt()) {
       has_broken_off_ = true;
       return execution_.context().services.kernel.linger(lp());
@@ -129,6 +134,13 @@ void Npu::settle_at(Time now) {
   messaging_->settle(execution_, now);
   // What comes later for its memory is none of its time.
   if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
+}
+
+/// Begins the nodes that are ready, as far as resources are free.
+void Npu::begin_ready(Time now) {
+  Resources& resources = execution_.schedule().resources();
+  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
+    while (resources.can_take(i)) issue(resources.take(i), static_cast<std::uint16_t>(i), now);
 }
 
 void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
@@ -231,9 +243,13 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
-  execution_.context().services.communicators.join(
-      membership, {this->id(), id, execution_.npu().trace->id_of(id), collective::kind_of(node.collective),
-                   Bytes(node.size), now, execution_.schedule().is_recorded(), recorded});
+  const communicator::Join join{
+      this->id(),       id,  execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
+      Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
+      queues_};
+  auto& communicators = execution_.context().services.communicators;
+  if (execution_.context().queues_take_turns) queues_ = communicators.queues_after(membership, join);
+  communicators.join(membership, join);
 }
 
 void Npu::issue_access(NodeId id, Time now) {
@@ -251,12 +267,18 @@ void Npu::issue_access(NodeId id, Time now) {
   const pdes::Event request =
       execution_.make_event(now, pdes::Stage::server, LpId(context.first_server.value() + server), EventKind::complete,
                             id.value(), size.count());
+  if (!node.is_of_group() && context.memory.orders_requests()) {
+    memory::GroupAccess alone;
+    alone.size = size;
+    alone.place = place_;
+    return context.services.memory_servers.ask(host, request, alone);
+  }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
   const std::uint32_t use = execution_.npu().program->use_of_node(id);
   context.services.memory_servers.ask(host, request,
                                       {execution_.npu().trace->id_of(id), size, execution_.npu().groups[use],
                                        context.services.communicators.join_access(memberships_[use]),
-                                       memberships_[use].members, node.kind, node.collective});
+                                       memberships_[use].members, node.kind, node.collective, place_});
 }
 
 void Npu::announce(const communicator::Completion& completion) {
@@ -317,7 +339,7 @@ Wait Npu::wait_of(const RunningNode& running) const {
 
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
-  archive(execution_, own_memory_, has_settled_, has_ended_);
+  archive(execution_, own_memory_, queues_, has_settled_, has_ended_);
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);

@@ -10,6 +10,7 @@
 #include "gpu_collectives.hpp"
 #include "link_collectives.hpp"
 #include "messaging.hpp"
+#include "orrery/base/event_place.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/remote_memory.hpp"
@@ -35,7 +36,8 @@ class Npu {
 
   /// Makes nodes ready at time 0. `settle` must follow.
   void start() { execution_.begin_iteration(Time::zero()); }
-  /// Handles an event. Returns whether `settle` must follow when all events of this time have been handled.
+  /// Handles an event, or keeps it for `settle` (Options::one_by_one). Returns whether `settle` must follow when all
+  /// events of this time have been handled.
   bool handle(const pdes::Event& event);
   /// Lets nodes begin at `now` until none can; those that take no time end in between. Goes on with the ends of its
   /// own nodes as long as nothing else can come before.
@@ -71,6 +73,12 @@ class Npu {
  private:
   void settle_at(Time now);
   void go_ahead();
+  bool apply(const pdes::Event& event);
+  void apply_one_by_one(Time now);
+  void apply_with_histories(Time now);
+  EventPlace place_of(const pdes::Event& event);
+  EventHistory history_of(const pdes::Event& event);
+  void begin_ready(Time now);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
@@ -102,6 +110,9 @@ class Npu {
   std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
+  std::uint64_t queues_ = 0;                           // communicator::Join::queues of its next collective
+  std::vector<pdes::Event> batch_;                     // of this time, for `settle`, with Options::one_by_one
+  EventPlace place_;                                   // of the event at hand, likewise
   bool has_settled_ = false;                           // its first nodes have begun
   bool has_broken_off_ = false;                        // `settle`, because of doubts
   bool has_ended_ = false;                             // it is done, and has counted its time

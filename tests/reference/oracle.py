@@ -111,21 +111,35 @@ class Collectives:
         """Returns the ns of summing two buffers: two reads and one write of the local memory."""
         return 3 * int(num_bytes / (self.system["local-mem-bw"] * 1e9) * 1e9)
 
-    def finish_times(self, kind, num_bytes, members, arrivals, involved=None, turn=None):
-        """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all.
-        `turn`: how many chunks of the communicator have used all queues in turn so far, and how many have gone over trees; it is advanced."""
-        if len(members) == 1:
-            return list(arrivals)
-        turn = turn or [0, 0]
+    def cut(self, kind, num_bytes):
+        """Returns the number and the bytes of the chunks of a collective."""
         chunk_bytes = num_bytes // self.chunks
         if kind != "all-gather" and chunk_bytes < self.network.size:
             chunk_bytes, num_bytes = self.network.size, self.chunks * self.network.size
+        return -(-num_bytes // chunk_bytes), chunk_bytes
+
+    def take_turns(self, kind, num_bytes, members, involved, turns):
+        """Counts the chunks of a collective that an NPU joins: `turns` has, by dimension, how many have used its queues in turn."""
+        if len(members) > 1 and (kind != "all-reduce" or not self.aware):
+            for d in Placement(self.network, self.system, kind, members, involved).dimensions:
+                turns[d] += self.cut(kind, num_bytes)[0]
+
+    def least_turns(self, all_turns):
+        """Returns whose turn it is for members that disagree: the least, with the highest dimension first."""
+        dimensions = range(len(self.network.dimensions))
+        return min(all_turns, key=lambda turns: [turns[d] % self.num_queues for d in reversed(dimensions)])
+
+    def finish_times(self, kind, num_bytes, members, arrivals, involved=None, turns=None, trees=None):
+        """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all.
+        `turns`: by dimension, how many chunks have used all queues in turn before. `trees`: a list of how many chunks of the communicator
+        have gone over trees so far; it is advanced."""
+        if len(members) == 1:
+            return list(arrivals)
+        trees = trees or [0]
         placement = Placement(self.network, self.system, kind, members, involved)
-        chunks = self.divide(kind, num_bytes, chunk_bytes, placement, turn)
-        if kind != "all-reduce" or not self.aware:
-            turn[0] += len(chunks)
+        chunks = self.divide(kind, *self.cut(kind, num_bytes), placement, turns or collections.Counter(), trees[0])
         if kind == "all-reduce":
-            turn[1] += len(chunks)
+            trees[0] += len(chunks)
         order, end = self.service_order(chunks)
         if placement.is_regular() and len(set(arrivals)) == 1:
             return [arrival + end for arrival in arrivals]
@@ -143,7 +157,7 @@ class Collectives:
             done[chunk, phase] = self.finish_phase(chunks[chunk][phase], placement, starts)
         return [max(done[c, len(phases) - 1][i] for c, phases in enumerate(chunks)) for i in range(len(members))]
 
-    def divide(self, kind, num_bytes, chunk_bytes, placement, turn):
+    def divide(self, kind, num_chunks, chunk_bytes, placement, turns, trees):
         """Returns the phases of each chunk, with the queues that they wait in. Rings and direct in the second half of the queues, and on the
         way back of an all-reduce, go round the other way."""
         first, last, each, chunks = collections.Counter(), collections.Counter(), collections.Counter(), []
@@ -153,14 +167,14 @@ class Collectives:
             plan = [(d, "reduce-scatter") for d in dimensions[:-1]] + [(dimensions[-1], kind)] + [(d, "all-gather") for d in dimensions[-2::-1]]
         else:
             plan = [(d, kind) for d in (reversed(dimensions) if kind == "all-gather" else dimensions)]
-        for chunk in range(-(-num_bytes // chunk_bytes)):
+        for chunk in range(num_chunks):
             phases, size = [], chunk_bytes
             for position, (d, phase_kind) in enumerate(plan):
                 n = len(placement.groups[d][0])
                 back = position >= len(dimensions)
                 if not split:
                     queue = each[d] % queues
-                    back = queues > 1 and (turn[0] + each[d]) % queues >= queues // 2
+                    back = queues > 1 and (turns[d] + each[d]) % queues >= queues // 2
                     each[d] += 1
                 elif position < len(dimensions):
                     queue = first[d] % max(queues // 2, 1)
@@ -168,7 +182,7 @@ class Collectives:
                 else:
                     queue = (queues // 2 + last[d] % max(queues - queues // 2, 1)) % queues
                     last[d] += 1
-                phase = self.Phase(d, queue, phase_kind, size, back and placement.goes_round(d), (turn[1] + chunk) % 2 == 1, 0)
+                phase = self.Phase(d, queue, phase_kind, size, back and placement.goes_round(d), (trees + chunk) % 2 == 1, 0)
                 duration = max(self.finish_group(placement, phase, placement.groups[d][0], [0] * n))
                 phases.append(phase._replace(duration=duration))
                 size = {"reduce-scatter": size // n, "all-gather": size * n}.get(phase_kind, size)
@@ -390,6 +404,7 @@ class Npu:
         self.ready = [id for id, count in self.missing.items() if count == 0]
         self.busy = collections.Counter()       # by resource: nodes that hold it
         self.collectives = collections.Counter()  # by process group: collectives issued
+        self.turns = collections.Counter()  # by dimension: chunks that have taken the queues in turn
         self.completed, self.finish_time = 0, None
 
     def complete(self, id, time):
@@ -412,51 +427,75 @@ def resource_of(node):
 class Simulation:
     """One run: every NPU issues its ready nodes in ascending order of their ids, as far as resources are free."""
 
+    Event = collections.namedtuple("Event", "npu node since origin channel")
+
     def __init__(self, prefix, network, system, memory, groups, num_queues=1, rendezvous=False):
         self.network, self.system, self.memory, self.groups, self.rendezvous = network, system, memory, groups or {}, rendezvous
         self.npus = [Npu(f"{prefix}.{i}.et") for i in range(network.size)]
         self.algorithms = Collectives(network, system, num_queues, rendezvous)
         self.events, self.sequence = [], 0
-        self.turns = collections.defaultdict(lambda: [0, 0])  # by communicator
+        self.instant = collections.deque()  # nodes that the NPU at hand has begun and that take no time
+        self.cause = None                   # where the event at hand stands among those of this time, and its NPU
+        self.trees = collections.defaultdict(lambda: [0])  # by communicator: chunks that have gone over trees
         self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
         # Of messages from, to, tag: arrived ones that nobody has received, receives that wait, sends that wait for a receive, and
         # receives that have told the sender to begin.
         self.arrived, self.receives = collections.Counter(), collections.defaultdict(collections.deque)
         self.held, self.granted = collections.defaultdict(collections.deque), collections.defaultdict(collections.deque)
-        self.accesses, self.serving = collections.defaultdict(collections.deque), set()  # by memory server
+        self.requests, self.free = [], collections.Counter()  # of memory servers; when each is free
 
     def run(self):
         """Returns the finish time of every NPU in ns; None for an NPU that is stuck."""
         for npu in range(self.network.size):
+            self.cause = 0, npu, 0, npu
             self.issue(npu, 0)
+            self.end_instant_nodes(npu, 0)
+        self.serve_requests(0)
         while self.events:
-            now, touched = self.events[0][0], set()
-            while self.events and self.events[0][0] == now:
-                self.handle(heapq.heappop(self.events)[2], now, touched)
-            # Requests of one moment to a shared memory are served in ascending order of NPUs.
-            for npu in sorted(touched):
-                self.issue(npu, now)
+            self.handle_time(self.events[0][0])
         return [npu.finish_time if npu.completed == len(npu.nodes) else None for npu in self.npus]
 
-    def handle(self, event, now, touched):
-        """Handles one event and adds the NPU that it changed to `touched`."""
-        what, *subject = event
-        if what == "served":
-            self.serving.discard(subject[0])
-            self.serve(subject[0], now)
-            return
-        if what == "arrived":
-            if not self.receives[subject[0]]:
-                self.arrived[subject[0]] += 1
-                return
-            subject = self.receives[subject[0]].popleft()
-        npu, id = subject
-        self.npus[npu].complete(id, now)
-        touched.add(npu)
+    def handle_time(self, now):
+        """Handles the events of one time: each NPU handles its own one after the other, and begins nodes after each."""
+        batches = collections.defaultdict(list)
+        while self.events and self.events[0][0] == now:
+            event = heapq.heappop(self.events)[2]
+            if event.node is None:  # a message, which may have come before its receive
+                if not self.receives[event.channel]:
+                    self.arrived[event.channel] += 1
+                    continue
+                event = event._replace(node=self.receives[event.channel].popleft())
+            batches[event.npu].append(event)
+        for npu, batch in batches.items():
+            # What an NPU has in store for itself comes together, in the place of what it has known longest.
+            first = min((event.since for event in batch if event.channel is None), default=now)
 
-    def at(self, time, *event):
+            def place(event):
+                return first if event.channel is None else event.since, event.origin, int(event.origin != npu)
+
+            for event in sorted(batch, key=lambda event: (place(event), event.since, event.node)):
+                self.cause = *place(event), npu
+                self.npus[npu].complete(event.node, now)
+                self.issue(npu, now)
+            self.end_instant_nodes(npu, now)
+        self.serve_requests(now)
+
+    def end_instant_nodes(self, npu, now):
+        """Ends the nodes that take no time, one after the other, after all else that ends at this time."""
+        self.cause = now, npu, 0, npu
+        while self.instant:
+            self.npus[npu].complete(self.instant.popleft(), now)
+            self.issue(npu, now)
+
+    def at(self, time, now, npu, node, since=None, origin=None, channel=None):
+        """Adds the end of a node, or a message on a channel. `since`: when it was first known to come then; `origin`: the NPU that made
+        it come."""
+        if time == now and channel is None:
+            self.instant.append(node)
+            return
         self.sequence += 1
-        heapq.heappush(self.events, (time, self.sequence, event))
+        origin = npu if origin is None else origin
+        heapq.heappush(self.events, (time, self.sequence, self.Event(npu, node, now if since is None else since, origin, channel)))
 
     def issue(self, npu, now):
         state = self.npus[npu]
@@ -471,11 +510,11 @@ class Simulation:
         starters = {chakra.COMP: self.start_compute, chakra.COLL: self.join_collective, chakra.SEND: self.send, chakra.RECV: self.receive,
                     chakra.MEM_LOAD: self.access_memory, chakra.MEM_STORE: self.access_memory}
         if self.system.get("replay-only"):
-            self.at(now + recorded_duration(node), "done", npu, node.id)
+            self.at(now + recorded_duration(node), now, npu, node.id)
         elif node.type in starters:
             starters[node.type](npu, node, now)
         else:
-            self.at(now, "done", npu, node.id)
+            self.at(now, now, npu, node.id)
 
     def start_compute(self, npu, node, now):
         if not self.system.get("roofline-enabled") or node.attributes.get("is_cpu_op", 0):
@@ -487,38 +526,50 @@ class Simulation:
             intensity = operations / node.attributes["tensor_size"]
             performance = min(self.system["local-mem-bw"] * 1e9 * intensity, self.system["peak-perf"] * 1e12)
             duration = int(operations / performance * 1e9)
-        self.at(now + duration, "done", npu, node.id)
+        self.at(now + duration, now, npu, node.id)
 
-    def join_collective(self, npu, node, now):
-        """Joins a collective. When the last member is there, its algorithm tells when each of them finishes."""
+    def members_of(self, npu, node):
+        """Returns the dimensions that a collective names if these are not all, else None; and its members."""
         name, involved = node.attributes.get("pg_name", ""), node.attributes.get("involved_dim")
         if name in self.groups:
             involved = None
         subset = self.network.sub_network(npu, involved) if involved else None
         if subset:
+            return involved, subset
+        members = self.groups.get(name, range(self.network.size))
+        # If they are all NPUs, it does not matter in which order the group lists them.
+        return None, sorted(members) if len(members) == self.network.size else members
+
+    def join_collective(self, npu, node, now):
+        """Joins a collective. When the last member is there, its algorithm tells when each of them finishes."""
+        involved, members = self.members_of(npu, node)
+        name, subset = node.attributes.get("pg_name", ""), involved is not None
+        if subset:
             wide = tuple(bool(uses) and dimension.size > 1 for uses, dimension in zip(involved, self.network.dimensions))
-            name, members = (wide, subset[0]), subset
-        else:
-            members = self.groups.get(name, range(self.network.size))
-            if len(members) == self.network.size:
-                members = sorted(members)  # they are all NPUs, in whatever order the group lists them
+            name = wide, members[0]
         state = self.npus[npu]
         key = name, state.collectives[name]
         state.collectives[name] += 1
         waiting = self.members.setdefault(key, {})
-        waiting[npu] = now, node.id
-        if len(waiting) < len(members):
+        waiting[npu] = now, node.id, state.turns.copy()
+        kind, num_bytes = KINDS[node.attributes["comm_type"]], node.attributes["comm_size"]
+        everyone = list(range(self.network.size) if subset else members)
+        self.algorithms.take_turns(kind, num_bytes, everyone, involved, state.turns)
+        if len(members) == 1:
+            del self.members[key]
+            self.at(now, now, npu, node.id)
+        if len(waiting) < len(members) or len(members) == 1:
             return
         del self.members[key]
         # The other NPUs do the same among themselves. Their arrivals do not matter to these members.
-        everyone = list(range(self.network.size) if subset else members)
-        first = min(arrival for arrival, _ in waiting.values())
+        first = min(arrival for arrival, _, _ in waiting.values())
         arrivals = [waiting[m][0] if m in waiting else first for m in everyone]
-        times = self.algorithms.finish_times(KINDS[node.attributes["comm_type"]], node.attributes["comm_size"], everyone, arrivals, involved,
-                                             self.turns[name])
+        turns = self.algorithms.least_turns(turns for _, _, turns in waiting.values())
+        times = self.algorithms.finish_times(kind, num_bytes, everyone, arrivals, involved, turns, self.trees[name])
         for member, time in zip(everyone, times):
             if member in waiting:
-                self.at(time, "done", member, waiting[member][1])
+                # The last step of a collective ends an endpoint delay after its message is there.
+                self.at(time, None, member, waiting[member][1], time - self.system.get("endpoint-delay", 10))
 
     def send(self, npu, node, now):
         key = npu, node.attributes["comm_dst"], node.attributes.get("comm_tag", 0)
@@ -538,32 +589,33 @@ class Simulation:
                 self.granted[key].append(told)
         if self.arrived[key]:
             self.arrived[key] -= 1
-            self.at(now, "done", npu, node.id)
+            self.at(now, now, npu, node.id)
         else:
-            self.receives[key].append((npu, node.id))
+            self.receives[key].append(node.id)
 
     def transfer(self, npu, node, key, now):
         time = now + self.network.delay(npu, key[1], node.attributes["comm_size"])
-        self.at(time, "done", npu, node.id)
-        self.at(time, "arrived", key)
+        self.at(time, None, npu, node.id, now, channel=key)
+        self.at(time, None, key[1], None, now, npu, key)
 
     def access_memory(self, npu, node, now):
         """Queues an access at the memory server of the NPU. An NPU's own memory serves all of its accesses side by side."""
-        server = {"MEMORY_POOL": lambda: 0, "PER_NODE_MEMORY_EXPANSION": lambda: npu // self.memory.get("num-npus-per-node", 1),
-                  "PER_NPU_MEMORY_EXPANSION": lambda: (npu, node.id)}[self.memory["memory-type"]]()
-        self.accesses[server].append((npu, node))
-        self.serve(server, now)
+        if self.memory["memory-type"] == "PER_NPU_MEMORY_EXPANSION":
+            self.at(now + self.access_time(node), now, npu, node.id)
+        else:
+            server = npu // self.memory.get("num-npus-per-node", 1) if self.memory["memory-type"] == "PER_NODE_MEMORY_EXPANSION" else 0
+            self.requests.append((self.cause, server, node))
 
-    def serve(self, server, now):
-        """Begins the next access of a server that is free."""
-        if server in self.serving or not self.accesses[server]:
-            return
-        npu, node = self.accesses[server].popleft()
-        self.serving.add(server)
-        latency, bandwidth = int(self.memory.get("remote-mem-latency", 0)), int(self.memory["remote-mem-bw"])
-        time = now + latency + int(node.attributes["tensor_size"] / bandwidth)
-        self.at(time, "done", npu, node.id)
-        self.at(time, "served", server)
+    def serve_requests(self, now):
+        """Queues the requests of one time at their servers, in the order of the events that led to them."""
+        requests, self.requests = sorted(self.requests, key=lambda request: request[0]), []
+        for cause, server, node in requests:
+            since = max(now, self.free[server])
+            self.free[server] = since + self.access_time(node)
+            self.at(self.free[server], None, cause[-1], node.id, since)
+
+    def access_time(self, node):
+        return int(self.memory.get("remote-mem-latency", 0)) + int(node.attributes["tensor_size"] / int(self.memory["remote-mem-bw"]))
 
 
 def recorded_duration(node):

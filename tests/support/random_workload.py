@@ -22,9 +22,11 @@ class Workload:
     """A `System` and the traces of its NPUs."""
 
     def __init__(self, seed, max_npus=24, operations=(5, 60), all_algorithms=False):
-        """`all_algorithms`: with windows, double binary trees and lists of one entry, and with fractions in the figures of the memory."""
+        """`all_algorithms`: with windows, double binary trees and lists of one entry, and with fractions in the figures of the memory; in
+        every third workload durations and sizes are few, so that many events come at one time."""
         self.random = random.Random(seed)
         self.all_algorithms = all_algorithms
+        self.ties = all_algorithms and seed % 3 == 0
         self.seed, self.max_npus = seed, max_npus
         self.rendezvous = self.random.random() < 0.25
         self.queues = self.random.choice([1, 1, 1, 2, 3, 4])
@@ -106,7 +108,7 @@ class Workload:
         for name in ("1", "2", "7", "33")[:self.random.randint(0, 4)]:
             # A collective of one member takes no time. With a shared memory that would make the order of two requests of one
             # moment a matter of which was handled first.
-            size = self.random.randint(2 if self.shared_memory() else 1, len(self.tied))
+            size = self.random.randint(2 if self.shared_memory() and not self.all_algorithms else 1, len(self.tied))
             members = self.random.sample(self.tied, size)
             if size >= 2 and self.random.random() < 0.4:  # from end to end: on several ranks wherever the blocks are cut
                 members[:2] = [npu for npu in (self.tied[0], self.tied[-1]) if npu not in members[2:]] or members[:2]
@@ -176,24 +178,30 @@ class Workload:
             self.sends[npu].add(node.id)
 
     def compute(self, npu):
-        attributes = {"duration": self.random.randint(0, 300)}
-        if self.roofline:
+        attributes = {"duration": self.random.choice([5, 10]) if self.ties else self.random.randint(0, 300)}
+        if self.roofline and self.ties:
+            attributes.update(num_ops=10 ** 9, tensor_size=10 ** 6)
+        elif self.roofline:
             attributes.update(num_ops=self.random.randint(10 ** 6, 10 ** 10), tensor_size=self.random.randint(10 ** 5, 10 ** 8))
         self.add(npu, chakra.COMP, "compute", **attributes)
 
     def cpu(self, npu):
-        self.add(npu, chakra.COMP, "host", duration=self.random.randint(0, 200), is_cpu_op=True)
+        duration = self.random.choice([5, 10]) if self.ties else self.random.randint(0, 200)
+        self.add(npu, chakra.COMP, "host", duration=duration, is_cpu_op=True)
 
     def remote(self, npu):
         # Requests of one moment are served in the order of NPUs. What follows a receive that takes no time could come in the
-        # same moment but later, so accesses to a shared memory do not follow receives.
-        avoid = (chakra.RECV,) if self.shared_memory() else ()
-        self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "remote", avoid=avoid, tensor_size=self.random.randint(1, 10 ** 6))
+        # same moment but later, so accesses to a shared memory do not follow receives, unless the oracle knows the order.
+        avoid = (chakra.RECV,) if self.shared_memory() and not self.all_algorithms else ()
+        size = 10 ** 5 if self.ties else self.random.randint(1, 10 ** 6)
+        self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "remote", avoid=avoid, tensor_size=size)
 
     def remote_at_once(self, npu):
         self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "at_once", alone=True, tensor_size=self.random.randint(1, 10 ** 5))
 
     def size(self):
+        if self.ties:
+            return 1 << 20
         return self.random.choice([self.random.randint(1, 31), self.random.randint(32, 4096), self.random.randint(32, 1 << 22), 1 << 20])
 
     def collective(self):

@@ -55,6 +55,7 @@ class Engine {
   ~Engine();
 
   const Rules& rules() const;
+  Time endpoint_delay() const;
 
   /// Sets Options::sharers. Call it before asking for anything that depends on sizes.
   void share_among(std::vector<std::uint32_t> sharers);
@@ -101,12 +102,15 @@ class Engine {
   void finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
               std::span<Time> completions, Turn turn = {});
 
-  /// Returns whose turn it is after a collective of the communicator.
+  /// Returns whether the queues of a dimension take turns that go on between collectives.
+  bool queues_take_turns() const;
+  /// Returns whose turn it is after a collective of the communicator that begins with `turn`.
   Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
   /// others they name: under the rules of ASTRA-sim those of `one*`, which makes one dimension of all NPUs.
   std::uint32_t kinds_of_all() const;
-  /// Returns every turn at which a collective of this kind may begin, as far as its times depend on it.
+  /// Returns turns at which a collective of this kind may begin: those that are alike in all dimensions, as far as its
+  /// times depend on them.
   std::vector<Turn> turns(const GroupLayout& layout, Kind kind) const;
 
   /// Returns the class of each member: if all members with equal signatures arrive together, then those with equal

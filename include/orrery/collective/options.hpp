@@ -65,8 +65,16 @@ struct ChunkScheduling {
 
 /// Whose turn it is when a collective begins (Rules::turns_go_on).
 struct Turn {
-  std::uint32_t queue = 0;   ///< of the first chunk in each dimension
+  std::uint64_t queues = 0;  ///< of the first chunk in each dimension: digits to the base of ChunkScheduling::queues
   bool is_odd_tree = false;  ///< the first chunk goes over the tree of odd chunks
+
+  /// Returns what the digit of a dimension counts for; 0 for dimensions so high that they do not fit.
+  static std::uint64_t weight(std::uint32_t dimension, std::uint32_t num_queues);
+  /// Returns the digit of a dimension.
+  std::uint32_t queue(std::uint32_t dimension, std::uint32_t num_queues) const {
+    const std::uint64_t its = weight(dimension, num_queues);
+    return its == 0 ? 0 : static_cast<std::uint32_t>(queues / its % num_queues);
+  }
 
   friend auto operator<=>(const Turn&, const Turn&) = default;
 };

@@ -39,6 +39,7 @@ struct Join {
   Time now;
   bool is_recorded = true;
   Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
+  std::uint64_t queues = 0;      ///< collective::Turn::queues of the participant, over all its communicators
 };
 
 /// What a participant waits in, for the report of a stuck run.
@@ -75,6 +76,8 @@ class MemberSide {
   /// Joins the next collective. Returns which of the communicator's collectives it is. Throws Error (bad_input) if
   /// members do not agree on what they do.
   std::uint32_t join(const Membership& membership, const Join& join);
+  /// Returns what Join::queues is after such a collective. Not with Execution::by_members.
+  std::uint64_t queues_after(const Membership& membership, const Join& join) const;
   /// Joins the next access to memory that the members of the group do together. Returns which of the communicator's
   /// accesses it is.
   std::uint32_t join_access(const Membership& membership) {
@@ -137,9 +140,10 @@ class MemberSide {
     std::vector<std::uint32_t> joined;    ///< [npus] collectives joined so far
     std::vector<std::uint32_t> accesses;  ///< [npus] accesses joined so far
     Window<Pending> pending;
-    std::shared_ptr<const collective::GroupLayout> layout;  ///< with Execution::by_members
-    collective::Turn turn;                                  ///< of the next collective, with Execution::by_members
-    bool is_spread = false;                                 ///< it has participants on other ranks
+    /// With Execution::by_members, and where queues take turns.
+    std::shared_ptr<const collective::GroupLayout> layout;
+    collective::Turn turn;   ///< of the next collective, with Execution::by_members
+    bool is_spread = false;  ///< it has participants on other ranks
   };
 
   /// What a participant has joined that is not over.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
+#include "orrery/base/event_place.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/memory/record.hpp"
@@ -49,6 +50,7 @@ struct ServerAccess {
   Bytes size;  ///< what each requester gets or gives, positive
   PathCollective collective = PathCollective::none;
   std::span<const Requester> requesters;
+  EventPlace place = {};  ///< with RemoteMemoryOptions::orders_requests
 };
 
 /// A server that NPUs share, without the events that carry requests and answers.

@@ -25,15 +25,17 @@
 
 namespace orrery::memory {
 
-/// What a member says of the access that it does with others of a group.
+/// What a member says of the access that it does with others of a group, or what an NPU says of its own access if
+/// requests are ordered.
 struct GroupAccess {
   std::uint64_t node_id = 0;  ///< the trace's own, for messages
   Bytes size;
   GroupId group;
   std::uint32_t ordinal = 0;  ///< which of the group's accesses
-  std::uint32_t members = 0;
+  std::uint32_t members = 0;  ///< 0: the NPU does it alone
   trace::NodeKind kind = trace::NodeKind::mem_load;
   trace::CollectiveKind collective = trace::CollectiveKind::all_gather;
+  EventPlace place = {};
 };
 
 /// Gathers the accesses that the members of groups do together.
@@ -81,7 +83,7 @@ class MemoryServers {
 
   /// Sends the request of an NPU that lives here to a server on rank `to`; `request.detail`: bytes.
   void ask(Rank to, pdes::Event request);
-  /// Sends an NPU's part of an access of a group in the same way.
+  /// Sends an NPU's part of an access of a group, or an access whose place among others counts, in the same way.
   void ask(Rank to, pdes::Event request, const GroupAccess& access);
   /// Keeps the access of a request that has come from another rank: see pdes::Model::unpack.
   void unpack(pdes::Event& request, std::span<const std::byte> bytes);
@@ -106,7 +108,7 @@ class MemoryServers {
   Server& server(LpId lp);
   void serve(const pdes::Event& request);
   void serve_group(const pdes::Event& request);
-  void begin(const pdes::Event& request, Bytes size, PathCollective collective, std::span<const Requester> requesters);
+  void begin(const pdes::Event& request, const ServerAccess& access);
   void close(const pdes::Event& event);
   SharedServer::Answer answer_of(LpId lp);
   void answer(LpId lp, const Requester& requester, Time since, Time done);

@@ -55,6 +55,8 @@ struct RemoteMemoryOptions {
   Rounding rounding = Rounding::up_to_ps;
   /// A memory that an NPU has for itself serves one access at a time; else each access has all of its bandwidth.
   bool own_memory_takes_turns = true;
+  /// Requests of one time to a memory that NPUs share are served in the order of EventPlace; else of NPU numbers.
+  bool orders_requests = false;
 
   /// Throws Error (bad_input) that names the key. npus_per_node must divide num_npus, switches must divide groups.
   void validate(std::uint32_t num_npus) const;

@@ -10,7 +10,7 @@
 
 namespace orrery::memory {
 
-/// After a request a hierarchical pool waits this long for others of the same moment.
+/// After a request a server that has several of one moment at once waits this long for others of that moment.
 constexpr Time gathering_time = Time::from_ps(1);
 
 /// A kind of remote memory: who shares its servers, and what an access takes. Immutable.
@@ -53,10 +53,13 @@ class RemoteMemory {
   RemoteMemoryKind kind() const { return kind_; }
   /// Returns whether a memory that an NPU has for itself serves one access at a time.
   bool takes_turns() const { return takes_turns_; }
+  /// See RemoteMemoryOptions.
+  bool orders_requests() const { return orders_requests_; }
 
  private:
   RemoteMemoryKind kind_;
   bool takes_turns_;
+  bool orders_requests_;
   std::shared_ptr<const RemoteMemoryModel> model_;
   std::uint32_t num_servers_ = 0;
 };

@@ -16,6 +16,7 @@ class SingleMemory : public RemoteMemoryModel {
 
   std::uint32_t npus_per_server() const override { return npus_per_server_; }
   Time access_time(Bytes size) const override;
+  Time service_delay() const override;
   std::unique_ptr<SharedServer> make_server() const override;
 
  private:
@@ -23,6 +24,7 @@ class SingleMemory : public RemoteMemoryModel {
   double latency_ns_;
   Rounding rounding_;
   std::uint32_t npus_per_server_;
+  bool orders_requests_;
 };
 
 }  // namespace orrery::memory

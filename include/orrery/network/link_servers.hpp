@@ -52,6 +52,7 @@ class LinkServers final : public MessageNetwork {
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
+  EventHistory history_of(const pdes::Event& event) const override { return messages_[event.node].history; }
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
   Rank host_of(LpId process) const override;
   std::vector<LpId> used() override;
@@ -79,11 +80,19 @@ class LinkServers final : public MessageNetwork {
     Time holds, passes;
     bool is_known = false;
     std::unique_ptr<RequestDelays> request_delays = {};  ///< null before the first request
+    // With Rules::orders_messages.
+    std::vector<pdes::Event> here = {};  ///< of messages that have come at the present time
+    Time started = {};                   ///< when its last service began
+    EventHistory starter = {};           ///< of the event since which it was never free
   };
 
   Server& server_of(LpId link);
   std::uint32_t put_into(Message message, pdes::Event call);
   bool wait_for_parts(const pdes::Event& event);
+  bool is_ordered(const Message& message) const;
+  void keep(Server& server, const pdes::Event& event);
+  void serve_in_order(Server& server);
+  void note_service(Server& server, Message& message, Time now, Time free, Time start);
   void learn_delays(Server& server, Bytes size);
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);

@@ -35,6 +35,8 @@ class MessageNetwork {
   virtual void serve(const pdes::Event& event) = 0;
   /// Returns the message of an event `Delivery::arrived`, and forgets it.
   virtual Message take(const pdes::Event& event) = 0;
+  /// Returns Message::history of such an event.
+  virtual EventHistory history_of(const pdes::Event&) const { return {}; }
   /// Keeps a message that has come with an event of another rank: see pdes::Model::unpack.
   virtual void unpack(pdes::Event& event, std::span<const std::byte> bytes) = 0;
 

@@ -40,6 +40,9 @@ struct Options : NodeOptions {
   /// Instead, collectives that use the same dimensions take turns, and sends do. Accesses to memory have comm_streams.
   bool dimension_streams = false;
   CommOrder comm_order = CommOrder::lowest_id;
+  /// An NPU handles the events of one time one after the other (EventPlace), and nodes begin after each of them; else
+  /// it handles all of them before nodes begin.
+  bool one_by_one = false;
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   ComputeNoise noise;
@@ -54,6 +57,8 @@ struct Options : NodeOptions {
   /// Says whether a sender waits until its receiver is ready.
   bool senders_wait() const { return rendezvous || recorded_communication; }
   bool goes_over_links() const { return network.model->simulates_links() && !replay_only; }
+  /// Says whether events have histories, which decide between those of one time.
+  bool keeps_histories() const { return one_by_one && goes_over_links(); }
   /// Returns the bytes that tensors may take, with the share of an expanded memory; 0 = no limit.
   Bytes room() const;
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }

@@ -219,6 +219,25 @@ TEST(MemoryServersLp, AHierarchicalPoolGathersTheAccessesOfAMoment) {
   EXPECT_EQ(done[1], (Done{ns(130), 2, 0})) << "the groups are free at 25 ns";
 }
 
+// Requests of 7 ns are served in the order of the events that led to them: NPU 3's was known to come since 2 ns, those
+// of the others since 4 ns. NPU 1 brought about its own and that of NPU 2, and NPU 2 that of NPU 0.
+TEST(MemoryServersLp, RequestsAreServedInTheOrderOfEvents) {
+  RemoteMemoryOptions options = memory_of_kind("pool");
+  options.orders_requests = true;
+  Memory pool(options, 4);
+  const auto ask = [&](std::uint32_t npu, std::int64_t since, std::uint32_t origin) {
+    GroupAccess alone;
+    alone.size = Bytes(1000);
+    alone.place = {ns(since), NpuId(origin), origin != npu};
+    pool.ask(ns(7), npu, alone);
+  };
+  ask(0, 4, 2);
+  ask(1, 4, 1);
+  ask(2, 4, 1);
+  ask(3, 2, 3);
+  EXPECT_EQ(pool.run(), (AllDone{{ns(207), 3, 0}, {ns(407), 1, 0}, {ns(607), 2, 0}, {ns(807), 0, 0}}));
+}
+
 GroupAccess load(std::uint32_t node, std::uint64_t bytes, std::uint32_t members = 2) {
   return {.node_id = node,
           .size = Bytes(bytes),

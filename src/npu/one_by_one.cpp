@@ -1,0 +1,102 @@
+// How an NPU handles the events of one time one after the other (Options::one_by_one; docs/model.md, 2).
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "npu.hpp"
+#include "orrery/base/error.hpp"
+
+namespace orrery::npu {
+namespace {
+
+using trace::NodeKind;
+
+/// Returns whether an NPU has an event in store for itself, so that it is no message that arrives.
+bool is_in_store(const Execution& npu, const pdes::Event& event) {
+  return event.kind == static_cast<std::uint16_t>(EventKind::complete) &&
+         npu.node(NodeId(event.node)).kind != NodeKind::send;
+}
+
+}  // namespace
+
+/// Returns the place of an event if it comes alone.
+EventPlace Npu::place_of(const pdes::Event& event) {
+  const NodeId id(event.node);
+  switch (static_cast<EventKind>(event.kind)) {
+    case EventKind::complete:
+      break;
+    case EventKind::received:
+    case EventKind::cleared: {
+      const LastArrival sent = messaging_->departure_of(execution_, event);
+      return {sent.time, sent.npu, true};
+    }
+    default:
+      return {event.time, this->id()};
+  }
+  const Context& context = execution_.context();
+  const trace::Node& node = execution_.node(id);
+  const RunningNode& running = execution_.running(id);
+  Time since = running.start;
+  if (context.options.replay_only) return {since, this->id()};
+  if (node.kind == NodeKind::send) since = running.last.time;
+  if (node.is_access() && context.memory.num_servers() > 0)
+    since = event.time - std::min(context.memory.access_time(Bytes(node.size)), event.time);
+  if (node.kind == NodeKind::collective) since = event.time - std::min(context.last_step, event.time);
+  return {since, this->id()};
+}
+
+/// Returns the history of an event of a network that simulates every link.
+EventHistory Npu::history_of(const pdes::Event& event) {
+  const auto kind = static_cast<EventKind>(event.kind);
+  if (kind == EventKind::arrived) return execution_.context().services.links->history_of(event);
+  if (kind == EventKind::sent) return {{Time::from_ps(static_cast<std::int64_t>(event.detail))}, id()};
+  return histories_of(execution_).in_store(event.time).value_or(EventHistory{{event.time}, id()});
+}
+
+/// Does the same where events have histories.
+void Npu::apply_with_histories(Time now) {
+  std::vector<std::pair<EventHistory, pdes::Event>> events;
+  for (const pdes::Event& event : batch_) events.emplace_back(history_of(event), event);
+  batch_.clear();
+  std::ranges::stable_sort(events, {}, [](const auto& one) { return one.first; });
+  for (const auto& [history, event] : events) {
+    histories_of(execution_).set_at_hand(history);
+    place_ = {history.since[0], history.root};
+    if (apply(event)) begin_ready(now);
+  }
+  histories_of(execution_).forget(now);
+  histories_of(execution_)
+      .set_at_hand(histories_of(execution_).at_hand().next(now));  // what takes no time comes after all that
+}
+
+/// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
+/// for itself comes together, in the place of what it has had in store for longest.
+void Npu::apply_one_by_one(Time now) {
+  if (execution_.context().options.keeps_histories()) return apply_with_histories(now);
+  struct Placed {
+    EventPlace place;
+    Time since;
+    pdes::Event event;
+  };
+  std::vector<Placed> events;
+  EventPlace first{now, id()};
+  for (const pdes::Event& event : batch_) {
+    const EventPlace place = place_of(event);
+    if (is_in_store(execution_, event)) first.since = std::min(first.since, place.since);
+    events.push_back({place, place.since, event});
+  }
+  batch_.clear();
+  for (Placed& one : events)
+    if (is_in_store(execution_, one.event)) one.place = first;
+  std::ranges::sort(events, {}, [](const Placed& one) { return std::tuple(one.place, one.since, one.event.node); });
+  for (const Placed& one : events) {
+    place_ = one.place;
+    apply(one.event);
+    begin_ready(now);
+  }
+  place_ = {now, id()};  // what takes no time comes after all that
+}
+
+}  // namespace orrery::npu
