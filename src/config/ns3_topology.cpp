@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/config/units.hpp"
 
 namespace orrery::config {
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::string_view row_expected = "node, node, rate, delay and error rate such as '0 32 200Gbps 0.0005ms 0'";
 constexpr std::uint64_t most_nodes_of_ns3 = 1U << 24U;
+constexpr double most_bits = 1e18;        // per second, as of the links of other graphs
+constexpr double longest_delay_ns = 1e12;  // the same
 
 /// The fields of a line that is not empty.
 struct Ns3Line {
@@ -86,14 +89,17 @@ void Ns3Reader::read_link(const Ns3Line& line) {
   if (line.fields.size() != 5) refuse(line, fmt::format("found {} fields", line.fields.size()), row_expected);
   std::string rate = line.fields[2];
   if (rate.ends_with("bps")) rate.replace(rate.size() - 3, 3, "b/s");
-  const double bytes_per_ns = parse_bandwidth(rate, place(line)).bytes_per_ns();
+  const double bits = parse_bandwidth(rate, place(line)).bytes_per_ns() * 8e9;
+  if (bits < 1 || bits > most_bits) refuse(line, fmt::format("found a rate of {}", cited(rate)), "1 to 10^18 b/s");
   const double delay_ns = parse_nanoseconds(line.fields[3], place(line));
+  if (delay_ns > longest_delay_ns)
+    refuse(line, fmt::format("found a delay of {}", cited(line.fields[3])), "at most 1000 s");
   if (parse_number(line.fields[4], place(line)) != 0)
     refuse(line, fmt::format("found an error rate of {}", line.fields[4]), "0: links lose no packets");
   const auto a = node_of(line, 0), b = node_of(line, 1);
   if (a == b) refuse(line, "found a link from a node to itself", row_expected);
-  given_.graph.add_link({a, b, static_cast<std::uint64_t>(std::llround(bytes_per_ns * 8e9)),
-                         Time::from_ps(std::llround(delay_ns * 1000))});
+  given_.graph.add_link(
+      {a, b, static_cast<std::uint64_t>(std::llround(bits)), Time::from_ps(std::llround(delay_ns * 1000))});
 }
 
 network::GivenGraph Ns3Reader::read() {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <string_view>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/suggestion.hpp"
@@ -52,20 +54,26 @@ std::string_view bare_name(std::string_view argument) {
 }
 
 /// The arguments as cxxopts gets them. It matches each one that begins with a dash with a regular expression that
-/// recurses for every character, so long values stay here, and their positions stand for them.
+/// recurses for every character, so long values stay here, and a mark with their positions stands for them. So do
+/// values that begin with the mark.
 class ShortArguments {
  public:
-  ShortArguments(std::string_view command, std::span<const char* const> arguments) : arguments_(arguments) {
+  ShortArguments(std::string_view command, std::span<const char* const> arguments) {
     texts_ = {"orrery"};
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       const std::string_view argument = arguments[i];
       const std::string_view option = argument.substr(0, argument.find('='));
-      if (!argument.starts_with('-') || argument.size() <= longest)
+      const bool is_option = argument.starts_with('-');
+      const std::string_view value = is_option ? argument.substr(std::min(option.size() + 1, argument.size())) : argument;
+      if (!value.starts_with(mark) && (!is_option || argument.size() <= longest)) {
         texts_.emplace_back(argument);
-      else if (option.size() <= longest)
-        texts_.push_back(fmt::format("{}={}{}", option, mark, i));
-      else
+        continue;
+      }
+      if (is_option && option.size() > longest)
         usage(command, fmt::format("unknown option '{}...'", argument.substr(0, 80)));
+      const std::string place = fmt::format("{}{}", mark, i);
+      texts_.push_back(is_option ? fmt::format("{}={}", option, place) : place);
+      values_.emplace(place, value);
     }
   }
 
@@ -77,19 +85,16 @@ class ShortArguments {
   /// Puts the long values where cxxopts has their positions.
   std::vector<std::string> restored(std::vector<std::string> values) const {
     for (auto& value : values)
-      if (value.starts_with(mark)) {
-        const std::string_view argument = arguments_[std::stoul(value.substr(1))];
-        value = argument.substr(argument.find('=') + 1);
-      }
+      if (const auto found = values_.find(value); found != values_.end()) value = found->second;
     return values;
   }
 
  private:
-  static constexpr char mark = '\x01';  // nobody types a value that begins with it
+  static constexpr char mark = '\x01';
   static constexpr std::size_t longest = 1000;
 
-  std::span<const char* const> arguments_;
   std::vector<std::string> texts_;
+  std::map<std::string, std::string_view, std::less<>> values_;  // by what stands for them
 };
 
 void refuse_unknown(const Subcommand& command, const std::vector<std::string>& unmatched) {
@@ -116,7 +121,7 @@ Arguments::Arguments(const Subcommand& command, std::span<const char* const> arg
     if (help_) return;
     refuse_unknown(command, parsed.unmatched());
     if (parsed.count("positional") > 0) {
-      const auto& words = parsed["positional"].as<std::vector<std::string>>();
+      const auto words = short_arguments.restored(parsed["positional"].as<std::vector<std::string>>());
       if (command.positional.empty()) usage(command_, fmt::format("unexpected argument '{}'", words.front()));
       if (words.size() > 1 && !command.positional.ends_with("..."))
         usage(command_, fmt::format("unexpected argument '{}' after '{}'", words[1], words.front()));

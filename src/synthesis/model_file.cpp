@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -149,10 +151,28 @@ void need(bool holds, std::string_view what) {
   if (!holds) throw Error(ErrorCode::bad_input, {}, fmt::format("{} out of range", what));
 }
 
+/// Returns a whole number that T holds.
+template <class T>
+T integer(const nlohmann::json& json, std::string_view what) {
+  need(json.is_number_integer(), what);
+  const bool fits = json.is_number_unsigned() ? std::in_range<T>(json.get<std::uint64_t>())
+                                              : std::in_range<T>(json.get<std::int64_t>());
+  need(fits, what);
+  return json.get<T>();
+}
+
+template <class T>
+std::vector<T> integers(const nlohmann::json& json, std::string_view what) {
+  need(json.is_array(), what);
+  std::vector<T> values;
+  for (const auto& value : json) values.push_back(integer<T>(value, what));
+  return values;
+}
+
 template <class T>
 T whole(const nlohmann::json& json, std::uint64_t limit, std::string_view what) {
-  const auto value = json.get<std::uint64_t>();
-  need(json.is_number_integer() && value < limit, what);
+  const auto value = integer<std::uint64_t>(json, what);
+  need(value < limit, what);
   return static_cast<T>(value);
 }
 
@@ -160,12 +180,12 @@ GroupShape group_of(const nlohmann::json& json, std::size_t num_axes) {
   GroupShape shape;
   for (const auto& extent : json.at("extents")) {
     if (extent.is_array())
-      shape.extents.push_back({Extent::Kind::listed, extent.get<std::vector<std::int32_t>>()});
+      shape.extents.push_back({Extent::Kind::listed, integers<std::int32_t>(extent, "extents")});
     else
       shape.extents.push_back({extent.get<std::string>() == "all" ? Extent::Kind::all : Extent::Kind::own});
   }
   need(shape.extents.size() == num_axes, "extents");
-  shape.twin = json.at("twin").get<std::uint32_t>();
+  shape.twin = integer<std::uint32_t>(json.at("twin"), "twin");
   return shape;
 }
 
@@ -174,15 +194,15 @@ Family family_of(const nlohmann::json& json, std::size_t num_axes) {
   family.kind = whole<trace::NodeKind>(json.at("kind"), 9, "kind");
   if (json.contains("group")) {
     family.collective = whole<trace::CollectiveKind>(json.at("collective"), 10, "collective");
-    family.dimensions = json.at("dimensions").get<std::uint64_t>();
+    family.dimensions = integer<std::uint64_t>(json.at("dimensions"), "dimensions");
     family.group = group_of(json.at("group"), num_axes);
   }
-  if (json.contains("peer")) family.peer = json.at("peer").get<Offsets>();
+  if (json.contains("peer")) family.peer = integers<Offsets::value_type>(json.at("peer"), "peer");
   const bool is_message = family.kind == trace::NodeKind::send || family.kind == trace::NodeKind::receive;
   need(family.peer.size() == (is_message ? num_axes : 0), "peer");
   need(family.kind != trace::NodeKind::collective || !family.group.extents.empty(), "group");
-  family.priority = json.value("priority", 0);
-  family.stream = json.value("stream", std::uint16_t{0});
+  if (json.contains("priority")) family.priority = integer<std::int32_t>(json.at("priority"), "priority");
+  if (json.contains("stream")) family.stream = integer<std::uint16_t>(json.at("stream"), "stream");
   return family;
 }
 
@@ -220,7 +240,7 @@ Token token_of(const nlohmann::json& json, const Model& model, std::uint32_t occ
     Slot& slot = token.body.emplace_back();
     slot.family = whole<std::uint32_t>(written.at("family"), model.families.size(), "family");
     slot.sketch = whole<std::uint32_t>(written.at("sketch"), model.sketches.size(), "sketch");
-    slot.rank = written.value("rank", 0U);
+    if (written.contains("rank")) slot.rank = integer<std::uint32_t>(written.at("rank"), "rank");
     slot.channel = written.at("channel");
     slot.exponents = written.at("exponents").get<std::vector<double>>();
     need(slot.exponents.size() == model.axes.size(), "exponents");
@@ -254,7 +274,7 @@ Role role_of_json(const nlohmann::json& json, const Model& model) {
   Role role;
   role.num_npus = json.at("npus");
   role.layers = json.at("layers");
-  role.sequence = json.at("sequence").get<std::vector<std::uint32_t>>();
+  role.sequence = integers<std::uint32_t>(json.at("sequence"), "sequence");
   const auto& tokens = json.at("tokens");
   std::vector<std::uint32_t> occurrences(tokens.size());
   for (const auto token : role.sequence) {
@@ -322,7 +342,7 @@ Model model_of(const nlohmann::json& json) {
   for (const auto& family : json.at("families")) model.families.push_back(family_of(family, model.axes.size()));
   for (const auto& sketch : json.at("sketches")) model.sketches.push_back(sketch_of_json(sketch));
   for (const auto& role : json.at("roles")) model.roles.push_back(role_of_json(role, model));
-  model.role_table = json.at("role_table").get<std::vector<std::uint32_t>>();
+  model.role_table = integers<std::uint32_t>(json.at("role_table"), "role_table");
   need(model.role_table.size() == table, "role_table");
   for (const auto role : model.role_table) need(role < model.roles.size(), "role_table");
   return model;

@@ -21,6 +21,7 @@ using Json = nlohmann::json;
 using ComponentKind = ComponentGraph::Kind;
 
 constexpr std::uint32_t most_count = 1U << 22U;
+constexpr double least_bytes_per_ns = 1e-9, most_bytes_per_ns = 1.25e8, longest_latency_ns = 1e12;  // of a link
 constexpr std::pair<std::string_view, ComponentKind> component_kinds[] = {
     {"custom", ComponentKind::custom}, {"cpu", ComponentKind::cpu},
     {"xpu", ComponentKind::xpu},       {"npu", ComponentKind::xpu},
@@ -199,13 +200,19 @@ class DocumentReader {
            "gigabits_per_second or gigabytes_per_second");
     if (find(at, "gigabits_per_second", where) != nullptr) rate = number(at, "gigabits_per_second", where) / 8;
     if (find(at, "gigabytes_per_second", where) != nullptr) rate = number(at, "gigabytes_per_second", where);
-    if (rate && *rate <= 0) fail(where, "has a bandwidth of 0", "a bandwidth above 0");
+    if (rate && (*rate < least_bytes_per_ns || *rate > most_bytes_per_ns))
+      fail(where, fmt::format("has a bandwidth of {} GB/s", *rate), "1 B/s to 10^18 b/s");
     return rate;
   }
   std::optional<double> read_latency(const Json& at, const std::string& where) {
     note_others(at, {"choice", "ms", "us", "ns"}, "latency", where);
     for (const auto& [unit, ns] : {std::pair("ms", 1e6), std::pair("us", 1e3), std::pair("ns", 1.0)})
-      if (find(at, unit, where) != nullptr) return number(at, unit, where) * ns;
+      if (find(at, unit, where) != nullptr) {
+        const double latency = number(at, unit, where);
+        if (latency * ns > longest_latency_ns)
+          fail(where, fmt::format("has a latency of {} {}", latency, unit), "at most 1000 s");
+        return latency * ns;
+      }
     return {};
   }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "line_source.hpp"
@@ -154,17 +155,17 @@ class RankReader {
 
   /// Returns the operations that must be over before one begins. An operation that has begun is one for which those are
   /// over for which it waits itself.
-  std::vector<std::uint64_t> ended_before(std::uint32_t operation) const {
+  std::vector<std::uint64_t> ended_before(std::uint32_t operation) {
     std::vector<std::uint64_t> ends;
     std::vector<std::uint32_t> open{operation};
-    std::vector<std::uint32_t> seen{operation};
+    last_seen_by_.resize(operations_.size(), none);
+    last_seen_by_[operation] = operation;
     while (!open.empty()) {
       const Operation& next = operations_[open.back()];
       open.pop_back();
       ends.insert(ends.end(), next.requires_end.begin(), next.requires_end.end());
       for (const std::uint32_t started : next.requires_start) {
-        if (std::ranges::find(seen, started) != seen.end()) continue;
-        seen.push_back(started);
+        if (std::exchange(last_seen_by_[started], operation) == operation) continue;
         open.push_back(started);
       }
     }
@@ -203,6 +204,8 @@ class RankReader {
   std::vector<Operation> operations_;
   std::map<std::string, std::uint32_t, std::less<>> labels_;
   std::vector<Dependency> dependencies_;
+  static constexpr std::uint32_t none = ~0U;
+  std::vector<std::uint32_t> last_seen_by_;  // [operations] the last one that ended_before was asked for and that met it
   std::uint64_t num_empty_ = 0;
 };
 
@@ -247,7 +250,9 @@ class GoalReader {
   std::uint64_t read_header() {
     const auto words = next_words();
     if (words.size() != 2 || words[0] != "num_ranks") fail("the file does not begin so", "num_ranks N");
-    return number(words[1], 1U << 24U);
+    const std::uint64_t num_ranks = number(words[1], 1U << 24U);
+    if (num_ranks == 0) fail("the schedule has no rank", "num_ranks N, with 1 or more");
+    return num_ranks;
   }
 
   std::optional<std::uint32_t> next_rank(std::uint64_t num_ranks) {

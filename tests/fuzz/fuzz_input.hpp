@@ -25,17 +25,26 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   std::abort();
 }
 
-/// Runs what reads the input. The input may be refused: an Error of the code bad_input. Any other exception is a crash,
-/// also std::bad_alloc and a broken invariant. Returns whether the input was accepted.
+/// Runs what reads the input. The input may be refused: an Error of the code bad_input, or of another one that is given.
+/// Any other exception is a crash, also std::bad_alloc and a broken invariant. Returns whether the input was accepted.
 template <class Read>
-bool accepts(Read read) {
+bool accepts(Read read, ErrorCode refused = ErrorCode::bad_input) {
   try {
     read();
     return true;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_input) fail(std::string("not bad_input: ") + error.what());
+    if (error.code() != refused) fail(std::string("another code than that of refused input: ") + error.what());
     return false;
   }
+}
+
+/// Takes the text up to a line `===`, or all of it, off an input that consists of several files.
+inline std::string_view take_file(std::string_view& rest) {
+  constexpr std::string_view separator = "\n===\n";
+  const std::size_t end = rest.find(separator);
+  const std::string_view file = rest.substr(0, end);
+  rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + separator.size());
+  return file;
 }
 
 /// Writes the bytes to a file of this name in a folder of this process (TMPDIR), and returns its path. A later call

@@ -12,6 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   orrery::fuzz::read_collective(text, "plan.json");
   (void)orrery::fuzz::accepts([&] {
     orrery::gpu::Plan plan = orrery::gpu::parse_plan(text, "plan.json");
+    (void)plan.counts();
     plan.least = orrery::Bytes(0);
     plan.most = orrery::Bytes(~std::uint64_t{0});
     const orrery::Bytes message = orrery::gpu::test_message(plan);

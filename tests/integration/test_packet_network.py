@@ -209,7 +209,10 @@ class PacketNetwork(harness.Folder):
         traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=100_000)] for _ in range(4)])
         for old, new, said in (("5 1 4", "5 1 5", "ns3.txt:6: found 4 links"), ("\n1\n", "\n1 2\n", "ns3.txt:2: found 2 numbers of switches"),
                                ("1us 0\n3", "1us 0.01\n3", "ns3.txt:4: found an error rate of 0.01"), ("0 1 8", "0 7 8", "ns3.txt:3"),
-                               ("1000ns", "1000xs", "ns3.txt:6"), ("4 1 800Gbps", "4 4 800Gbps", "ns3.txt:6: found a link from a node to itself")):
+                               ("1000ns", "1000xs", "ns3.txt:6"), ("1000ns", "1e10s", "ns3.txt:6: found a delay of 1e10s"),
+                               ("4 1 800Gbps", "4 1 0.01bps", "ns3.txt:6: found a rate of 0.01"),
+                               ("4 1 800Gbps", "4 1 1e300Gbps", "ns3.txt:6: found a rate of 1e300"),
+                               ("4 1 800Gbps", "4 4 800Gbps", "ns3.txt:6: found a link from a node to itself")):
             self.assertEqual(text.count(old), 1, old)
             (self.folder / "ns3.txt").write_text(text.replace(old, new))
             outcome = harness.orrery("run", self.on_graph("ns3.txt", [4]), *PACKETS, *traces, f"--output={self.folder / 'refused.h5'}")

@@ -212,6 +212,7 @@ class Synthesize(harness.Folder):
                               (without("tokens"), r"bad\.json: key '/roles/0': no 'tokens' in it"),
                               (json.dumps(model | {"sketches": [[[1.0, 2.0]]]}), r"bad\.json: key '/sketches/0/0': a list that is too short"),
                               (json.dumps(model | {"layers": -1}), r"bad\.json: layers out of range"),
+                              (json.dumps(model | {"role_table": [1e300]}), r"bad\.json: role_table out of range"),
                               ("[]", r"bad\.json: a value of another type"), ("", r"bad\.json:1: \(byte 0\): the file ends within a value")):
             with self.subTest(said):
                 (self.folder / "bad.json").write_text(written)

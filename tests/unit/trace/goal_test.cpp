@@ -63,6 +63,7 @@ TEST_F(Goal, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_HAS(refusal_of([&] { read_rank(0, "num_ranks 1\nrank 0 {\na: calc 1\n"); }), "ends within rank 0");
   EXPECT_HAS(refusal_of([&] { read_rank(0, "num_ranks 1\nrank 3 {\n}\n"); }), "0 to 0");
   EXPECT_HAS(refusal_of_rank("a: calc 1\nb: calc 1\na requires b\nb requires a\n"), "cycle");
+  EXPECT_HAS(refusal_of([&] { read_rank(0, "num_ranks 0\nrank 0 {\na: calc 1\n}\n"); }), "the schedule has no rank");
 }
 
 // Two ranks and a message of 0 bytes: it becomes a message of 1 byte, with a warning.
