@@ -14,6 +14,7 @@ class KilledRuns(harness.Folder):
     """A folder for runs that write checkpoints to self.file and are killed."""
 
     often = OFTEN
+    others = (0, 2, 3, 8)  # numbers of ranks on which runs go on
 
     def setUp(self):
         super().setUp()
@@ -48,7 +49,7 @@ class KilledRuns(harness.Folder):
                 self.assertLess(num_missed, 10 * kills, "all runs ended before they wrote a checkpoint")
                 continue
             num_killed += 1
-            variants = [(0, []), (2, []), (3, []), (8, []), (3, [f"--partition={partition}"])]
+            variants = [*((number, []) for number in self.others), (3, [f"--partition={partition}"])]
             for others, more in variants if KILLS > 1 else self.random.sample(variants, 2):
                 if more and "--fold" in arguments:
                     more = []
