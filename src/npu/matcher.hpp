@@ -27,8 +27,7 @@ class Matcher {
   template <class Visit>
   void for_each_posted(Visit&& visit) const {
     for (const auto& [key, items] : posted_.queues)
-      for (std::size_t i = items.first; i < items.all.size(); ++i)
-        visit(unpack(key), items.all[i]);
+      for (std::size_t i = items.first; i < items.all.size(); ++i) visit(unpack(key), items.all[i]);
   }
 
   void serialize(Archive& archive) { archive(posted_, arrived_); }
