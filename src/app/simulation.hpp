@@ -71,8 +71,8 @@ class Simulation {
   std::optional<Time> stopped_at_;
 };
 
-/// Simulates a prepared run. A folded run whose assumptions turn out to be wrong is folded again and goes on from there.
-/// Collective. Throws as Simulation::run.
+/// Simulates a prepared run. A folded run whose assumptions turn out to be wrong is folded again and goes on from
+/// there. Collective. Throws as Simulation::run.
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
                                      const std::function<bool()>& stop_requested, parallel::Communicator& world,
                                      Checkpoints* checkpoints = nullptr);

@@ -106,8 +106,7 @@ std::function<npu::Predecessor(NpuId, NpuId)> predecessors(const Preparation& pr
   };
   const auto known = std::make_shared<Known>(std::move(origins), preparation.communicators());
   return [known, npus = preparation.npus()](NpuId heir, NpuId predecessor) {
-    return npu::Predecessor{npus[predecessor.index()],
-                            [known, &npu = npus[heir.index()]](NodeId node, NpuId last) {
+    return npu::Predecessor{npus[predecessor.index()], [known, &npu = npus[heir.index()]](NodeId node, NpuId last) {
                               return known->awaited.of(npu, node, last);
                             }};
   };

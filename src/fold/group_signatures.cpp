@@ -127,10 +127,12 @@ void add_servers(const npu::RunContext& context, SignatureGraph& graph) {
     if (first.value() == npu) members_before = static_cast<std::uint32_t>(graph.members.size());
     const auto end = graph.first_membership[npu + 1];
     if (end - graph.first_membership[npu] > use) {
-      graph.memberships[end - 1] = {graph.num_groups(), static_cast<std::uint32_t>(graph.members.size()) - members_before};
+      graph.memberships[end - 1] = {graph.num_groups(),
+                                    static_cast<std::uint32_t>(graph.members.size()) - members_before};
       graph.members.push_back({npu, use});
     }
-    const bool is_last = npu + 1 == context.npus.size() || (npu + 1 - first.value()) == context.memory.npus_per_server();
+    const bool is_last =
+        npu + 1 == context.npus.size() || (npu + 1 - first.value()) == context.memory.npus_per_server();
     if (!is_last || graph.members.size() == members_before) continue;
     graph.first_member.push_back(graph.members.size());
     graph.layouts.push_back(layout);
