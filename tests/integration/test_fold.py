@@ -117,9 +117,9 @@ class Fold(harness.Folder):
             self.clear_folder()
         self.assertEqual(shared, SHARED_REPLICAS)
 
-    def test_the_middle_of_a_ring_of_messages_is_one_class(self):
-        """Each of 6 NPUs sends to the next one. All that have a peer with a lower number and one with a higher number are in one class, which
-        sends to itself. The first and the last NPU differ, because numbers decide between events of one time (astra-sim rules)."""
+    def test_numbers_of_peers_tell_a_ring_of_messages_apart(self):
+        """Each of 6 NPUs sends to the next one. Under astra-sim rules numbers of peers decide between events of one time. So the first and
+        the last NPU differ from the others, then their neighbours do, and each is in a class of its own."""
         n = 6
         traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5),
                    chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=(i + 1) % n, comm_tag=i, comm_size=4096),
@@ -128,7 +128,7 @@ class Fold(harness.Folder):
         for rendezvous in ("false", "true"):
             system = harness.System(counts=(n,), flags=[f"--rendezvous-protocol={rendezvous}"])
             arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
-            self.assertEqual(self.check(arguments, ranks=(0, 2)), 3)
+            self.assertEqual(self.check(arguments, ranks=(0, 2)), 6)
 
     def test_overlapping_groups_are_one_class(self):
         """NPU i is first in a group with NPU i + 1 and second in one with NPU i - 1. All 6 NPUs are in one class, which has two members
