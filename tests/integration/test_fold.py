@@ -118,8 +118,9 @@ class Fold(harness.Folder):
             self.clear_folder()
         self.assertEqual(shared, SHARED_REPLICAS)
 
-    def test_a_ring_of_messages_is_one_class(self):
-        """Each of 6 NPUs sends to the next one. All are in one class, which sends to itself."""
+    def test_numbers_of_peers_tell_a_ring_of_messages_apart(self):
+        """Each of 6 NPUs sends to the next one. Under astra-sim rules numbers of peers decide between events of one time. So the first and
+        the last NPU differ from the others, then their neighbours do, and each is in a class of its own."""
         n = 6
         traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5),
                    chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=(i + 1) % n, comm_tag=i, comm_size=4096),
@@ -128,7 +129,7 @@ class Fold(harness.Folder):
         for rendezvous in ("false", "true"):
             system = harness.System(counts=(n,), flags=[f"--rendezvous-protocol={rendezvous}"])
             arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
-            self.assertEqual(self.check(arguments, ranks=(0, 2)), 1)
+            self.assertEqual(self.check(arguments, ranks=(0, 2)), 6)
 
     def test_nodes_that_share_memories_are_folded(self):
         """8 NPUs in 4 nodes access the memory of their node at one time, first the lower one of each node. They are 2 classes. With one more
