@@ -54,7 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                                        : fuzz::write_input(with_checksums(bytes), "run.chk");
   (void)fuzz::accepts([&] {
     const checkpoint::Found found = checkpoint::find(path);
-    (void)checkpoint::read(found.file, [](LpId) { return Rank(0); }, world());
+    (void)checkpoint::read(found.file, 0, [](LpId) { return Rank(0); }, world());
   });
   return 0;
 }

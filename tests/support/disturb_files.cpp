@@ -212,7 +212,10 @@ DISTURBED_CALL(int, ftruncate, true, (int descriptor, off_t size), (descriptor, 
 DISTURBED_CALL(int, ftruncate64, true, (int descriptor, off64_t size), (descriptor, size))
 DISTURBED_CALL(int, fsync, true, (int descriptor), (descriptor))
 DISTURBED_CALL(int, fstat, false, (int descriptor, struct stat* to), (descriptor, to))
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // of the structure of this name
 DISTURBED_CALL(int, flock, false, (int descriptor, int how), (descriptor, how))
+#pragma GCC diagnostic pop
 // clang-format on
 
 // A file is closed also if its closing fails, as the system does it.
