@@ -6,6 +6,7 @@ ORRERY_FEWER_CASES set, tests that draw or sweep cases take fewer of them. ORRER
 sanitizers; it implies fewer cases. With ORRERY_TEST_WIDELY set, they take many cases, which lasts for hours.
 """
 import collections
+import contextlib
 import fcntl
 import json
 import os
@@ -236,6 +237,14 @@ PROGRESS = ("--progress=plain", "--progress-interval=0.1")
 FOR_EVER = "--iterations=100000000"
 
 
+def is_alive(pid):
+    """Returns whether a process has not ended, be it as a zombie."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class Background:
     """A command that runs while the test goes on. Tests wait for what it does, such as a line or a file, and not for time to pass.
 
@@ -275,10 +284,20 @@ class Background:
         self.process.send_signal(getattr(signal, name))
 
     def kill(self):
-        """Kills the whole job at once."""
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+        """Kills the whole job at once, and waits until no rank can write any more."""
+        if self.process.poll() is not None:
+            return
+        ranks = self.ranks()
+        os.killpg(self.process.pid, signal.SIGKILL)
+        for rank in ranks:  # of process groups of their own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rank, signal.SIGKILL)
+        self.process.wait()
+        deadline = time.monotonic() + PATIENCE
+        while any(is_alive(rank) for rank in ranks):
+            if time.monotonic() > deadline:
+                raise TookTooLong(f"ranks live {PATIENCE} s after they were killed")
+            time.sleep(0.005)
 
     def end(self):
         """Waits for the end. Returns the Outcome, which has all that was printed as `err`."""
