@@ -23,6 +23,8 @@ WRITTEN = "checkpoint at simulated"
 
 
 class Faults(checkpoints.KilledRuns):
+    often = "--checkpoint-interval=0.001"  # these runs are short
+
     def run_with(self, *arguments, **failures):
         """Runs a simulation with the disturber. Returns its outcome, and the number of calls."""
         report = self.folder / "calls"
