@@ -50,6 +50,7 @@ RankModel::~RankModel() = default;
 void RankModel::start(pdes::Scheduler& kernel) {
   parts_ = std::make_unique<Parts>(*this, kernel);
   parts_->npus.start();
+  if (parts_->links) parts_->links->start();
 }
 
 void RankModel::stop(Time now) {

@@ -25,6 +25,8 @@ class MessageNetwork {
  public:
   virtual ~MessageNetwork() = default;
 
+  /// Schedules what happens without a message, at time 0 of a run that does not go on from a checkpoint.
+  virtual void start() {}
   /// Sends a message of an NPU of this rank. `call` is an event of the source for stage server; this sets its target,
   /// kind and node.
   virtual void send(const Message& message, pdes::Event call) = 0;

@@ -55,6 +55,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   /// The plan must outlive it.
   PacketMessages(const PacketPlan& plan, const RankPart& part);
 
+  void start() override { devices_->start(); }
   void send(const Message& message, pdes::Event call) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override { devices_->serve(event); }
