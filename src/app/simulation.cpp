@@ -60,7 +60,6 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
       stop_requested_(std::move(stop_requested)) {
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
-  kernel_options.limit = span.limit;
   if (checkpoints_ || stop_requested_ || preparation.folding())
     kernel_options.stop_requested = [this] {
       return !are_npus_done_ &&
@@ -72,6 +71,7 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
     kernel_options.progress = [this](std::uint64_t events, Time now) { progress_->update(events, now); };
   }
   kernel_ = std::make_unique<pdes::Kernel>(world, model_, std::move(kernel_options));
+  kernel_->stop_at(span.limit);
 }
 
 Simulation::~Simulation() = default;

@@ -133,10 +133,11 @@ void LinkServers::keep(Server& server, const pdes::Event& event) {
 }
 
 void LinkServers::serve_in_order(Server& server) {
-  std::vector<pdes::Event> here;
-  here.swap(server.here);
-  std::ranges::stable_sort(here, {}, [this](const pdes::Event& event) { return messages_[event.node].history; });
+  std::vector<pdes::Event>& here = server.here;
+  if (here.size() > 1)
+    std::ranges::stable_sort(here, {}, [this](const pdes::Event& event) { return messages_[event.node].history; });
   for (const pdes::Event& event : here) store_and_forward(server, event);
+  here.clear();
 }
 
 /// Takes note of a service that begins at `start`, of a message that came at `now`. The link was free from `free` on.

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "orrery/base/archive.hpp"
 #include "orrery/base/event_place.hpp"
@@ -17,22 +19,28 @@ class Histories {
 
   /// Takes note of an event with this history that the NPU schedules for itself. Returns the history that it gets.
   EventHistory store(Time time, const EventHistory& history) {
-    return in_store_.try_emplace(time, history).first->second;
+    const auto place = std::ranges::lower_bound(in_store_, time, {}, &Stored::first);
+    if (place != in_store_.end() && place->first == time) return place->second;
+    return in_store_.insert(place, {time, history})->second;
   }
   /// Returns the history of what the NPU has scheduled for `now`; none if there is nothing.
   std::optional<EventHistory> in_store(Time now) const {
-    const auto found = in_store_.find(now);
-    if (found == in_store_.end()) return {};
+    const auto found = std::ranges::lower_bound(in_store_, now, {}, &Stored::first);
+    if (found == in_store_.end() || found->first != now) return {};
     return found->second;
   }
   /// Forgets what it had scheduled until `now`.
-  void forget(Time now) { in_store_.erase(in_store_.begin(), in_store_.upper_bound(now)); }
+  void forget(Time now) {
+    in_store_.erase(in_store_.begin(), std::ranges::upper_bound(in_store_, now, {}, &Stored::first));
+  }
 
   void serialize(Archive& archive) { archive(in_store_); }
 
  private:
+  using Stored = std::pair<Time, EventHistory>;
+
   EventHistory at_hand_;
-  std::map<Time, EventHistory> in_store_;  // by time
+  std::vector<Stored> in_store_;  // by time; few
 };
 
 }  // namespace orrery::npu

@@ -40,7 +40,7 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
 
 bool Npu::handle(const pdes::Event& event) {
   if (!execution_.context().options.one_by_one) return apply(event);
-  batch_.push_back(event);
+  moment_.events.push_back(event);
   return true;
 }
 
@@ -91,18 +91,20 @@ bool Npu::apply(const pdes::Event& event) {
   ensure_failed("an event that no NPU handles", std::source_location::current());
 }
 
-void Npu::settle(Time now) {
+void Npu::settle(Time now, bool is_last) {
+  const bool goes_ahead = goes_ahead_ && is_last;
   KeptEnds& ends = execution_.context().kept_ends;
-  ends.is_on = goes_ahead_;
+  ends.is_on = goes_ahead;
   settle_at(now);
-  if (!goes_ahead_) return;
+  if (!goes_ahead) return;
   go_ahead();
   ends.give_up([this](const pdes::Event& end) { execution_.context().services.kernel.schedule(end); });
   ends.is_on = false;
 }
 
 /// Ends nodes whose ends are kept, one moment after the other. An NPU that awaits nothing may do so: what others send
-/// it meanwhile waits in its messaging until it is asked for.
+/// it meanwhile waits in its messaging until it is asked for. All other NPUs of this rank must have scheduled what they
+/// do next, because the kernel says by that what is certain.
 void Npu::go_ahead() {
   pdes::Scheduler& kernel = execution_.context().services.kernel;
   KeptEnds& ends = execution_.context().kept_ends;
@@ -121,7 +123,7 @@ void Npu::settle_at(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;
-  if (!batch_.empty()) apply_one_by_one(now);
+  if (!moment_.events.empty()) apply_one_by_one(now);
   do {
     begin_ready(now);
     if (messaging_->is_in_doubt()) {
@@ -270,7 +272,7 @@ void Npu::issue_access(NodeId id, Time now) {
   if (!node.is_of_group() && context.memory.orders_requests()) {
     memory::GroupAccess alone;
     alone.size = size;
-    alone.place = place_;
+    alone.place = moment_.place;
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
@@ -278,7 +280,7 @@ void Npu::issue_access(NodeId id, Time now) {
   context.services.memory_servers.ask(host, request,
                                       {execution_.npu().trace->id_of(id), size, execution_.npu().groups[use],
                                        context.services.communicators.join_access(memberships_[use]),
-                                       memberships_[use].members, node.kind, node.collective, place_});
+                                       memberships_[use].members, node.kind, node.collective, moment_.place});
 }
 
 void Npu::announce(const communicator::Completion& completion) {

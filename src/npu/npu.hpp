@@ -40,8 +40,8 @@ class Npu {
   /// events of this time have been handled.
   bool handle(const pdes::Event& event);
   /// Lets nodes begin at `now` until none can; those that take no time end in between. Goes on with the ends of its
-  /// own nodes as long as nothing else can come before.
-  void settle(Time now);
+  /// own nodes as long as nothing else can come before, if no other NPU has yet to settle at `now`.
+  void settle(Time now, bool is_last);
 
   /// See pdes::Model::admit. `event` is of another NPU, not of a server or of the links.
   bool admit(pdes::Event& event) { return messaging_->admit(execution_, event); }
@@ -75,6 +75,7 @@ class Npu {
   void go_ahead();
   bool apply(const pdes::Event& event);
   void apply_one_by_one(Time now);
+  void apply_alone(Time now);
   void apply_with_histories(Time now);
   EventPlace place_of(const pdes::Event& event);
   EventHistory history_of(const pdes::Event& event);
@@ -100,6 +101,12 @@ class Npu {
     return execution_.context().streams.of_group[group.index()] - std::size_t{1};
   }
 
+  /// Of the present time, with Options::one_by_one.
+  struct Moment {
+    std::vector<pdes::Event> events;  ///< that `settle` handles
+    EventPlace place;                 ///< of the event at hand
+  };
+
   Execution execution_;
   std::unique_ptr<Messaging> messaging_;
   std::unique_ptr<LinkCollectives> collectives_;       // null if hosts of communicators carry collectives out
@@ -111,11 +118,10 @@ class Npu {
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
   std::uint64_t queues_ = 0;                           // communicator::Join::queues of its next collective
-  std::vector<pdes::Event> batch_;                     // of this time, for `settle`, with Options::one_by_one
-  EventPlace place_;                                   // of the event at hand, likewise
-  bool has_settled_ = false;                           // its first nodes have begun
-  bool has_broken_off_ = false;                        // `settle`, because of doubts
-  bool has_ended_ = false;                             // it is done, and has counted its time
+  Moment moment_;
+  bool has_settled_ = false;     // its first nodes have begun
+  bool has_broken_off_ = false;  // `settle`, because of doubts
+  bool has_ended_ = false;       // it is done, and has counted its time
 };
 
 }  // namespace orrery::npu

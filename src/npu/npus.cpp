@@ -152,7 +152,7 @@ void Npus::settle(Time now) {
   for (const auto index : state_->touched) {
     state_->is_touched[index] = 0;
     Npu& npu = state_->npus[index];
-    npu.settle(now);
+    npu.settle(now, index == state_->touched.back());
     state_->bounds.mark(index);
     if (npu.is_done() && !state_->is_done[index]) {
       state_->is_done[index] = 1;

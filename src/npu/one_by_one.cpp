@@ -57,24 +57,42 @@ EventHistory Npu::history_of(const pdes::Event& event) {
 
 /// Does the same where events have histories.
 void Npu::apply_with_histories(Time now) {
-  std::vector<std::pair<EventHistory, pdes::Event>> events;
-  for (const pdes::Event& event : batch_) events.emplace_back(history_of(event), event);
-  batch_.clear();
-  std::ranges::stable_sort(events, {}, [](const auto& one) { return one.first; });
-  for (const auto& [history, event] : events) {
-    histories_of(execution_).set_at_hand(history);
-    place_ = {history.since[0], history.root};
+  Histories& histories = histories_of(execution_);
+  const auto apply_one = [&](const EventHistory& history, const pdes::Event& event) {
+    histories.set_at_hand(history);
+    moment_.place = {history.since[0], history.root};
     if (apply(event)) begin_ready(now);
+  };
+  if (moment_.events.size() == 1) {
+    const pdes::Event event = moment_.events.front();
+    moment_.events.clear();
+    apply_one(history_of(event), event);
+  } else {
+    std::vector<std::pair<EventHistory, pdes::Event>> events;
+    for (const pdes::Event& event : moment_.events) events.emplace_back(history_of(event), event);
+    moment_.events.clear();
+    std::ranges::stable_sort(events, {}, [](const auto& one) { return one.first; });
+    for (const auto& [history, event] : events) apply_one(history, event);
   }
-  histories_of(execution_).forget(now);
-  histories_of(execution_)
-      .set_at_hand(histories_of(execution_).at_hand().next(now));  // what takes no time comes after all that
+  histories.forget(now);
+  histories.set_at_hand(histories.at_hand().next(now));  // what takes no time comes after all that
+}
+
+/// Handles the only event of this time.
+void Npu::apply_alone(Time now) {
+  const pdes::Event event = moment_.events.front();
+  moment_.events.clear();
+  if (execution_.context().memory.orders_requests()) moment_.place = place_of(event);
+  apply(event);
+  begin_ready(now);
+  moment_.place = {now, id()};  // what takes no time comes after that
 }
 
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
 /// for itself comes together, in the place of what it has had in store for longest.
 void Npu::apply_one_by_one(Time now) {
   if (execution_.context().options.keeps_histories()) return apply_with_histories(now);
+  if (moment_.events.size() == 1) return apply_alone(now);
   struct Placed {
     EventPlace place;
     Time since;
@@ -82,21 +100,21 @@ void Npu::apply_one_by_one(Time now) {
   };
   std::vector<Placed> events;
   EventPlace first{now, id()};
-  for (const pdes::Event& event : batch_) {
+  for (const pdes::Event& event : moment_.events) {
     const EventPlace place = place_of(event);
     if (is_in_store(execution_, event)) first.since = std::min(first.since, place.since);
     events.push_back({place, place.since, event});
   }
-  batch_.clear();
+  moment_.events.clear();
   for (Placed& one : events)
     if (is_in_store(execution_, one.event)) one.place = first;
   std::ranges::sort(events, {}, [](const Placed& one) { return std::tuple(one.place, one.since, one.event.node); });
   for (const Placed& one : events) {
-    place_ = one.place;
+    moment_.place = one.place;
     apply(one.event);
     begin_ready(now);
   }
-  place_ = {now, id()};  // what takes no time comes after all that
+  moment_.place = {now, id()};  // what takes no time comes after all that
 }
 
 }  // namespace orrery::npu

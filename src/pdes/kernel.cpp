@@ -33,7 +33,6 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
       options_(std::move(options)),
       ahead_(options_.lps_run_ahead ? std::make_unique<Ahead>(std::move(options_.cell_of), options_.num_lps) : nullptr),
       lps_(options_.num_lps) {
-  stop_.limit = options_.limit;
   if (num_ranks == 1) return;
   earliest_output_ = std::make_unique<EarliestOutput>();
   channels_ = std::make_unique<Channels>(

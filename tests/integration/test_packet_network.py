@@ -130,6 +130,22 @@ class PacketNetwork(harness.Folder):
             path = self.run_once([self.on_graph({**graph, "failures": failures}, [10]), *PACKETS, *traces])
             self.assertEqual(harness.finish_times(path)[9], there)
 
+    def test_link_that_fails(self):
+        """1 MB goes over one of two spines whose link fails after 5 us: what is under way is lost, the rest goes over the other spine, and the
+        sender goes back. The link that carries nothing changes nothing. The same on 1 and 2 ranks."""
+        send = [[Node(1, chakra.SEND, comm_src=0, comm_dst=9, comm_tag=0, comm_size=1_000_000)], *[[] for _ in range(8)],
+                [Node(1, chakra.RECV, comm_src=0, comm_dst=9, comm_tag=0, comm_size=1_000_000)]]
+        traces = self.traces(send)
+        ends = []
+        for failures in ([], [[10, 12, "5 us"]], [[10, 13, "5 us"]]):
+            arguments = [self.on_graph({**leaves([4, 6]), "failures": failures}, [10]), *PACKETS, *traces]
+            one = self.run_once(arguments, "one.h5")
+            self.assertEqual(harness.difference(one, self.run_once(arguments, "two.h5", ranks=2)), "")
+            ends.append(harness.finish_times(one)[9])
+        without, *failed = ends
+        self.assertEqual(min(failed), without)
+        self.assertGreater(max(failed), without)
+
     def test_placement(self):
         """A placement is a graph whose hosts have other numbers: NPUs that exchange data are near each other or not."""
         traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1_000_000)] for _ in range(8)])

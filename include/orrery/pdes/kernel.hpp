@@ -53,6 +53,8 @@ class Kernel final : public Scheduler {
   /// When a stop is requested, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
   void run();
   std::optional<Time> stopped_at() const { return stop_.stopped_at; }
+  /// Stops the run at a time, the same on all ranks: no later event is handled, and no other stop is heeded.
+  void stop_at(Time limit) { stop_.limit = limit; }
   /// Forgets that a requested stop has ended the run: another call of `run` goes on from there.
   void go_on() { stop_ = {}; }
 

@@ -37,7 +37,6 @@ struct Options {
   std::uint64_t most_bytes_under_way = std::uint64_t{64} << 20U;
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
   std::function<bool()> stop_requested;  ///< the kernel asks it now and then whether to end early; any rank may say so
-  Time limit = Time::max();  ///< the same on all ranks: no later event is handled, and no other stop is heeded
 };
 
 }  // namespace orrery::pdes
