@@ -7,17 +7,10 @@ namespace {
 
 /// Returns the position of a node in a trace, whose ids ascend.
 NodeId position_of(std::uint64_t id, const NpuSpec& npu) {
-  std::uint32_t low = 0, high = npu.program->graph->num_nodes();
-  while (low < high) {
-    const std::uint32_t middle = low + (high - low) / 2;
-    if (npu.trace->id_of(NodeId(middle)) < id)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  ensure(low < npu.program->graph->num_nodes() && npu.trace->id_of(NodeId(low)) == id,
-         "a saved node that the trace has not");
-  return NodeId(low);
+  const std::vector<std::uint64_t>& ids = npu.trace->labels->ids;
+  const auto found = std::ranges::lower_bound(ids, id - npu.trace->first_id);
+  ensure(found != ids.end() && npu.trace->first_id + *found == id, "a saved node that the trace has not");
+  return NodeId(static_cast<std::uint32_t>(found - ids.begin()));
 }
 
 }  // namespace
