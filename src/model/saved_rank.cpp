@@ -156,7 +156,7 @@ void SavedRank::take_over(LpId lp, LpId predecessor, std::span<pdes::Event> pend
 }
 
 void SavedRank::restore(pdes::Kernel& kernel, const Inheritance& inheritance) {
-  model_.parts_ = std::make_unique<RankModel::Parts>(model_, kernel);
+  prepare(kernel);
   pdes::KernelState all;
   all.now = inheritance.now;
   for (const auto& [lp, index] : inheritance.heirs) {

@@ -75,13 +75,13 @@ bool Kernel::is_certain(Time time, Awaited awaited) const {
 }
 
 bool Kernel::advance(LpId lp, Time time) {
-  Lp& client = lps_[lp.index()];
-  if (!ahead_ || client.num_pending > 0 || !may_handle(time)) return false;
-  if (time < client.clock) [[unlikely]]
-    fail_causality(Event::make(time, Stage::client, lp, 0, lp), "is handled at once", "it is", client.clock);
-  client.clock = time;
-  latest_[static_cast<std::size_t>(Stage::client)] = std::max(latest_[static_cast<std::size_t>(Stage::client)], time);
-  count(client);
+  Lp& its = lps_[lp.index()];
+  if (!ahead_ || its.num_pending > 0 || !may_handle(time)) return false;
+  if (time < its.clock) [[unlikely]]
+    fail_causality(Event::make(time, Stage::client, lp, 0, lp), "is handled at once", "it is", its.clock);
+  its.clock = time;
+  latest_[client] = std::max(latest_[client], time);
+  count(its);
   return true;
 }
 

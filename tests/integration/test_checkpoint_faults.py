@@ -20,7 +20,7 @@ DISTURBER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
 SMALL = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--noise=0.05"]
 FAILED = "no checkpoint could be written"
 WRITTEN = "checkpoint at simulated"
-OF_TRIAL = 4  # operations, at most
+OF_TRIAL = 4  # the trial before a run takes at most so many operations
 
 
 class Faults(checkpoints.KilledRuns):
@@ -62,7 +62,7 @@ class Faults(checkpoints.KilledRuns):
                     for path in self.folder.glob("run.chk*"):
                         path.unlink()
                     done, _ = self.run_with("--iterations=2", DISTURB_FIRST=first, DISTURB_COUNT=count, DISTURB_HOW=code)
-                    if first <= OF_TRIAL and done.returncode == 5:  # whether the file can be written is tried before the run
+                    if first <= OF_TRIAL and done.returncode == 5:  # the run tries first whether the file can be written
                         self.assertRegex(done.stderr, rf"{self.file}: cannot be written \(.*\): {os.strerror(code)}")
                         continue
                     self.assertEqual(done.returncode, 0, done.stderr)

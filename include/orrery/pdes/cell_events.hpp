@@ -9,9 +9,9 @@
 
 namespace orrery::pdes {
 
-/// The pending events of a cell, the earliest first. Most cells have few: so the first few are kept in order, and only
-/// the others in a heap. push costs O(few + log4 n), pop O(1) while there are few. Nothing allocates memory once it has
-/// grown.
+/// The pending events of a cell, the earliest first. Most cells have few events. So this keeps the first few in order
+/// and the others in a heap. push costs O(few + log4 n), pop O(1) while there are few. Nothing allocates memory once it
+/// has grown.
 class CellEvents {
  public:
   bool empty() const { return first_.empty(); }
