@@ -107,7 +107,7 @@ Engine::Engine(const network::DelayModel& delays, Options options)
 Engine::~Engine() = default;
 
 const Rules& Engine::rules() const { return state_->options.rules; }
-Time Engine::endpoint_delay() const { return state_->options.endpoint_delay; }
+Time Engine::endpoint_delay(bool is_subgroup) const { return state_->options.endpoint_delay_of(is_subgroup); }
 
 void Engine::share_among(std::vector<std::uint32_t> sharers) {
   ensure(state_->memos.empty(), "collectives have been computed already");
@@ -370,8 +370,7 @@ Time Engine::minimum_duration(const GroupLayout& layout) {
 }
 
 Time Engine::State::minimum_duration(const GroupLayout& layout) const {
-  const bool fixed_delay = layout.subgroup && options.rules.fixed_subgroup_endpoint_delay;
-  const Time endpoint_delay = fixed_delay ? Time::from_ns(10) : options.endpoint_delay;
+  const Time endpoint_delay = options.endpoint_delay_of(layout.subgroup);
   std::uint64_t fewest = ~std::uint64_t{0};
   for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
                           Kind::reduce, Kind::gather, Kind::scatter}) {

@@ -25,7 +25,7 @@ MemberRun::Active& MemberRun::active(std::uint32_t service) {
 void MemberRun::begin(Time now, CollectiveTransport& transport) { start_services(now, transport); }
 
 /// Starts services of each queue in their order, as long as slots are free and the chunk has ended its phases before.
-/// What several queues may start at once starts queue by queue, or, as in ASTRA-sim, chunk by chunk.
+/// What several queues may start at once starts queue by queue, or chunk by chunk.
 void MemberRun::start_services(Time now, CollectiveTransport& transport) {
   if (is_starting_) return;
   is_starting_ = true;
@@ -41,7 +41,7 @@ void MemberRun::start_services(Time now, CollectiveTransport& transport) {
   const auto num_queues = static_cast<std::uint32_t>(next_.size());
   for (bool any = true; any;) {
     any = false;
-    if (program_->sends_clears_first()) {
+    if (program_->begins_in_order_of_chunks()) {
       std::uint32_t first = num_queues;
       for (std::uint32_t q = 0; q < num_queues; ++q)
         if (const auto* const next = next_of(q))

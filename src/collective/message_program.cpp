@@ -25,7 +25,9 @@ struct PlaceInPhase {
 MessageProgram::Parts::Parts(const network::DelayModel& delays, const Options& options,
                              std::shared_ptr<const GroupLayout> of, Kind kind, Bytes size, Turn turn,
                              const Schedule& schedule)
-    : layout(std::move(of)), clears_first(delays.rules().clears_first) {
+    : layout(std::move(of)),
+      clears_first(delays.rules().clears_first),
+      in_order_of_chunks(options.rules.chunks_begin_in_order) {
   const Chunks chunks = cut(options, kind, size, delays.topology().num_npus(), layout->num_members);
   num_chunks = chunks.count;
   const Routes routes = routes_of(delays, options, *layout, kind, chunks, turn);
@@ -94,6 +96,7 @@ MessageProgram::MessageProgram(std::unique_ptr<const Parts> parts)
 MessageProgram::~MessageProgram() = default;
 
 bool MessageProgram::sends_clears_first() const { return parts_->clears_first; }
+bool MessageProgram::begins_in_order_of_chunks() const { return parts_->in_order_of_chunks; }
 
 Time MessageProgram::opening(std::uint32_t service) const {
   return parts_->phases[services_[service].stage].programs.of(services_[service].chunk).opening();

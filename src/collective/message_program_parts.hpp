@@ -31,6 +31,7 @@ struct MessageProgram::Parts {
 
   std::shared_ptr<const GroupLayout> layout;  ///< which phases point into
   bool clears_first = false;                  ///< network::Rules::clears_first
+  bool in_order_of_chunks = false;            ///< Rules::chunks_begin_in_order
   std::uint64_t num_chunks = 0;
   std::vector<Service> services;
   std::vector<std::uint32_t> queue_of;                      ///< [services]

@@ -193,8 +193,7 @@ Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus
 
 GroupContext group_context(const network::DelayModel& delays, const Options& options, const GroupLayout& layout,
                            const Axis& axis) {
-  const bool fixed_delay = layout.subgroup && options.rules.fixed_subgroup_endpoint_delay;
-  const Ps endpoint_delay = (fixed_delay ? Time::from_ns(10) : options.endpoint_delay).ps();
+  const Ps endpoint_delay = options.endpoint_delay_of(layout.subgroup).ps();
   return {delays, options.rules, axis, endpoint_delay, options.local_memory, options.rendezvous, 1, 0, false};
 }
 

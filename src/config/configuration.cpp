@@ -38,6 +38,7 @@ void Configuration::follow(RuleSet rules) {
                        .sliding_windows = astra_sim,
                        .share_bandwidth = !astra_sim,
                        .bare_custom_collectives = astra_sim,
+                       .chunks_begin_in_order = astra_sim,
                        .uneven_all_to_all = !astra_sim};
 }
 

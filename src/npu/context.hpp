@@ -35,10 +35,13 @@ struct Context {
   std::vector<Cause> cause_of_group;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
-  Time last_step;                     ///< of a collective, from its last message to its end: an endpoint delay
+  Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators
   bool queues_take_turns = false;     ///< collective::Engine::queues_take_turns
   GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
+
+  /// Returns what passes from the last message of a collective to its end.
+  Time last_step(std::uint32_t members) const { return endpoint_delay[members < hosting.num_npus() ? 1 : 0]; }
 };
 
 }  // namespace orrery::npu

@@ -14,7 +14,8 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       lookahead_(lookahead),
       context_(context),
       schedule_(graph_, context.options, {npu, context.streams}, context.scratch.released),
-      accounting_(npu, context.options, overrun) {}
+      accounting_(npu, context.options, overrun),
+      histories_(context.options.keeps_histories() ? std::make_unique<Histories>() : nullptr) {}
 
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
@@ -41,8 +42,7 @@ void Execution::end_at(NodeId id, Time now, Time finish) {
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
   if (finish == now) return instant_.push_back(id);
-  if (context_.options.one_by_one && context_.options.keeps_histories())
-    histories_.store(finish, histories_.at_hand().next(now));
+  if (histories_) histories_->store(finish, histories_->at_hand().next(now));
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
   if (context_.kept_ends.is_on)
     context_.kept_ends.add(end);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -78,7 +79,10 @@ class Execution {
   friend class orrery::Archive;
   friend void take_over(Execution& npu, const Predecessor* predecessor);
   friend Histories& histories_of(Execution& npu);
-  void serialize(Archive& archive) { archive(schedule_, accounting_, running_, instant_, sequence_, histories_); }
+  void serialize(Archive& archive) {
+    archive(schedule_, accounting_, running_, instant_, sequence_);
+    if (histories_) archive(*histories_);
+  }
 
   bool end_and_restart(Time now);
   Cause cause_of(NodeId id) const;
@@ -92,14 +96,14 @@ class Execution {
   Accounting accounting_;
   AwaitedCounts awaited_;
   std::vector<RunningNode> running_;
-  std::vector<NodeId> instant_;  // nodes that end in end_instant_nodes
-  std::uint64_t sequence_ = 0;   // of events
-  Histories histories_;
+  std::vector<NodeId> instant_;           // nodes that end in end_instant_nodes
+  std::uint64_t sequence_ = 0;            // of events
+  std::unique_ptr<Histories> histories_;  // null without Options::keeps_histories
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
 void take_over(Execution& npu, const Predecessor* predecessor);
 /// Returns the histories of an NPU's events, with Options::keeps_histories.
-inline Histories& histories_of(Execution& npu) { return npu.histories_; }
+inline Histories& histories_of(Execution& npu) { return *npu.histories_; }
 
 }  // namespace orrery::npu

@@ -25,12 +25,15 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     message.kind = what == Payload::clear_to_send ? Message::Kind::step_clear_to_send : Message::Kind::step_data;
     message.step.wants_receipt = what == Payload::acknowledged_data;
     if (what != Payload::clear_to_send) npu_.accounting().count_sent(joined_.node, now_, size);
-    const EventHistory history = histories_of(npu_).at_hand();
+    const Options& options = npu_.context().options;
+    if (what == Payload::clear_to_send || !options.rendezvous || is_cleared_ || !options.keeps_histories())
+      return put_on_links(npu_, message, now_);
     // Data that have been cleared before leave in an event of their own, which is scheduled only now.
-    if (what != Payload::clear_to_send && npu_.context().options.rendezvous && !is_cleared_)
-      histories_of(npu_).set_at_hand(history.next(now_));
+    Histories& histories = histories_of(npu_);
+    const EventHistory history = histories.at_hand();
+    histories.set_at_hand(history.next(now_));
     put_on_links(npu_, message, now_);
-    histories_of(npu_).set_at_hand(history);
+    histories.set_at_hand(history);
   }
   void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
                       network::StepId step, Payload what) override {
@@ -56,12 +59,11 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
  private:
   /// Takes note of an event: what is reduced is so in an event that one an endpoint delay from now schedules.
   void store(Time time) {
-    const Context& context = npu_.context();
-    const bool is_in_subgroup = joined_.membership.members < context.hosting.num_npus();
-    const Time middle = now_ + (is_in_subgroup ? Time::from_ns(10) : context.last_step);
-    EventHistory history = histories_of(npu_).at_hand().next(now_);
-    if (middle > now_ && time > middle) history = histories_of(npu_).store(middle, history).next(middle);
-    histories_of(npu_).store(time, history);
+    Histories& histories = histories_of(npu_);
+    const Time middle = now_ + npu_.context().last_step(joined_.membership.members);
+    EventHistory history = histories.at_hand().next(now_);
+    if (middle > now_ && time > middle) history = histories.store(middle, history).next(middle);
+    histories.store(time, history);
   }
 
   Message message_to(std::uint32_t member, Bytes size, network::StepId step) const {

@@ -25,7 +25,8 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       messaging_(make_messaging(context)),
       collectives_(context.services.links ? std::make_unique<LinkCollectives>() : nullptr),
       gpu_(context.gpus != nullptr ? std::make_unique<GpuCollectives>(*context.gpus) : nullptr),
-      memberships_(std::move(memberships)) {
+      memberships_(std::move(memberships)),
+      moment_(context.options.one_by_one ? std::make_unique<Moment>() : nullptr) {
   const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
   if (const double share = context.options.compute.collectives_share; share > 0)
@@ -35,12 +36,12 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       return execution_.context().gpus->stretch(execution_.node(id), held);
     });
   // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
-  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_ && !context.options.one_by_one;
+  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_ && !moment_;
 }
 
 bool Npu::handle(const pdes::Event& event) {
-  if (!execution_.context().options.one_by_one) return apply(event);
-  moment_.events.push_back(event);
+  if (!moment_) return apply(event);
+  moment_->events.push_back(event);
   return true;
 }
 
@@ -123,7 +124,7 @@ void Npu::settle_at(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;
-  if (!moment_.events.empty()) apply_one_by_one(now);
+  if (moment_ && !moment_->events.empty()) apply_one_by_one(now);
   do {
     begin_ready(now);
     if (messaging_->is_in_doubt()) {
@@ -269,10 +270,11 @@ void Npu::issue_access(NodeId id, Time now) {
   const pdes::Event request =
       execution_.make_event(now, pdes::Stage::server, LpId(context.first_server.value() + server), EventKind::complete,
                             id.value(), size.count());
+  const EventPlace place = moment_ ? moment_->place : EventPlace();
   if (!node.is_of_group() && context.memory.orders_requests()) {
     memory::GroupAccess alone;
     alone.size = size;
-    alone.place = moment_.place;
+    alone.place = place;
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
@@ -280,7 +282,7 @@ void Npu::issue_access(NodeId id, Time now) {
   context.services.memory_servers.ask(host, request,
                                       {execution_.npu().trace->id_of(id), size, execution_.npu().groups[use],
                                        context.services.communicators.join_access(memberships_[use]),
-                                       memberships_[use].members, node.kind, node.collective, moment_.place});
+                                       memberships_[use].members, node.kind, node.collective, place});
 }
 
 void Npu::announce(const communicator::Completion& completion) {

@@ -101,7 +101,7 @@ class Npu {
     return execution_.context().streams.of_group[group.index()] - std::size_t{1};
   }
 
-  /// Of the present time, with Options::one_by_one.
+  /// What belongs to the present time.
   struct Moment {
     std::vector<pdes::Event> events;  ///< that `settle` handles
     EventPlace place;                 ///< of the event at hand
@@ -118,10 +118,10 @@ class Npu {
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
   std::uint64_t queues_ = 0;                           // communicator::Join::queues of its next collective
-  Moment moment_;
-  bool has_settled_ = false;     // its first nodes have begun
-  bool has_broken_off_ = false;  // `settle`, because of doubts
-  bool has_ended_ = false;       // it is done, and has counted its time
+  std::unique_ptr<Moment> moment_;                     // null without Options::one_by_one
+  bool has_settled_ = false;                           // its first nodes have begun
+  bool has_broken_off_ = false;                        // `settle`, because of doubts
+  bool has_ended_ = false;                             // it is done, and has counted its time
 };
 
 }  // namespace orrery::npu

@@ -54,7 +54,7 @@ struct Npus::State {
                 causes_of(run),
                 dimension_streams_of(run),
                 run.least_recorded,
-                run.engine.endpoint_delay(),
+                {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
                 run.engine.queues_take_turns()},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
         lookaheads(run),

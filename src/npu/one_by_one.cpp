@@ -43,7 +43,8 @@ EventPlace Npu::place_of(const pdes::Event& event) {
   if (node.kind == NodeKind::send) since = running.last.time;
   if (node.is_access() && context.memory.num_servers() > 0)
     since = event.time - std::min(context.memory.access_time(Bytes(node.size)), event.time);
-  if (node.kind == NodeKind::collective) since = event.time - std::min(context.last_step, event.time);
+  if (node.kind == NodeKind::collective)
+    since = event.time - std::min(context.last_step(membership(id).members), event.time);
   return {since, this->id()};
 }
 
@@ -60,17 +61,17 @@ void Npu::apply_with_histories(Time now) {
   Histories& histories = histories_of(execution_);
   const auto apply_one = [&](const EventHistory& history, const pdes::Event& event) {
     histories.set_at_hand(history);
-    moment_.place = {history.since[0], history.root};
+    moment_->place = {history.since[0], history.root};
     if (apply(event)) begin_ready(now);
   };
-  if (moment_.events.size() == 1) {
-    const pdes::Event event = moment_.events.front();
-    moment_.events.clear();
+  if (moment_->events.size() == 1) {
+    const pdes::Event event = moment_->events.front();
+    moment_->events.clear();
     apply_one(history_of(event), event);
   } else {
     std::vector<std::pair<EventHistory, pdes::Event>> events;
-    for (const pdes::Event& event : moment_.events) events.emplace_back(history_of(event), event);
-    moment_.events.clear();
+    for (const pdes::Event& event : moment_->events) events.emplace_back(history_of(event), event);
+    moment_->events.clear();
     std::ranges::stable_sort(events, {}, [](const auto& one) { return one.first; });
     for (const auto& [history, event] : events) apply_one(history, event);
   }
@@ -80,19 +81,19 @@ void Npu::apply_with_histories(Time now) {
 
 /// Handles the only event of this time.
 void Npu::apply_alone(Time now) {
-  const pdes::Event event = moment_.events.front();
-  moment_.events.clear();
-  if (execution_.context().memory.orders_requests()) moment_.place = place_of(event);
+  const pdes::Event event = moment_->events.front();
+  moment_->events.clear();
+  if (execution_.context().memory.orders_requests()) moment_->place = place_of(event);
   apply(event);
   begin_ready(now);
-  moment_.place = {now, id()};  // what takes no time comes after that
+  moment_->place = {now, id()};  // what takes no time comes after that
 }
 
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
 /// for itself comes together, in the place of what it has had in store for longest.
 void Npu::apply_one_by_one(Time now) {
   if (execution_.context().options.keeps_histories()) return apply_with_histories(now);
-  if (moment_.events.size() == 1) return apply_alone(now);
+  if (moment_->events.size() == 1) return apply_alone(now);
   struct Placed {
     EventPlace place;
     Time since;
@@ -100,21 +101,21 @@ void Npu::apply_one_by_one(Time now) {
   };
   std::vector<Placed> events;
   EventPlace first{now, id()};
-  for (const pdes::Event& event : moment_.events) {
+  for (const pdes::Event& event : moment_->events) {
     const EventPlace place = place_of(event);
     if (is_in_store(execution_, event)) first.since = std::min(first.since, place.since);
     events.push_back({place, place.since, event});
   }
-  moment_.events.clear();
+  moment_->events.clear();
   for (Placed& one : events)
     if (is_in_store(execution_, one.event)) one.place = first;
   std::ranges::sort(events, {}, [](const Placed& one) { return std::tuple(one.place, one.since, one.event.node); });
   for (const Placed& one : events) {
-    moment_.place = one.place;
+    moment_->place = one.place;
     apply(one.event);
     begin_ready(now);
   }
-  moment_.place = {now, id()};  // what takes no time comes after all that
+  moment_->place = {now, id()};  // what takes no time comes after all that
 }
 
 }  // namespace orrery::npu

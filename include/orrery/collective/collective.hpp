@@ -55,7 +55,8 @@ class Engine {
   ~Engine();
 
   const Rules& rules() const;
-  Time endpoint_delay() const;
+  /// See Options::endpoint_delay_of.
+  Time endpoint_delay(bool is_subgroup) const;
 
   /// Sets Options::sharers. Call it before asking for anything that depends on sizes.
   void share_among(std::vector<std::uint32_t> sharers);

@@ -55,6 +55,8 @@ class MessageProgram {
 
   /// Returns whether a member lets others send before it sends its own data in a step (network::Rules::clears_first).
   bool sends_clears_first() const;
+  /// Returns whether a member begins chunk by chunk what several queues may begin at once (Rules).
+  bool begins_in_order_of_chunks() const;
   /// Returns the time from the start of a service to its first step.
   Time opening(std::uint32_t service) const;
   /// Returns the custom collective that carries out the service; null if an algorithm does. Its steps are the

@@ -113,6 +113,8 @@ struct Rules {
   /// Custom collectives cost what ASTRA-sim charges: no endpoint delays, the recorded duration or 1 ns for a
   /// computation, and a send ends when its message has been delivered. Else docs/collectives.md, Custom collectives.
   bool bare_custom_collectives = false;
+  /// Over links, a member begins chunk by chunk what several of its queues may begin at once; else queue by queue.
+  bool chunks_begin_in_order = false;
   /// Members of an all-to-all may give different sizes, of which it has the largest. Not over links.
   bool uneven_all_to_all = true;
 };
@@ -138,6 +140,10 @@ struct Options {
   LibraryOptions library = {};  ///< what decides the times in place of algorithms, if it names a library
   Rules rules = {};
 
+  /// Returns the endpoint delay in a communicator that is, or is not, a subgroup (Rules).
+  Time endpoint_delay_of(bool is_subgroup) const {
+    return is_subgroup && rules.fixed_subgroup_endpoint_delay ? Time::from_ns(10) : endpoint_delay;
+  }
   /// Returns whether some dimension has an algorithm that the switch carries out.
   bool uses_switch_operations() const;
   /// Throws Error (bad_input) that names the key: a zero where one is not allowed, a list that does not match the
