@@ -32,7 +32,7 @@ class Checkpoint(checkpoints.KilledRuns):
         for seed in (9005,) if checkpoints.KILLS == 1 else range(9005, 9010):
             with self.subTest(seed=seed):
                 workload = random_workload.Workload(seed, max_npus=64, operations=(40, 200))
-                self.check(self.workload(workload, "--iterations=150"), workload.num_npus)
+                self.check(self.workload(workload, "--iterations=30"), workload.num_npus)
                 self.clear_folder()
 
     def test_noise(self):
@@ -75,7 +75,7 @@ class Checkpoint(checkpoints.KilledRuns):
             with self.subTest(kind):
                 seed = next(s for s in range(1, 1000) if test_one_answer.MemoryWorkload(s, kind).num_npus >= 8)
                 workload = test_one_answer.MemoryWorkload(seed, kind)
-                self.check(self.workload(workload, "--iterations=150"), workload.num_npus)
+                self.check(self.workload(workload, "--iterations=30"), workload.num_npus)
                 self.clear_folder()
 
     # ---- ends ----
