@@ -15,6 +15,7 @@
 #include "orrery/base/signs_of_life.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/workload/generator.hpp"
+#include "progress.hpp"
 #include "recorded_starts.hpp"
 #include "same_inputs.hpp"
 #include "stop_request.hpp"
@@ -61,16 +62,19 @@ struct TraceList {
 };
 
 /// Reads the traces of these NPUs. Leaves out those that cannot be read.
-TraceList read_traces(const config::Workload& workload, std::span<const NpuId> npus, trace::Store& store,
-                      Faults& faults) {
+TraceList read_traces(const config::Configuration& configuration, std::span<const NpuId> npus, Rank rank_of_run,
+                      trace::Store& store, Faults& faults) {
+  const config::Workload& workload = configuration.workload;
   if (workload.generated)
     return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store, workload.estimates.get())};
   TraceList list;
   list.traces.reserve(npus.size());
+  ReadingLine progress(configuration.run, rank_of_run, npus.size());
   std::size_t num_unreadable = 0;
   for (const NpuId npu : npus) {
     end_if_stopped();
     SignsOfLife::give();
+    progress.update(list.npus.size());
     auto trace = store.read(workload.trace_of(npu), npu, faults);
     if (trace) {
       list.add(npu, std::move(*trace));
@@ -107,8 +111,8 @@ TraceList merged(TraceList a, TraceList b) {
 /// Returns the traces that another partition gives this rank. Keeps those that this rank has read already, frees those
 /// that go to other ranks, and then reads the others. Leaves the notices as they are, because every trace has been read
 /// on one rank already.
-HostedTraces moved(HostedTraces old, partition::Partition partition, const config::Workload& workload, Rank here,
-                   Faults& faults) {
+HostedTraces moved(HostedTraces old, partition::Partition partition, const config::Configuration& configuration,
+                   Rank here, Faults& faults) {
   TraceList kept;
   for (std::size_t i = 0; i < old.npus.size(); ++i)
     if (partition.rank_of(old.npus[i]) == here) kept.add(old.npus[i], std::move(old.traces[i]));
@@ -116,7 +120,7 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
   old.store.host_instead(is_one_of(partition.npus_of(here)));
   std::vector<NpuId> missing;
   std::ranges::set_difference(partition.npus_of(here), kept.npus, std::back_inserter(missing));
-  TraceList all = merged(std::move(kept), read_traces(workload, missing, old.store, faults));
+  TraceList all = merged(std::move(kept), read_traces(configuration, missing, here, old.store, faults));
   return {std::move(partition),  std::move(old.store),   std::move(all.npus),
           std::move(all.traces), std::move(old.notices), old.groups_are_known};
 }
@@ -194,7 +198,7 @@ partition::Partition partition_by_graph(const partition::PartitionOptions& optio
 
 }  // namespace
 
-HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
+HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system, Rank rank_of_run,
                                 parallel::Communicator& world, Faults& faults) {
   const auto& workload = configuration.workload;
   const auto& options = configuration.run.partition;
@@ -223,7 +227,8 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         .hosts = is_one_of(partition.npus_of(world.rank()))},
                        std::move(groups.groups));
     TraceList read;
-    if (is_worth_reading) read = read_traces(workload, partition.npus_of(world.rank()), store, faults);
+    if (is_worth_reading)
+      read = read_traces(configuration, partition.npus_of(world.rank()), rank_of_run, store, faults);
     Notices notices = store.notices();
     notices.merge(of_files);
     return HostedTraces{std::move(partition),   std::move(store),   std::move(read.npus),
@@ -236,8 +241,8 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   if (!by_graph || world.size() == 1) return traces;
   const auto graph = communication_graph(traces, configuration, system, world);
   auto by_traffic = partition_by_graph(options, system, graph, world);
-  traces =
-      agreed(world, [&] { return moved(std::move(traces), std::move(by_traffic), workload, world.rank(), faults); });
+  traces = agreed(world,
+                  [&] { return moved(std::move(traces), std::move(by_traffic), configuration, world.rank(), faults); });
   if (!any_faults(faults, world)) keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
   return traces;
 }

@@ -31,7 +31,8 @@ struct HostedTraces {
 /// Faults of the files are added to `faults`; their traces are left out. If there are any, the partition is the default
 /// one, as the run will be refused. Throws Error on all ranks for a rank map that cannot be used, and Error
 /// (interrupted) when a signal has come. Collective. Cost O(bytes of the traces).
-HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
+/// `rank_of_run`: in a folded run `world` is of one rank, and this is which of the run it is. Rank 0 shows progress.
+HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system, Rank rank_of_run,
                                 parallel::Communicator& world, Faults& faults);
 
 /// Returns who communicates with whom in the traces of all ranks. Collective.

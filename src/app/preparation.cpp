@@ -29,7 +29,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
       readable_{.system = faults.empty()},
       here_(world.rank()),
       system_(agreed(world, [&] { return std::make_unique<System>(configuration); })),
-      traces_(read_hosted_traces(configuration, *system_, world, faults)),
+      traces_(read_hosted_traces(configuration, *system_, folded ? folded->rank : world.rank(), world, faults)),
       host_of_server_(hosts_of_servers(system_->memory, traces_.partition.ranks())),
       programs_(agreed(world,
                        [&] {

@@ -55,6 +55,16 @@ std::size_t part(double share, std::size_t parts) {
   return static_cast<std::size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(parts));
 }
 
+/// Returns whether a rank prints one line that renews itself.
+bool renews_line(const config::RunOptions& options, bool is_root) {
+  return is_root && options.progress == config::Progress::automatic && isatty(STDERR_FILENO) == 1;
+}
+
+/// Returns the wall-clock seconds between two lines.
+double interval_of(const config::RunOptions& options, bool renews) {
+  return renews ? seconds_between_renewals : options.progress_interval_s;
+}
+
 double percent(double share) { return static_cast<double>(part(share, 1000)) / 10; }
 
 }  // namespace
@@ -83,17 +93,46 @@ std::string progress_text(const ProgressFigures& figures) {
                      readable(figures.simulated), rounded(figures.elapsed_s));
 }
 
+ReadingLine::ReadingLine(const config::RunOptions& options, Rank rank, std::size_t num_npus)
+    : is_shown_(options.shows_progress() && rank == Rank(0)),
+      renews_(renews_line(options, rank == Rank(0))),
+      num_npus_(num_npus),
+      interval_(interval_of(options, renews_)),
+      start_(Clock::now()),
+      last_(start_) {}
+
+ReadingLine::~ReadingLine() {
+  if (is_on_screen_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void ReadingLine::update(std::size_t num_read) {
+  if (!is_shown_) return;
+  const auto time = Clock::now();
+  if (time - last_ < interval_) return;
+  last_ = time;
+  const std::chrono::duration<double> elapsed = time - start_;
+  const std::string text = fmt::format("reading: the traces of {} of {} NPUs of rank 0 in {}", num_read, num_npus_,
+                                       rounded(elapsed.count()));
+  if (renews_) {
+    const std::size_t columns = terminal_columns();
+    fmt::print(stderr, "\r{}\x1b[K", text.substr(0, columns - std::min<std::size_t>(columns, 1)));
+    is_on_screen_ = true;
+  } else {
+    fmt::print(stderr, "orrery: {}\n", text);
+  }
+  std::fflush(stderr);
+}
+
 ProgressLine::ProgressLine(const config::RunOptions& options, const model::RankModel& model, std::uint64_t num_nodes,
                            parallel::Communicator& world)
     : model_(model), is_root_(world.is_root()), own_npus_(count_npus(model)), start_(Clock::now()), last_(start_) {
-  std::array totals = {
-      static_cast<std::int64_t>(own_npus_), static_cast<std::int64_t>(num_nodes),
-      std::int64_t{is_root_ && options.progress == config::Progress::automatic && isatty(STDERR_FILENO) == 1}};
+  std::array totals = {static_cast<std::int64_t>(own_npus_), static_cast<std::int64_t>(num_nodes),
+                       std::int64_t{renews_line(options, is_root_)}};
   world.sum(totals);
   num_npus_ = static_cast<std::uint64_t>(totals[0]);
   num_nodes_ = static_cast<std::uint64_t>(totals[1]);
   renews_ = totals[2] == 1;
-  interval_ = std::chrono::duration<double>(renews_ ? seconds_between_renewals : options.progress_interval_s);
+  interval_ = std::chrono::duration<double>(interval_of(options, renews_));
   if (!is_root_) interval_ /= tellings_per_interval;
   if (is_root_) counts_.resize(static_cast<std::size_t>(world.size()));
   if (world.size() > 1) transport_ = parallel::make_transport(world);

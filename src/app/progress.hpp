@@ -30,6 +30,30 @@ std::string progress_bar(const ProgressFigures& figures, std::size_t columns);
 /// Returns the line for a file or a pipe.
 std::string progress_text(const ProgressFigures& figures);
 
+/// Prints on standard error of rank 0, from time to time, how many of its traces it has read.
+class ReadingLine {
+ public:
+  /// `num_npus`: NPUs whose traces this rank reads.
+  ReadingLine(const config::RunOptions& options, Rank rank, std::size_t num_npus);
+  ~ReadingLine();
+  ReadingLine(const ReadingLine&) = delete;
+  ReadingLine& operator=(const ReadingLine&) = delete;
+
+  /// Prints if the interval is over. Cost O(1).
+  void update(std::size_t num_read);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const bool is_shown_;
+  const bool renews_;
+  const std::size_t num_npus_;
+  const std::chrono::duration<double> interval_;
+  const Clock::time_point start_;
+  Clock::time_point last_;
+  bool is_on_screen_ = false;  ///< a line that is to be removed
+};
+
 /// Prints on standard error of rank 0, from time to time, how far all ranks are. The other ranks send their counts to
 /// rank 0 unasked, a few times in each interval, so that no rank waits for another one.
 class ProgressLine {

@@ -154,6 +154,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (!configuration.run.checkpoint.empty() || !configuration.run.restart.empty())
     checkpoints.emplace(configuration, world);
   auto preparation = prepare(configuration, world);
+  const std::chrono::duration<double> preparation_time = std::chrono::steady_clock::now() - start;
   if (checkpoints) checkpoints->prepare(*preparation);
   if (world.is_root()) {
     log_warnings(configuration, preparation->notices());
@@ -164,6 +165,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
 
   const auto mine = collect(*preparation, *simulation);
   auto description = describe(configuration, *preparation, *simulation, command_line);
+  description.preparation_time = preparation_time.count();
   const std::string folding = preparation->folding_description();
   std::optional<workload::Figures> figures;
   const auto generation = generation_of(configuration, *simulation, world);

@@ -65,7 +65,7 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
       return !are_npus_done_ &&
              ((stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due()) || has_diverged());
     };
-  if (options.progress != config::Progress::none && !options.quiet) {
+  if (options.shows_progress()) {
     const auto num_nodes = preparation.num_nodes() * model_.run().options.iterations;
     progress_ = std::make_unique<ProgressLine>(options, model_, num_nodes, world);
     kernel_options.progress = [this](std::uint64_t events, Time now) { progress_->update(events, now); };

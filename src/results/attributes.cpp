@@ -27,6 +27,7 @@ void write_attributes(Output& output, const RunDescription& run, Time simulated_
     file.attribute("/", "status", format::status_name(run.status));
     if (run.num_classes) file.attribute("/", "num_classes", std::int64_t{*run.num_classes});
     file.attribute("/", "simulated_time", simulated_time.ps());
+    file.attribute("/", "preparation_time", run.preparation_time);
     file.attribute("/", "wall_time", run.wall_time);
   });
 }

@@ -318,7 +318,7 @@ class Output(harness.Folder):
         with h5py.File(output) as results:
             self.assertEqual(results.attrs["format"], "orrery-results")
             for name in ("format_version", "created", "orrery_version", "revision", "command_line", "mpi_library", "hdf5_version", "num_ranks", "status", "whole",
-                         "simulated_time", "wall_time"):
+                         "simulated_time", "preparation_time", "wall_time"):
                 self.assertIn(name, results.attrs)
             self.assertEqual(list(results["kernel/host"].asstr()), [socket.gethostname()])
             self.assertEqual(results.attrs["simulated_time"], max(results["npus/finish_time"]))

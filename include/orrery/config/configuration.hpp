@@ -123,6 +123,8 @@ struct RunOptions {
   std::filesystem::path restart;        ///< checkpoint from which the run goes on; empty: it begins at time 0
   /// Wall-clock seconds without any progress of a clock until the run aborts. 0: never.
   double watchdog_s = 300;
+
+  bool shows_progress() const { return progress != Progress::none && !quiet; }
 };
 
 /// The whole resolved configuration of a run. Each key of CONFIG.yaml has a descriptor in src/config/keys, which says

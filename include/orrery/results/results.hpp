@@ -88,7 +88,8 @@ struct RunDescription {
   std::vector<trace::Group> groups;               ///< in order of GroupId
   NetworkDescription network;
   RunInputs inputs;
-  double wall_time = 0;  ///< s
+  double preparation_time = 0;  ///< wall-clock seconds from the start of the program to that of the simulation
+  double wall_time = 0;         ///< s, of the simulation
   std::uint32_t iterations = 1;
   std::vector<Repetition> repetitions = {};  ///< of a run that was repeated, the first one included
   std::optional<TrainingStep> step = {};     ///< of a generated workload; only rank 0 needs it
