@@ -69,6 +69,10 @@ void RankModel::settle(Time now) {
   parts_->communicators.settle();
 }
 
+void RankModel::settle_servers(Time) {
+  if (parts_->links) parts_->links->settle();
+}
+
 void RankModel::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   if (event.target >= run_.first_server() && event.target < run_.first_link())
     return parts_->servers.unpack(event, bytes);

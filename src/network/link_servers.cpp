@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include "orrery/base/error.hpp"
@@ -9,12 +10,8 @@
 namespace orrery::network {
 namespace {
 
-// The kinds of events for links.
-constexpr std::uint16_t message_is_there = 0;  // the message in slot `node`
-constexpr std::uint16_t all_are_there = 1;     // the messages that come at one time
-
-/// Links that put the messages of one time in order serve them so much later.
-constexpr Time gathering_time = Time::from_ps(1);
+/// The kind of an event by which the message in slot `node` comes to a link.
+constexpr std::uint16_t message_is_there = 0;
 
 }  // namespace
 
@@ -94,10 +91,13 @@ pdes::Event LinkServers::event(Server& server, Time time, pdes::Stage stage, LpI
 }
 
 void LinkServers::serve(const pdes::Event& event) {
-  if (event.kind == all_are_there) return serve_in_order(server_of(event.target));
   if (wait_for_parts(event)) return;
   Server& server = server_of(event.target);
-  if (is_ordered(messages_[event.node])) return keep(server, event);
+  if (is_ordered(messages_[event.node])) {
+    ++server.num_here;
+    arrivals_.push_back({&server, event});
+    return;
+  }
   if (messages_[event.node].kind == Message::Kind::request) return pass_request(server, event);
   if (options_.switching == Switching::cut_through)
     cut_through(server, event);
@@ -123,21 +123,17 @@ bool LinkServers::is_ordered(const Message& message) const {
          message.kind != Message::Kind::request && message.combining.parts == 0;
 }
 
-/// Keeps a message until all that come at its time are there.
-void LinkServers::keep(Server& server, const pdes::Event& event) {
-  server.here.push_back(event);
-  if (server.here.size() > 1) return;
-  pdes::Event all = this->event(server, event.time + gathering_time, pdes::Stage::server, event.target);
-  all.kind = all_are_there;
-  part_.kernel.send(part_.hosting.here, all);
-}
-
-void LinkServers::serve_in_order(Server& server) {
-  std::vector<pdes::Event>& here = server.here;
-  if (here.size() > 1)
-    std::ranges::stable_sort(here, {}, [this](const pdes::Event& event) { return messages_[event.node].history; });
-  for (const pdes::Event& event : here) store_and_forward(server, event);
-  here.clear();
+void LinkServers::settle() {
+  const auto beside_others =
+      std::ranges::partition(arrivals_, [](const Arrival& it) { return it.server->num_here == 1; });
+  std::ranges::sort(beside_others, {}, [this](const Arrival& it) {
+    return std::tuple(it.server, messages_[it.event.node].history, it.event.order);
+  });
+  for (const auto& [server, event] : arrivals_) {
+    server->num_here = 0;
+    store_and_forward(*server, event);
+  }
+  arrivals_.clear();
 }
 
 /// Takes note of a service that begins at `start`, of a message that came at `now`. The link was free from `free` on.
@@ -287,7 +283,7 @@ void LinkServers::pass_copies_on(Server& server, const pdes::Event& event, std::
 
 /// Hands the message in a slot to the next link, or to its destination.
 void LinkServers::hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there) {
-  const Message message = messages_[slot];
+  const Message& message = messages_[slot];
   if (!next) there += message.request.after;
   const LpId target = next ? lp(*next) : LpId(message.destination.value());
   const Rank to = part_.hosting.of_npu[next ? next->owner.index() : message.destination.index()];
@@ -345,14 +341,6 @@ std::vector<LpId> LinkServers::used() {
 void LinkServers::serialize(LpId process, Archive& archive) {
   Server& server = server_of(process);
   archive(server.server, server.sequence, server.started, server.starter);
-  std::uint64_t count = server.here.size();
-  archive(count);
-  server.here.resize(count);
-  for (pdes::Event& event : server.here) {
-    Message message = archive.reads() ? Message() : messages_[event.node];
-    archive(event, message);
-    if (archive.reads()) event.node = messages_.put(std::move(message));
-  }
   combiner_.serialize(process, archive);
 }
 

@@ -271,10 +271,15 @@ void Kernel::release_informed() {
   ahead_->wake_list.clear();
 }
 
-void Kernel::process_server() {
-  const Event event = pending_[server].pop();
-  latest_[server] = event.time;
-  handle(event);
+/// Handles the events of the earliest time for servers. All of them are there if the first is safe.
+std::uint64_t Kernel::process_servers() {
+  auto& pending = pending_[server];
+  const Time time = pending.time();
+  latest_[server] = time;
+  std::uint64_t handled = 0;
+  for (; pending.time() == time; ++handled) handle(pending.pop());
+  model_.settle_servers(time);
+  return handled;
 }
 
 std::uint64_t Kernel::process() {
@@ -282,8 +287,7 @@ std::uint64_t Kernel::process() {
   while (handled < burst) {
     if (ahead_ && !ahead_->wake_list.empty()) release_informed();
     if (!pending_[server].empty() && may_handle(pending_[server].time()) && server_is_safe()) {
-      process_server();
-      ++handled;
+      handled += process_servers();
     } else if (const auto of_clients = process_clients(); of_clients > 0) {
       handled += of_clients;
     } else if (!release_promised()) {

@@ -51,6 +51,7 @@ class LinkServers final : public MessageNetwork {
   void send(const Message& message, pdes::Event call) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override;
+  void settle() override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
   EventHistory history_of(const pdes::Event& event) const override { return messages_[event.node].history; }
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
@@ -81,17 +82,21 @@ class LinkServers final : public MessageNetwork {
     bool is_known = false;
     std::unique_ptr<RequestDelays> request_delays = {};  ///< null before the first request
     // With Rules::orders_messages.
-    std::vector<pdes::Event> here = {};  ///< of messages that have come at the present time
-    Time started = {};                   ///< when its last service began
-    EventHistory starter = {};           ///< of the event since which it was never free
+    std::uint32_t num_here = 0;  ///< messages that have come at the present time
+    Time started = {};           ///< when its last service began
+    EventHistory starter = {};   ///< of the event since which it was never free
+  };
+
+  /// A message that has come to a link at the present time.
+  struct Arrival {
+    Server* server;
+    pdes::Event event;
   };
 
   Server& server_of(LpId link);
   std::uint32_t put_into(Message message, pdes::Event call);
   bool wait_for_parts(const pdes::Event& event);
   bool is_ordered(const Message& message) const;
-  void keep(Server& server, const pdes::Event& event);
-  void serve_in_order(Server& server);
   void note_service(Server& server, Message& message, Time now, Time free, Time start);
   void learn_delays(Server& server, Bytes size);
   void store_and_forward(Server& server, const pdes::Event& event);
@@ -118,6 +123,7 @@ class LinkServers final : public MessageNetwork {
   Slots<Message> messages_;                  // that are under way; events carry their slots
   std::map<std::uint32_t, std::vector<NpuId>> copies_;  // by slot: where a switch hands copies of the message
   SwitchCombiner combiner_;
+  std::vector<Arrival> arrivals_;  // of messages that are put in order
 };
 
 }  // namespace orrery::network

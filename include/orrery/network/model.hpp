@@ -35,6 +35,8 @@ class MessageNetwork {
   virtual void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) = 0;
   /// Handles an event for a process of this rank.
   virtual void serve(const pdes::Event& event) = 0;
+  /// Ends a time: the processes of this rank have handled all events of this time.
+  virtual void settle() {}
   /// Returns the message of an event `Delivery::arrived`, and forgets it.
   virtual Message take(const pdes::Event& event) = 0;
   /// Returns Message::history of such an event.

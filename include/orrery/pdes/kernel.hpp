@@ -99,7 +99,7 @@ class Kernel final : public Scheduler {
   std::uint64_t process_cell();
   std::uint64_t handle_time_of_cell();
   bool activate_earliest();
-  void process_server();
+  std::uint64_t process_servers();
   void handle(const Event& event);
   void count(Lp& lp);
   void accept(Event event);

@@ -52,6 +52,9 @@ class Model {
   /// grow for each client, not from call to call, because a client that awaits nothing may be ahead of others.
   virtual void settle(Time now) = 0;
 
+  /// Ends a time: the servers here have handled all events of this time. May schedule later events.
+  virtual void settle_servers(Time) {}
+
   /// Takes note of an event of Scheduler::send for a client here. Returns true if the kernel shall handle it at its
   /// time; the model may have changed everything in it but its time and order. Returns false if the model keeps it,
   /// because the client does not await it yet. Its time may then be past, and the order in which events of different

@@ -13,9 +13,7 @@ class CongestionAware final : public SimulatedNetwork {
       : options_(options), fabric_(topology), delays_(fabric_, options.rules.rounding) {}
 
   std::uint32_t num_processes() const override { return fabric_.num_links(); }
-  Time least_relay_delay() const override {
-    return delays_.least_pass() - (options_.rules.orders_messages ? Time::from_ps(1) : Time::zero());
-  }
+  Time least_relay_delay() const override { return delays_.least_pass(); }
   std::optional<Time> notice_delay() const override {
     return options_.has_requests ? std::optional(Time::from_ps(1)) : std::nullopt;
   }

@@ -28,6 +28,7 @@ class Script final : public Model {
     log.push_back(fmt::format("settle@{}", now.ps()));
     on_settle(now);
   }
+  void settle_servers(Time now) override { log.push_back(fmt::format("servers@{}", now.ps())); }
   bool admit(Event& event) override { return on_admit(event); }
   Awaited awaits(LpId lp) const override { return on_awaits(lp); }
   void proceed(LpId lp) override { log.push_back(fmt::format("proceed{}", lp.value())); }
@@ -108,8 +109,8 @@ TEST(Kernel, AClientHandlesItsOwnEventsAtOnce) {
   EXPECT_FALSE(in_order.kernel.advance(LpId(1), Time::from_ps(1)));
 }
 
-// Two clients call a server at 10 ps. The kernel settles the clients' time before the server handles both calls, and
-// the answers come before an event of a later source.
+// Two clients call a server at 10 ps. The kernel settles the clients' time before the server handles both calls, then
+// it settles the servers' time, and the answers come before an event of a later source.
 TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
   Alone run;
   run.script.on_event = [&](const Event& event) {
@@ -121,8 +122,8 @@ TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
   run.schedule(10, Stage::client, 1, 1);
   run.schedule(15, Stage::client, 4, 9);  // at the time of the answers: their source comes first
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"c1@10<1", "c2@10<2", "settle@10", "s8@10<1", "s8@10<2", "c1@15<8", "c2@15<8",
-                                 "c4@15<9", "settle@15"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@10<1", "c2@10<2", "settle@10", "s8@10<1", "s8@10<2", "servers@10",
+                                 "c1@15<8", "c2@15<8", "c4@15<9", "settle@15"}));
 }
 
 // Clients 1 to 3 pass 3,000 events on to each other, and call a server now and then. The kernel stops after a burst,
@@ -179,7 +180,7 @@ TEST(Kernel, SettlingMayCallServersOfTheSameTime) {
   run.schedule(3, Stage::client, 1, 1);
   run.schedule(4, Stage::client, 1, 1);
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"c1@3<1", "settle@3", "s8@3<1", "c1@4<1", "settle@4"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@3<1", "settle@3", "s8@3<1", "servers@3", "c1@4<1", "settle@4"}));
 }
 
 // An event of a client schedules another one for the same client, no later than itself. The run ends with an error that
