@@ -27,14 +27,14 @@ class SlidingSimulation {
   void run(std::span<Ps> times) {
     const Ps endpoint = context_.endpoint_delay, reduction = context_.reduction(bytes_);
     for (std::uint32_t i = 0; i < positions_.size(); ++i)
-      for (std::uint32_t k = 0; k < window_.window; ++k) events_.push({plus(times[i], endpoint), true, i});
+      for (std::uint32_t k = 0; k < window_.window; ++k) events_.push({plus(times[i], endpoint), Kind::credit, i});
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
       SlidingPosition& position = positions_[event.position];
-      if (!event.is_credit) {
+      if (event.kind != Kind::credit) {
         const Ps reduces = window_.reduces_message(position.receive()) ? reduction : 0;
-        events_.push({plus(plus(event.time, endpoint), reduces), true, event.position});
+        events_.push({plus(plus(event.time, endpoint), reduces), Kind::credit, event.position});
         continue;
       }
       const std::uint32_t first = position.sent();
@@ -47,15 +47,15 @@ class SlidingSimulation {
  private:
   static constexpr Ps not_sent = std::numeric_limits<Ps>::min();
 
+  /// What happens at one time, in this order: a message comes, a credit comes back, a position that has just sent takes
+  /// a message that was there before.
+  enum class Kind : std::uint8_t { arrival, credit, taking };
   struct Event {
     Ps time = 0;
-    bool is_credit = false;
+    Kind kind = Kind::arrival;
     std::uint32_t position = 0;
 
-    /// Messages that come at a time count before credits that come back at that time.
-    bool operator>(const Event& other) const {
-      return std::tie(time, is_credit) > std::tie(other.time, other.is_credit);
-    }
+    bool operator>(const Event& other) const { return std::tie(time, kind) > std::tie(other.time, other.kind); }
   };
 
   Ps& sent_at(std::uint32_t position, std::uint32_t k) {
@@ -76,7 +76,8 @@ class SlidingSimulation {
     if (sent == not_sent || posted == not_sent) return;
     const std::uint32_t receiver = all_alike_ ? k % (context_.axis.size - 1) + 1 : to;
     const Ps clear = context_.rendezvous ? plus(posted, context_.clear_to_send(from, receiver)) : sent;
-    events_.push({std::max(posted, plus(std::max(sent, clear), context_.link(from, receiver, bytes_))), false, to});
+    const Ps there = plus(std::max(sent, clear), context_.link(from, receiver, bytes_));
+    events_.push({std::max(posted, there), there > posted ? Kind::arrival : Kind::taking, to});
   }
 
   const SlidingWindow& window_;

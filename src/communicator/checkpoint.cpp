@@ -20,8 +20,10 @@ MemberSide::Restored MemberSide::saved(const LocalCommunicator& communicator, st
   for (std::uint32_t ordinal = window.first(); ordinal < next; ++ordinal) {
     const Pending& pending = window.at(ordinal);
     if (pending.done || pending.arrivals[participant] == Time::max()) continue;
-    saved.joined.push_back({pending.report, pending.turn, pending.arrivals[participant], pending.nodes[participant],
-                            pending.finish, !pending.is_through.empty() && pending.is_through[participant] != 0});
+    const EventPlace place = pending.places.empty() ? EventPlace() : pending.places[participant];
+    saved.joined.push_back({pending.report, pending.turn, pending.arrivals[participant], place,
+                            pending.nodes[participant], pending.finish,
+                            !pending.is_through.empty() && pending.is_through[participant] != 0});
   }
   return saved;
 }
@@ -84,7 +86,7 @@ void MemberSide::resume(std::span<const Restored> participants) {
     }
     for (const auto& [one, joined] : here) {
       communicator.turn = joined->turn;
-      join(one->membership, joined->report, joined->node, joined->arrival);
+      join(one->membership, joined->report, {joined->node, joined->arrival, joined->place});
     }
     for (const auto& [one, joined] : here)
       if (joined->is_through) note_through(communicator, ordinal, one->membership.participant, joined->finish);

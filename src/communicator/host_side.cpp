@@ -1,13 +1,20 @@
 #include "orrery/communicator/host_side.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
+#include "orrery/collective/end_order.hpp"
 
 namespace orrery::communicator {
 namespace {
+
+/// Of collectives with more messages the members that end together do so in the order of their numbers.
+constexpr std::uint64_t most_ordered_messages = 1 << 20;
+constexpr std::size_t most_kept_orders = 64;  ///< of each communicator
 
 collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
 
@@ -36,6 +43,7 @@ void HostSide::Pending::clear() {
   ranks_over = 0;
   finish = Time::zero();
   arrivals.clear();
+  places.clear();
   is_through.clear();
 }
 
@@ -111,8 +119,11 @@ const HostSide::Participants& HostSide::participants_of(const Hosted& hosted, Ra
   return *found;
 }
 
-/// Takes the arrivals of all participants of one rank.
-void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> arrivals) {
+/// Takes the arrivals of all participants of one rank, and the places of Report::has_places after them.
+void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> times) {
+  const std::size_t count = participants_of(hosted, from).numbers.size();
+  const auto number_at = [&](std::size_t i) { return times[times.size() == 1 ? 0 : i]; };
+  const auto arrivals = times.first(std::min(times.size(), count));
   auto& pending = this->pending(hosted, report, *std::ranges::min_element(arrivals));
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
@@ -120,9 +131,12 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
   const Participants& rank = participants_of(hosted, from);
   pending.report.queues = std::min(pending.report.queues, report.queues);
   pending.turn.queues = pending.report.queues;
-  for (std::size_t i = 0; i < rank.numbers.size(); ++i)
-    if (const Time arrival = arrivals[arrivals.size() == 1 ? 0 : i]; arrival != Time::max())
-      pending.arrivals[rank.numbers[i]] = arrival;
+  for (std::size_t i = 0; i < count; ++i)
+    if (const Time arrival = number_at(i); arrival != Time::max()) pending.arrivals[rank.numbers[i]] = arrival;
+  if (report.has_places) pending.places.resize(pending.arrivals.size());
+  for (std::size_t i = 0; report.has_places && i < count; ++i)
+    pending.places[rank.numbers[i]] =
+        EventPlace::unpacked(number_at(count + i), static_cast<std::uint64_t>(number_at(2 * count + i).ps()));
   if (--pending.missing == 0 && computes_at_host()) finish(hosted, pending);
 }
 
@@ -210,6 +224,54 @@ std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pendi
   return participants;
 }
 
+/// Returns the members in the order in which they end, by the messages of the collective; empty if that is not known.
+std::vector<std::uint32_t> HostSide::end_order(Hosted& hosted, const Pending& pending) const {
+  const auto kind = kind_of(pending.report);
+  const Bytes size(pending.report.size);
+  const CommunicatorSpec& spec = hosted.spec;
+  std::vector<std::uint32_t> members(hosted.members);
+  std::iota(members.begin(), members.end(), 0U);
+  std::ranges::sort(members, {}, [&](std::uint32_t i) { return std::tuple(pending.places[i], spec.member(i)); });
+  const bool is_together = std::ranges::adjacent_find(pending.arrivals, std::not_equal_to()) == pending.arrivals.end();
+  const std::tuple key(pending.report.collective, size, pending.turn, members);
+  if (const auto known = hosted.end_orders.find(key); is_together && known != hosted.end_orders.end())
+    return known->second;
+  const collective::MessageTimes times{
+      .arrivals = pending.arrivals,
+      .first_to_act = std::move(members),
+      .delay = [&](std::uint32_t from, std::uint32_t to,
+                   Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
+      .endpoint_delay = setup_.engine.endpoint_delay(hosted.members < setup_.hosting.num_npus()),
+      .rendezvous = setup_.rendezvous};
+  auto order = collective::end_order(setup_.engine.message_program(*hosted.layout, kind, size, pending.turn), times,
+                                     most_ordered_messages);
+  if (!is_together) return order;
+  if (hosted.end_orders.size() >= most_kept_orders) hosted.end_orders.clear();
+  hosted.end_orders.emplace(key, order);
+  return order;
+}
+
+/// Returns the numbers of Completion::ends_as of all participants as ps, valid until the next call; empty if each is
+/// the participant itself.
+std::span<const Time> HostSide::places(Hosted& hosted, const Pending& pending, std::span<const Time> completions) {
+  if (!setup_.orders_ends || hosted.spec.representatives || pending.report.recorded > Time::zero()) return {};
+  std::vector<Time> times(completions.begin(), completions.end());
+  std::ranges::sort(times);
+  if (std::ranges::adjacent_find(times) == times.end()) return {};
+  const std::vector<std::uint32_t> order = end_order(hosted, pending);
+  if (order.empty()) return {};
+  std::map<Time, std::vector<std::uint32_t>> tied;  // members, in the order of their ends
+  for (const std::uint32_t member : order) tied[completions[member]].push_back(member);
+  scratch_.places.resize(completions.size());
+  for (const auto& [time, members] : tied) {
+    std::vector<NpuId> npus;
+    for (const std::uint32_t member : members) npus.push_back(hosted.spec.member(member));
+    std::ranges::sort(npus);
+    for (std::size_t i = 0; i < members.size(); ++i) scratch_.places[members[i]] = Time::from_ps(npus[i].value());
+  }
+  return scratch_.places;
+}
+
 /// Keeps the record of a collective that is over, and adds it to the sums.
 void HostSide::record(const Hosted& hosted, const Pending& pending, Time end) {
   const auto [first, last] = std::ranges::minmax_element(pending.arrivals);
@@ -248,6 +310,7 @@ LastArrival HostSide::last_arrival(const Hosted& hosted, const Pending& pending)
 
 void HostSide::finish(Hosted& hosted, Pending& pending) {
   const auto completions = this->completions(hosted, pending);
+  const auto places = this->places(hosted, pending, completions);
   const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
   setup_.network.count_collective(traffic, hosted.members * hosted.spec.count());
 
@@ -262,11 +325,14 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
   Bytes sent;
   for (const Bytes in_dimension : traffic) sent += in_dimension;
   report.size = sent.count();
+  report.has_places = !places.empty();
   pending.done = true;
   hosted.pending.retire();
   for (const auto& rank : hosted.ranks) {
     scratch_.of_rank.clear();
     for (const auto number : rank.numbers) scratch_.of_rank.push_back(completions[number]);
+    if (report.has_places)
+      for (const auto number : rank.numbers) scratch_.of_rank.push_back(places[number]);
     send_(rank.rank, report, scratch_.of_rank);
   }
 }

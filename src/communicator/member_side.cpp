@@ -6,6 +6,13 @@
 #include "orrery/pdes/event.hpp"
 
 namespace orrery::communicator {
+namespace {
+
+// A number of Report::has_places goes as a time.
+NpuId npu_from(Time number) { return NpuId(static_cast<std::uint32_t>(number.ps())); }
+Time time_of(std::uint64_t number) { return Time::from_ps(static_cast<std::int64_t>(number)); }
+
+}  // namespace
 
 void MemberSide::Pending::clear() {
   report = {};
@@ -16,6 +23,7 @@ void MemberSide::Pending::clear() {
   first = Time::max();
   arrivals.clear();
   nodes.clear();
+  places.clear();
   is_through.clear();
 }
 
@@ -89,7 +97,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
-  this->join(membership, report, join.node, join.now);
+  this->join(membership, report, {join.node, join.now, join.place});
   return report.ordinal;
 }
 
@@ -99,7 +107,8 @@ std::uint64_t MemberSide::queues_after(const Membership& membership, const Join&
 }
 
 /// Adds a participant to a collective, and tells the host if it is the last one of this rank.
-void MemberSide::join(const Membership& membership, const Report& report, NodeId node, Time now) {
+void MemberSide::join(const Membership& membership, const Report& report, const Arrival& arrival) {
+  const Time now = arrival.time;
   LocalCommunicator& communicator = communicators_[membership.communicator];
   auto& pending = communicator.pending.at(report.ordinal);
   const auto participants = communicator.npus.size();
@@ -111,6 +120,7 @@ void MemberSide::join(const Membership& membership, const Report& report, NodeId
                                                   static_cast<collective::Kind>(report.collective), Bytes(report.size));
     }
     pending.nodes.resize(participants);
+    if (setup_.orders_ends) pending.places.resize(participants);
     if (computes_at_host()) {
       pending.arrivals.resize(participants);
     } else {
@@ -128,9 +138,21 @@ void MemberSide::join(const Membership& membership, const Report& report, NodeId
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
   pending.report.queues = std::min(pending.report.queues, report.queues);
   pending.arrivals[membership.participant] = now;
-  pending.nodes[membership.participant] = node;
+  pending.nodes[membership.participant] = arrival.node;
+  if (setup_.orders_ends) pending.places[membership.participant] = arrival.place;
+  if (++pending.count == participants) tell_host(communicator, pending);
+}
+
+/// Tells the host that all participants of this rank have arrived.
+void MemberSide::tell_host(const LocalCommunicator& communicator, const Pending& pending) {
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.
-  if (++pending.count == participants) send_(communicator.spec.host, Report(pending.report), pending.arrivals);
+  Report report = pending.report;
+  report.has_places = setup_.orders_ends;
+  if (!report.has_places) return send_(communicator.spec.host, report, pending.arrivals);
+  std::vector<Time> times = pending.arrivals;
+  for (const EventPlace& place : pending.places) times.push_back(place.since);
+  for (const EventPlace& place : pending.places) times.push_back(time_of(place.packed()));
+  send_(communicator.spec.host, report, times);
 }
 
 std::shared_ptr<const collective::MessageProgram> MemberSide::script(const Membership& membership,
@@ -190,7 +212,9 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
     event.node = pending.nodes[i].value();
     event.kind = pdes::completion;
     if (time != Time::max()) setup_.kernel.schedule(event);
-    announce_({npu, pending.nodes[i], time, Bytes(report.size), report.last});
+    const NpuId ends_as =
+        report.has_places ? npu_from(times[times.size() == 1 ? 0 : communicator.npus.size() + i]) : npu;
+    announce_({npu, pending.nodes[i], time, Bytes(report.size), report.last, ends_as});
   }
   pending.done = true;
   communicator.pending.retire();

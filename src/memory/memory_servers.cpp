@@ -158,13 +158,16 @@ void MemoryServers::close(const pdes::Event& event) {
 }
 
 SharedServer::Answer MemoryServers::answer_of(LpId lp) {
-  return [this, lp](const Requester& requester, Time since, Time done) { answer(lp, requester, since, done); };
+  return [this, lp](const Requester& requester, Time since, Time done, std::uint64_t place) {
+    answer(lp, requester, since, done, place);
+  };
 }
 
-void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done) {
+void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done, std::uint64_t place) {
   if (done == Time::max()) return keep_earliest(overrun_, {since, requester.npu, requester.node});
   auto answer = pdes::Event::make(done, pdes::Stage::client, lp, server(lp).sequence++, LpId(requester.npu.value()));
   answer.node = requester.node.value();
+  answer.detail = place;
   answer.kind = pdes::completion;
   kernel_.send(hosting_.of_npu[requester.npu.index()], answer);
 }

@@ -18,7 +18,9 @@ RemoteMemory::RemoteMemory(const RemoteMemoryOptions& options, std::uint32_t num
     : kind_(options.kind), takes_turns_(options.own_memory_takes_turns), orders_requests_(options.orders_requests) {
   options.validate(num_npus);
   model_ = kind_->make(options, num_npus);
-  if (npus_per_server() > 0) num_servers_ = num_npus / npus_per_server();
+  if (npus_per_server() == 0) return;
+  num_servers_ = num_npus / npus_per_server();
+  may_take_no_time_ = access_time(Bytes(1)) == Time::zero();
 }
 
 std::uint32_t RemoteMemory::server_of(NpuId npu) const {

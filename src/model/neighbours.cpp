@@ -173,7 +173,9 @@ void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
     if (spec.host == neighbours.here()) {
       const Time least = std::min(shortest[spec.id.index()], run.least_recorded);
       const Time final_delay = std::min(run.engine.minimum_duration(*layout_of(run, spec)), run.least_recorded);
-      for (const Rank rank : ranks) neighbours.add_completions(rank, least, final_delay);
+      for (const Rank rank : ranks)
+        neighbours.add_completions(rank, run.memory.least_after_answer(least),
+                                   run.memory.least_after_answer(final_delay));
     } else if (std::ranges::binary_search(ranks, neighbours.here())) {
       neighbours.add_requests(spec.host);
     }
@@ -183,9 +185,10 @@ void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
 /// Adds the messages of the congestion-unaware network.
 void add_messages(Neighbours& neighbours, const npu::RunContext& run) {
   for (const auto& npu : run.npus)
-    for (const NpuId peer : npu.trace->peers)
-      neighbours.add_messages(run.hosting.of_npu[peer.index()],
-                              std::min(run.delays.delay(npu.id, peer, Bytes(0)), npu::half_of(run.least_recorded)));
+    for (const NpuId peer : npu.trace->peers) {
+      const Time least = std::min(run.delays.delay(npu.id, peer, Bytes(0)), npu::half_of(run.least_recorded));
+      neighbours.add_messages(run.hosting.of_npu[peer.index()], run.memory.least_after_answer(least));
+    }
 }
 
 /// Adds the requests to remote memory and its answers.

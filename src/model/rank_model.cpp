@@ -27,7 +27,9 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                      .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
                                                                        : communicator::Execution::at_host,
                      .least_recorded = model.run_.least_recorded,
-                     .variations = &model.run_.options.noise.variations},
+                     .variations = &model.run_.options.noise.variations,
+                     .orders_ends = model.run_.options.one_by_one && model.run_.memory.num_servers() > 0,
+                     .rendezvous = model.run_.options.rendezvous},
                     [this](const communicator::Completion& completion) { npus.announce(completion); }),
       servers(
           kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,

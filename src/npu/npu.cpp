@@ -165,6 +165,7 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
       const bool shares = shared_sms_ && execution_.node(id).kind == NodeKind::compute && takes > Time::zero();
       const Time finish = shares ? shared_sms_->begin(id, takes, now) : now + takes;
       if (shares && finish == Time::max()) return;  // until an SM is free
+      if (finish > now && keeps_places()) keep_place_of_end(id, moment_->place.next(now));
       return execution_.end_at(id, now, finish);
   }
 }
@@ -246,10 +247,16 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
-  const communicator::Join join{
-      this->id(),       id,  execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
-      Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
-      queues_};
+  const communicator::Join join{this->id(),
+                                id,
+                                execution_.npu().trace->id_of(id),
+                                collective::kind_of(node.collective),
+                                Bytes(node.size),
+                                now,
+                                execution_.schedule().is_recorded(),
+                                recorded,
+                                queues_,
+                                moment_ ? moment_->place : EventPlace()};
   auto& communicators = execution_.context().services.communicators;
   if (execution_.context().queues_take_turns) queues_ = communicators.queues_after(membership, join);
   communicators.join(membership, join);
@@ -268,8 +275,8 @@ void Npu::issue_access(NodeId id, Time now) {
   execution_.awaited().add(awaited_by(id));
   // The memory servers set the kind.
   const pdes::Event request =
-      execution_.make_event(now, pdes::Stage::server, LpId(context.first_server.value() + server), EventKind::complete,
-                            id.value(), size.count());
+      execution_.make_event(now + context.fraction, pdes::Stage::server, LpId(context.first_server.value() + server),
+                            EventKind::complete, id.value(), size.count());
   const EventPlace place = moment_ ? moment_->place : EventPlace();
   if (!node.is_of_group() && context.memory.orders_requests()) {
     memory::GroupAccess alone;
@@ -291,6 +298,11 @@ void Npu::announce(const communicator::Completion& completion) {
   RunningNode& running = execution_.running(id);
   running.finish = completion.time;
   running.last = completion.last;
+  if (keeps_places() && execution_.node(id).kind == NodeKind::collective && completion.time < Time::max()) {
+    const Time last =
+        completion.time - std::min(execution_.context().last_step(membership(id).members), completion.time);
+    keep_place_of_end(id, {last, last, completion.ends_as});
+  }
   if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
   execution_.accounting().count_sent(id, running.start, completion.sent);
@@ -344,6 +356,7 @@ Wait Npu::wait_of(const RunningNode& running) const {
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   archive(execution_, own_memory_, queues_, has_settled_, has_ended_);
+  if (keeps_places()) archive(moment_->ends);
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "execution.hpp"
@@ -78,6 +79,9 @@ class Npu {
   void apply_alone(Time now);
   void apply_with_histories(Time now);
   EventPlace place_of(const pdes::Event& event);
+  EventPlace take_place_of_end(NodeId id, const EventPlace& otherwise);
+  void keep_place_of_end(NodeId id, const EventPlace& place);
+  bool keeps_places() const;
   EventHistory history_of(const pdes::Event& event);
   void begin_ready(Time now);
   void issue(NodeId id, std::uint16_t resource, Time now);
@@ -105,6 +109,8 @@ class Npu {
   struct Moment {
     std::vector<pdes::Event> events;  ///< that `settle` handles
     EventPlace place;                 ///< of the event at hand
+    /// Where NPUs share a memory: of the ends of nodes that are under way.
+    std::vector<std::pair<NodeId, EventPlace>> ends = {};
   };
 
   Execution execution_;

@@ -24,6 +24,7 @@ Time Npu::least_lead(std::size_t resource, const Distances& distances) const {
 /// `posted` and `arriving` are the bounds that follow from receives.
 pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time arriving) const {
   pdes::LookaheadBound bound{.output = arriving, .reaction = posted};
+  const memory::RemoteMemory& memory = execution_.context().memory;
   if (!has_settled_) bound.output = Time::zero();
   for (const RunningNode& running : execution_.all_running()) {
     const bool is_known = running.finish != Time::max();
@@ -35,7 +36,7 @@ pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time ar
     if (is_known)
       bound.output = std::min(bound.output, running.finish + tail);
     else
-      bound.reaction = std::min(bound.reaction, tail);
+      bound.reaction = std::min(bound.reaction, memory.least_after_answer(tail));
   }
   return bound;
 }

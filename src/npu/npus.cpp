@@ -33,6 +33,12 @@ std::vector<Cause> causes_of(const RunContext& run) {
   return causes;
 }
 
+/// Returns an event at the whole ns of its time.
+pdes::Event in_whole_ns(pdes::Event event) {
+  event.time = memory::whole_ns(event.time);
+  return event;
+}
+
 /// Returns whether an event is of the links, so that it comes at its time.
 bool is_of_links(const pdes::Event& event) {
   const auto kind = static_cast<EventKind>(event.kind);
@@ -63,6 +69,7 @@ struct Npus::State {
         is_touched(run.npus.size(), 0),
         is_done(run.npus.size(), 0) {
     context.gpus = gpus.get();
+    has_fractions = run.memory.may_take_no_time();
   }
 
   const RunContext& run;
@@ -75,6 +82,7 @@ struct Npus::State {
   LookaheadTree bounds;
   std::vector<std::uint32_t> touched;  // NPUs that settle at the end of this time
   std::vector<char> is_touched, is_done;
+  bool has_fractions = false;  // events may come within a ns (RemoteMemory::may_take_no_time)
   std::size_t num_done = 0;
 };
 
@@ -140,7 +148,8 @@ void serialize_sums(Npus& npus, Archive& archive) {
   if (archive.reads()) all.insert(all.end(), kernels.begin(), kernels.end());
 }
 
-void Npus::handle(const pdes::Event& event) {
+void Npus::handle(const pdes::Event& exact) {
+  const pdes::Event event = state_->has_fractions ? in_whole_ns(exact) : exact;
   const auto index = local(NpuId(event.target.value()));
   if (state_->npus[index].handle(event))
     touch(index);
@@ -148,7 +157,9 @@ void Npus::handle(const pdes::Event& event) {
     state_->bounds.mark(index);
 }
 
-void Npus::settle(Time now) {
+void Npus::settle(Time exact) {
+  const Time now = state_->has_fractions ? memory::whole_ns(exact) : exact;
+  state_->context.fraction = exact - now;
   for (const auto index : state_->touched) {
     state_->is_touched[index] = 0;
     Npu& npu = state_->npus[index];
@@ -167,7 +178,9 @@ bool Npus::admit(pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
   state_->bounds.mark(index);
   if (event.kind != pdes::completion) return state_->npus[index].admit(event);
-  state_->npus[index].announce({NpuId(event.target.value()), NodeId(event.node), event.time, Bytes(0), {}});
+  const Time time = state_->has_fractions ? memory::whole_ns(event.time) : event.time;
+  state_->npus[index].announce(
+      {NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, NpuId(event.target.value())});
   return true;
 }
 

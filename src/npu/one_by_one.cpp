@@ -30,22 +30,52 @@ EventPlace Npu::place_of(const pdes::Event& event) {
     case EventKind::received:
     case EventKind::cleared: {
       const LastArrival sent = messaging_->departure_of(execution_, event);
-      return {sent.time, sent.npu, true};
+      return {sent.time, sent.time, sent.npu, true};
     }
-    default:
-      return {event.time, this->id()};
+    default: {  // the start, which comes before all that takes no time then
+      const Time before = event.time - Time::from_ns(1);
+      return {before, before, this->id()};
+    }
   }
   const Context& context = execution_.context();
   const trace::Node& node = execution_.node(id);
   const RunningNode& running = execution_.running(id);
   Time since = running.start;
-  if (context.options.replay_only) return {since, this->id()};
+  if (context.options.replay_only) return {since, since, this->id()};
   if (node.kind == NodeKind::send) since = running.last.time;
   if (node.is_access() && context.memory.num_servers() > 0)
     since = event.time - std::min(context.memory.access_time(Bytes(node.size)), event.time);
   if (node.kind == NodeKind::collective)
     since = event.time - std::min(context.last_step(membership(id).members), event.time);
-  return {since, this->id()};
+  const EventPlace place{since, since, this->id()};
+  if (!keeps_places() || node.kind == NodeKind::send) return place;
+  if (!node.is_access()) return take_place_of_end(id, place);
+  return context.memory.kind()->has_hierarchy ? place : EventPlace::unpacked(since, event.detail);
+}
+
+/// Returns whether it matters where the ends of nodes stand among the events of other NPUs.
+bool Npu::keeps_places() const {
+  const Context& context = execution_.context();
+  return moment_ && context.memory.orders_requests() && context.memory.num_servers() > 0 &&
+         !context.options.replay_only && !context.options.keeps_histories();
+}
+
+/// Takes note of the place of the end of a node that is under way.
+void Npu::keep_place_of_end(NodeId id, const EventPlace& place) {
+  const auto known = std::ranges::find(moment_->ends, id, &std::pair<NodeId, EventPlace>::first);
+  if (known == moment_->ends.end())
+    moment_->ends.emplace_back(id, place);
+  else
+    known->second = place;
+}
+
+EventPlace Npu::take_place_of_end(NodeId id, const EventPlace& otherwise) {
+  const auto known = std::ranges::find(moment_->ends, id, &std::pair<NodeId, EventPlace>::first);
+  if (known == moment_->ends.end()) return otherwise;
+  const EventPlace place = known->second;
+  *known = moment_->ends.back();
+  moment_->ends.pop_back();
+  return place;
 }
 
 /// Returns the history of an event of a network that simulates every link.
@@ -61,7 +91,7 @@ void Npu::apply_with_histories(Time now) {
   Histories& histories = histories_of(execution_);
   const auto apply_one = [&](const EventHistory& history, const pdes::Event& event) {
     histories.set_at_hand(history);
-    moment_->place = {history.since[0], history.root};
+    moment_->place = {history.since[0], history.since[1], history.root};
     if (apply(event)) begin_ready(now);
   };
   if (moment_->events.size() == 1) {
@@ -86,7 +116,7 @@ void Npu::apply_alone(Time now) {
   if (execution_.context().memory.orders_requests()) moment_->place = place_of(event);
   apply(event);
   begin_ready(now);
-  moment_->place = {now, id()};  // what takes no time comes after that
+  moment_->place = moment_->place.next(now);  // what takes no time comes after that
 }
 
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
@@ -100,10 +130,10 @@ void Npu::apply_one_by_one(Time now) {
     pdes::Event event;
   };
   std::vector<Placed> events;
-  EventPlace first{now, id()};
+  EventPlace first{now, now, id()};
   for (const pdes::Event& event : moment_->events) {
     const EventPlace place = place_of(event);
-    if (is_in_store(execution_, event)) first.since = std::min(first.since, place.since);
+    if (is_in_store(execution_, event)) first = std::min(first, place);
     events.push_back({place, place.since, event});
   }
   moment_->events.clear();
@@ -115,7 +145,7 @@ void Npu::apply_one_by_one(Time now) {
     apply(one.event);
     begin_ready(now);
   }
-  moment_->place = {now, id()};  // what takes no time comes after all that
+  moment_->place = moment_->place.next(now);  // what takes no time comes after all that
 }
 
 }  // namespace orrery::npu

@@ -17,10 +17,8 @@ import reference_case  # noqa: E402
 
 RANDOM = harness.SHARED / "reference/astra-sim/random"
 # Random cases that differ, and why (docs/model.md, 11).
-TIE = "members of a collective that end at one ns come to a shared memory"
-TICK = "an access to a shared memory takes 1 ns at least"
 DIFFERENT = {
-    "unaware": {"R_mem_700019": TIE, "R_mem_700025": TICK},
+    "unaware": {},
     "aware": {},
 }
 CLOSE = 0.10  # the largest relative error of a case of class "close"

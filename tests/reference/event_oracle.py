@@ -340,11 +340,12 @@ class EventSimulation(oracle.Simulation):
 def compare(case, network):
     """Returns "exact", "differs", or why the oracle says nothing about a reference case."""
     options = dict(flag.lstrip("-").split("=") for flag in case.flags)
-    if case.kind == "defect" or not case.finish_ns(network) or options.keys() - {"num-queues-per-dim", "rendezvous-protocol"}:
+    if case.kind == "defect" or not case.finish_ns(network) or options.keys() - oracle.FLAGS:
         return "skipped"
     files = [case.folder / name for name in ("network.yml", "system.json", "remote_memory.json", "comm_group.json")]
     try:
-        sim = EventSimulation(case.folder / "workload", oracle.read_network(files[0]), *map(oracle.read_json, files[1:]),
+        system, memory, groups = map(oracle.read_json, files[1:])
+        sim = EventSimulation(case.folder / "workload", oracle.read_network(files[0]), oracle.as_flagged(system, options), memory, groups,
                               int(options.get("num-queues-per-dim", 1)), options.get("rendezvous-protocol") == "true", network == "aware")
         found = sim.run()
     except NotImplementedError as missing:

@@ -306,13 +306,15 @@ class Collectives:
         total = (n - 1) * (2 if kind == "all-reduce" else 1)
         cycle = window * (n - 1) if is_subgroup else window
         sent, received, credits, finish = [[] for _ in range(n)], [0] * n, [0] * n, [0] * n
-        events = [(starts[i], True, i) for i in range(n) for _ in range(window)]  # (time, whether it is a credit, position)
+        arrival, credit, taking = range(3)  # what comes first at one time; taking: of a message that was there before
+        events = [(starts[i], credit, i) for i in range(n) for _ in range(window)]  # (time, what, position)
         heapq.heapify(events)
 
         def deliver(i, j, k):
             if k < len(sent[i]) and k < len(sent[j]):
                 cleared = sent[j][k] + delay(j, i, CONTROL_BYTES) if self.rendezvous else sent[i][k]
-                heapq.heappush(events, (max(max(sent[i][k], cleared) + delay(i, j, size), sent[j][k]), False, j))
+                there, posted = max(sent[i][k], cleared) + delay(i, j, size), sent[j][k]
+                heapq.heappush(events, (max(there, posted), arrival if there > posted else taking, j))
 
         def send(i, now):
             k = len(sent[i])
@@ -326,11 +328,11 @@ class Collectives:
             return kind in REDUCING and place >= window and (kind != "all-reduce" or block % 2 == 0)
 
         while events:
-            now, is_credit, i = heapq.heappop(events)
-            if not is_credit:
+            now, what, i = heapq.heappop(events)
+            if what != credit:
                 cost = self.reduce_cost(size) if is_reduced(received[i]) else 0
                 received[i] += 1
-                heapq.heappush(events, (now + endpoint + cost, True, i))
+                heapq.heappush(events, (now + endpoint + cost, credit, i))
                 continue
             credits[i], left = credits[i] + 1, total - len(sent[i])
             if kind == "all-reduce" and left <= n - 1:
@@ -651,14 +653,24 @@ def simulate_files(prefix, network, system, memory=None, groups=None, num_queues
     return simulate(prefix, read_network(network), read_json(system), read_json(memory), read_json(groups), num_queues, rendezvous)
 
 
+FLAGS = {"num-queues-per-dim", "rendezvous-protocol", "injection-scale"}  # of a case that the oracle knows
+
+
+def as_flagged(system, options):
+    """Returns a system with the endpoint delay that ASTRA-sim's --injection-scale gives it."""
+    return {**system, "endpoint-delay": int(system.get("endpoint-delay", 10) * float(options.get("injection-scale", 1)))}
+
+
 def compare(case):
     """Returns "exact", "differs", or why the oracle says nothing about a reference case."""
     options = dict(flag.lstrip("-").split("=") for flag in case.flags)
-    if case.kind == "defect" or not case.finish_ns() or options.keys() - {"num-queues-per-dim", "rendezvous-protocol"}:
+    if case.kind == "defect" or not case.finish_ns() or options.keys() - FLAGS:
         return "skipped"
     try:
-        found = simulate_files(case.folder / "workload", *(case.folder / name for name in ("network.yml", "system.json", "remote_memory.json", "comm_group.json")),
-                               int(options.get("num-queues-per-dim", 1)), options.get("rendezvous-protocol") == "true")
+        files = [case.folder / name for name in ("network.yml", "system.json", "remote_memory.json", "comm_group.json")]
+        system, memory, groups = map(read_json, files[1:])
+        found = simulate(case.folder / "workload", read_network(files[0]), as_flagged(system, options), memory, groups,
+                         int(options.get("num-queues-per-dim", 1)), options.get("rendezvous-protocol") == "true")
     except (NotImplementedError, KeyError) as missing:
         return f"not covered ({missing})"
     return "exact" if found == case.finish_ns() else "differs"

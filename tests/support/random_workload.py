@@ -21,11 +21,11 @@ def power_of_two(n):
 class Workload:
     """A `System` and the traces of its NPUs."""
 
-    def __init__(self, seed, max_npus=24, operations=(5, 60), all_algorithms=False):
+    def __init__(self, seed, max_npus=24, operations=(5, 60), all_algorithms=False, one_dimension=False):
         """`all_algorithms`: with windows, double binary trees and lists of one entry, and with fractions in the figures of the memory; in
-        every third workload durations and sizes are few, so that many events come at one time."""
+        every third workload durations and sizes are few, so that many events come at one time. `one_dimension`: the network has one."""
         self.random = random.Random(seed)
-        self.all_algorithms = all_algorithms
+        self.all_algorithms, self.one_dimension = all_algorithms, one_dimension
         self.ties = all_algorithms and seed % 3 == 0
         self.seed, self.max_npus = seed, max_npus
         self.rendezvous = self.random.random() < 0.25
@@ -51,8 +51,8 @@ class Workload:
         kind = self.random.choice(["NO_MEMORY_EXPANSION", "NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"])
         memory = {"memory-type": kind}
         if kind != "NO_MEMORY_EXPANSION":
-            # An access to a shared memory takes a tick at least, which the oracle does not know.
-            least = 0 if kind == "PER_NPU_MEMORY_EXPANSION" else 1
+            # In the congestion-aware network an access to a shared memory takes a tick at least, which the oracle does not know.
+            least = 1 if self.one_dimension and kind != "PER_NPU_MEMORY_EXPANSION" else 0
             memory.update({"remote-mem-latency": self.random.choice([least, 250, 1000]), "remote-mem-bw": self.random.choice([16, 33, 64])})
             if self.all_algorithms:
                 memory = {name: value + 0.7 if name.startswith("remote-mem-") else value for name, value in memory.items()}
@@ -61,7 +61,7 @@ class Workload:
     def draw_system(self):
         r = self.random
         while True:
-            counts = [r.choice([1, 2, 2, 3, 4, 4, 5, 8]) for _ in range(r.choice([1, 1, 2, 2, 3]))]
+            counts = [r.choice([1, 2, 2, 3, 4, 4, 5, 8]) for _ in range(1 if self.one_dimension else r.choice([1, 1, 2, 2, 3]))]
             topology = [r.choice(["Ring", "FullyConnected", "Switch"]) for _ in counts]
             system = System(topology, counts)
             if 2 <= system.num_npus <= self.max_npus:
@@ -193,7 +193,7 @@ class Workload:
         # Requests of one moment are served in the order of NPUs. What follows a receive that takes no time could come in the
         # same moment but later, so accesses to a shared memory do not follow receives, unless the oracle knows the order.
         avoid = (chakra.RECV,) if self.shared_memory() and not self.all_algorithms else ()
-        size = 10 ** 5 if self.ties else self.random.randint(1, 10 ** 6)
+        size = 10 ** 5 if self.ties else self.random.randint(1, self.random.choice([10 ** 6, 10 ** 6, 15]) if self.all_algorithms else 10 ** 6)
         self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "remote", avoid=avoid, tensor_size=size)
 
     def remote_at_once(self, npu):

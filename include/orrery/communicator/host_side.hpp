@@ -7,10 +7,12 @@
 #include <memory>
 #include <queue>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "orrery/base/archive.hpp"
+#include "orrery/base/event_place.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/report.hpp"
@@ -59,12 +61,13 @@ class HostSide {
     Report report;
     collective::Turn turn;
     bool done = false;
-    Time reply = Time::max();      ///< when members complete at the earliest, if nobody arrives before the first
-    std::uint32_t missing = 0;     ///< ranks whose arrivals are not there
-    std::uint32_t ranks_over = 0;  ///< ranks whose participants are through, with Execution::by_members
-    Time finish;                   ///< when the last of these was
-    std::vector<Time> arrivals;    ///< [participants]
-    std::vector<char> is_through;  ///< [participants] with Execution::by_members
+    Time reply = Time::max();        ///< when members complete at the earliest, if nobody arrives before the first
+    std::uint32_t missing = 0;       ///< ranks whose arrivals are not there
+    std::uint32_t ranks_over = 0;    ///< ranks whose participants are through, with Execution::by_members
+    Time finish;                     ///< when the last of these was
+    std::vector<Time> arrivals;      ///< [participants]
+    std::vector<EventPlace> places;  ///< [participants] with Setup::orders_ends: Join::place
+    std::vector<char> is_through;    ///< [participants] with Execution::by_members
 
     void clear();
   };
@@ -82,6 +85,9 @@ class HostSide {
     Window<Pending> pending;
     collective::Turn turn;  ///< of the next collective
     bool diverges = false;  ///< a collective of a folded run did
+    /// In which order members end that arrive together in some order, in some collectives for which it has been asked.
+    std::map<std::tuple<std::uint8_t, Bytes, collective::Turn, std::vector<std::uint32_t>>, std::vector<std::uint32_t>>
+        end_orders;
   };
   /// When the participants of a collective complete at the earliest.
   struct Reply {
@@ -97,17 +103,20 @@ class HostSide {
     std::vector<Time> completions;   // [members]
     std::vector<Time> participants;  // [participants] their completions
     std::vector<Time> of_rank;       // [participants of a rank] likewise
+    std::vector<Time> places;        // [participants] see Report::has_places
   };
 
   void add(const CommunicatorSpec& spec);
   Pending& pending(Hosted& hosted, const Report& report, Time first);
-  void contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> arrivals);
+  void contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> times);
   void end_rank(Hosted& hosted, Rank from, const Report& report, Time finish);
   static const Participants& participants_of(const Hosted& hosted, Rank rank);
   void serialize_pending(Hosted& hosted, std::uint32_t ordinal, Archive& archive);
   static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
   std::span<const Time> completions(Hosted& hosted, const Pending& pending);
+  std::vector<std::uint32_t> end_order(Hosted& hosted, const Pending& pending) const;
+  std::span<const Time> places(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);

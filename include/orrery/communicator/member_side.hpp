@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
+#include "orrery/base/event_place.hpp"
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/message_program.hpp"
@@ -40,6 +41,7 @@ struct Join {
   bool is_recorded = true;
   Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
   std::uint64_t queues = 0;      ///< collective::Turn::queues of the participant, over all its communicators
+  EventPlace place = {};         ///< with Setup::orders_ends: of the event because of which it joins
 };
 
 /// What a participant waits in, for the report of a stuck run.
@@ -56,6 +58,9 @@ struct Completion {
   Time time;         ///< max() if it is out of range
   Bytes sent;        ///< by the participant, in all
   LastArrival last;  ///< of the participants
+  /// With Setup::orders_ends: of the members that complete at one time, the one that does so first has the lowest NPU
+  /// among them, and so on; else the participant itself.
+  NpuId ends_as;
 };
 
 /// The member side of the communicators of a rank. Participants of this rank join here. When the last of them has
@@ -122,13 +127,14 @@ class MemberSide {
     Report report;
     collective::Turn turn;  ///< with Execution::by_members
     bool done = false;
-    std::uint32_t count = 0;       ///< participants that have joined
-    std::uint32_t left = 0;        ///< participants that are through, with Execution::by_members
-    Time finish;                   ///< when the last of these was
-    Time first = Time::max();      ///< first arrival, of a communicator that is spread over ranks
-    std::vector<Time> arrivals;    ///< [participants here] max(): not yet, or the host knows since before a restart
-    std::vector<NodeId> nodes;     ///< [participants here]
-    std::vector<char> is_through;  ///< [participants here] with Execution::by_members
+    std::uint32_t count = 0;         ///< participants that have joined
+    std::uint32_t left = 0;          ///< participants that are through, with Execution::by_members
+    Time finish;                     ///< when the last of these was
+    Time first = Time::max();        ///< first arrival, of a communicator that is spread over ranks
+    std::vector<Time> arrivals;      ///< [participants here] max(): not yet, or the host knows since before a restart
+    std::vector<NodeId> nodes;       ///< [participants here]
+    std::vector<EventPlace> places;  ///< [participants here] with Setup::orders_ends: Join::place
+    std::vector<char> is_through;    ///< [participants here] with Execution::by_members
 
     void clear();
   };
@@ -146,11 +152,17 @@ class MemberSide {
     bool is_spread = false;  ///< it has participants on other ranks
   };
 
+  struct Arrival {
+    NodeId node;
+    Time time;
+    EventPlace place;
+  };
   /// What a participant has joined that is not over.
   struct Joined {
     Report report;          ///< of all that had joined on its rank
     collective::Turn turn;  ///< with Execution::by_members
     Time arrival;
+    EventPlace place;
     NodeId node;
     Time finish;  ///< when the last one of its rank so far was through, with Execution::by_members
     bool is_through = false;
@@ -165,7 +177,8 @@ class MemberSide {
   };
 
   void add(const CommunicatorSpec& spec);
-  void join(const Membership& membership, const Report& report, NodeId node, Time now);
+  void join(const Membership& membership, const Report& report, const Arrival& arrival);
+  void tell_host(const LocalCommunicator& communicator, const Pending& pending);
   Restored saved(const LocalCommunicator& communicator, std::uint32_t participant) const;
   void resume(std::span<const Restored> participants);
   void note_through(LocalCommunicator& communicator, std::uint32_t ordinal, std::uint32_t participant, Time finish);

@@ -56,8 +56,9 @@ struct ServerAccess {
 /// A server that NPUs share, without the events that carry requests and answers.
 class SharedServer {
  public:
-  /// Takes the end of a requester's access that began at `since`; max(): it does not fit the range of time.
-  using Answer = std::function<void(const Requester&, Time since, Time done)>;
+  /// Takes the end of a requester's access that began at `since`; max(): it does not fit the range of time. `place`:
+  /// with RemoteMemoryOptions::orders_requests EventPlace::packed of the end, else 0.
+  using Answer = std::function<void(const Requester&, Time since, Time done, std::uint64_t place)>;
 
   virtual ~SharedServer() = default;
 

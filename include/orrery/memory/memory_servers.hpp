@@ -111,7 +111,7 @@ class MemoryServers {
   void begin(const pdes::Event& request, const ServerAccess& access);
   void close(const pdes::Event& event);
   SharedServer::Answer answer_of(LpId lp);
-  void answer(LpId lp, const Requester& requester, Time since, Time done);
+  void answer(LpId lp, const Requester& requester, Time since, Time done, std::uint64_t place);
 
   pdes::Scheduler& kernel_;
   const RemoteMemory& memory_;

@@ -57,6 +57,8 @@ struct RemoteMemoryOptions {
   bool own_memory_takes_turns = true;
   /// Requests of one time to a memory that NPUs share are served in the order of EventPlace; else of NPU numbers.
   bool orders_requests = false;
+  /// An access to a memory that NPUs share may take no time, with Rounding::down_to_ns; else it takes a tick at least.
+  bool may_take_no_time = false;
 
   /// Throws Error (bad_input) that names the key. npus_per_node must divide num_npus, switches must divide groups.
   void validate(std::uint32_t num_npus) const;

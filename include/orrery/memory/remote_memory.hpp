@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -13,6 +14,9 @@ namespace orrery::memory {
 /// After a request a server that has several of one moment at once waits this long for others of that moment.
 constexpr Time gathering_time = Time::from_ps(1);
 
+/// Returns the begin of the ns that a time, which is not negative, is in.
+constexpr Time whole_ns(Time time) { return Time::from_ps(time.ps() - time.ps() % 1000); }
+
 /// A kind of remote memory: who shares its servers, and what an access takes. Immutable.
 class RemoteMemoryModel {
  public:
@@ -21,7 +25,7 @@ class RemoteMemoryModel {
   /// Returns the number of NPUs that share a server; 0 if each NPU has its memory for itself, or none.
   virtual std::uint32_t npus_per_server() const = 0;
   /// Returns the time of one access, of a byte or more, that does not wait; max() if it does not fit. At a shared
-  /// server at least one tick. Traps in a kind without memory.
+  /// server at least one tick, unless RemoteMemoryOptions::may_take_no_time. Traps in a kind without memory.
   virtual Time access_time(Bytes size) const = 0;
   /// Returns the least time from a request to the events that follow from it.
   virtual Time service_delay() const { return access_time(Bytes(0)); }
@@ -53,6 +57,15 @@ class RemoteMemory {
   RemoteMemoryKind kind() const { return kind_; }
   /// Returns whether a memory that an NPU has for itself serves one access at a time.
   bool takes_turns() const { return takes_turns_; }
+  /// Returns whether an access to a memory that NPUs share can end at the time at which it begins. Its answer then
+  /// comes a few ps later, within the same ns.
+  bool may_take_no_time() const { return may_take_no_time_; }
+  /// Returns the least that passes from an answer to what follows `time` after it. The answer may come up to 999 ps
+  /// after the begin of the ns, from which `time` counts.
+  Time least_after_answer(Time time) const {
+    constexpr Time most = Time::from_ps(999);
+    return may_take_no_time_ && time < Time::max() ? std::max(time, most) - most : time;
+  }
   /// See RemoteMemoryOptions.
   bool orders_requests() const { return orders_requests_; }
 
@@ -60,6 +73,7 @@ class RemoteMemory {
   RemoteMemoryKind kind_;
   bool takes_turns_;
   bool orders_requests_;
+  bool may_take_no_time_ = false;
   std::shared_ptr<const RemoteMemoryModel> model_;
   std::uint32_t num_servers_ = 0;
 };

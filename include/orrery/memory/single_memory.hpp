@@ -25,6 +25,7 @@ class SingleMemory : public RemoteMemoryModel {
   Rounding rounding_;
   std::uint32_t npus_per_server_;
   bool orders_requests_;
+  Time least_access_;
 };
 
 }  // namespace orrery::memory

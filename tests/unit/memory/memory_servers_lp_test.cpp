@@ -228,7 +228,7 @@ TEST(MemoryServersLp, RequestsAreServedInTheOrderOfEvents) {
   const auto ask = [&](std::uint32_t npu, std::int64_t since, std::uint32_t origin) {
     GroupAccess alone;
     alone.size = Bytes(1000);
-    alone.place = {ns(since), NpuId(origin), origin != npu};
+    alone.place = {ns(since), ns(since), NpuId(origin), origin != npu};
     pool.ask(ns(7), npu, alone);
   };
   ask(0, 4, 2);
@@ -236,6 +236,31 @@ TEST(MemoryServersLp, RequestsAreServedInTheOrderOfEvents) {
   ask(2, 4, 1);
   ask(3, 2, 3);
   EXPECT_EQ(pool.run(), (AllDone{{ns(207), 3, 0}, {ns(407), 1, 0}, {ns(607), 2, 0}, {ns(807), 0, 0}}));
+}
+
+// 5 bytes take no time at 10 B/ns, 100 bytes take 10 ns. The answer to the first request of 7 ns comes 2 ps later, in
+// the same ns. The third request waits for the second, and takes no time after that. What is asked for within a ns
+// counts from its begin.
+TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
+  RemoteMemoryOptions options = memory_of_kind("pool");
+  options.rounding = Rounding::down_to_ns;
+  options.latency_ns = 0;
+  options.orders_requests = options.may_take_no_time = true;
+  Memory pool(options, 4);
+  const auto ask = [&](Time now, std::uint32_t npu, std::uint64_t bytes) {
+    GroupAccess alone;
+    alone.size = Bytes(bytes);
+    alone.place = {ns(4), ns(4), NpuId(npu)};
+    pool.ask(now, npu, alone);
+  };
+  ask(ns(7), 0, 5);
+  ask(ns(7), 1, 100);
+  ask(ns(7), 2, 5);
+  EXPECT_EQ(pool.run(), (AllDone{{ns(7) + ps(2), 0, 0}, {ns(17), 1, 0}, {ns(17), 2, 0}}));
+  ask(ns(30) + ps(2), 0, 5);
+  EXPECT_EQ(pool.run(), (AllDone{{ns(30) + ps(4), 0, 0}}));
+  ask(ns(40) + ps(2), 0, 10);
+  EXPECT_EQ(pool.run(), (AllDone{{ns(41), 0, 0}}));
 }
 
 GroupAccess load(std::uint32_t node, std::uint64_t bytes, std::uint32_t members = 2) {

@@ -1,0 +1,158 @@
+#include "orrery/collective/end_order.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "orrery/base/error.hpp"
+#include "orrery/collective/member_run.hpp"
+
+namespace orrery::collective {
+namespace {
+
+/// Sends the messages of one collective, in the order of one queue of events.
+class MessageQueue {
+ public:
+  MessageQueue(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times) : times_(times) {
+    for (std::uint32_t member = 0; member < times.arrivals.size(); ++member)
+      runs_.emplace_back(program, member, times.rendezvous);
+  }
+
+  std::vector<std::uint32_t> run() {
+    for (const std::uint32_t member : times_.first_to_act)
+      push({.time = times_.arrivals[member], .kind = Kind::begin, .member = member});
+    while (!events_.empty()) {
+      const Event event = events_.top();
+      events_.pop();
+      handle(event);
+    }
+    ensure(ended_.size() == runs_.size(), "a collective in which members wait for each other");
+    return std::move(ended_);
+  }
+
+ private:
+  enum class Kind : std::uint8_t { begin, message, clear_to_send, stored };
+  struct Event {
+    Time time;
+    std::uint64_t number = 0;
+    Kind kind = Kind::begin;
+    std::uint32_t member = 0;
+    std::uint32_t from = 0;
+    StepId step = {};
+
+    friend bool operator>(const Event& a, const Event& b) {
+      return std::tie(a.time, a.number) > std::tie(b.time, b.number);
+    }
+  };
+  /// A step that goes on, at once or at a later time.
+  struct Stored {
+    StepId step;
+    Time until;
+  };
+
+  /// What a member asks for while it handles an event.
+  class Transport final : public CollectiveTransport {
+   public:
+    Transport(MessageQueue& queue, std::uint32_t member, Time now) : queue_(queue), member_(member), now_(now) {}
+
+    void send(std::uint32_t to, Bytes size, StepId step, Payload payload, std::uint32_t /*own_step*/) override {
+      const Kind kind = payload == Payload::clear_to_send ? Kind::clear_to_send : Kind::message;
+      queue_.push({.time = now_ + queue_.times_.delay(member_, to, size),
+                   .kind = kind,
+                   .member = to,
+                   .from = member_,
+                   .step = step});
+    }
+    void send_to_switch(std::span<const MessageProgram::Receiver>, Bytes, Bytes, StepId, Payload) override {
+      ensure(false, "a message through a switch, in an order of events");
+    }
+    /// A step that reduces does so in an event that one an endpoint delay from now schedules.
+    void wake(StepId step, Time time) override {
+      const Time middle = now_ + queue_.times_.endpoint_delay;
+      queue_.store(member_, middle > now_ && time > middle ? middle : time, {step, time});
+    }
+
+   private:
+    MessageQueue& queue_;
+    std::uint32_t member_;
+    Time now_;
+  };
+
+  void push(Event event) {
+    event.number = num_events_++;
+    events_.push(event);
+  }
+
+  /// Adds what a member has in store for itself. All that it has for one time is one event.
+  void store(std::uint32_t member, Time time, const Stored& what) {
+    const auto [place, is_new] = stored_.try_emplace({member, time});
+    place->second.push_back(what);
+    if (is_new) push({.time = time, .kind = Kind::stored, .member = member});
+  }
+
+  void handle(const Event& event) {
+    MemberRun& run = runs_[event.member];
+    Transport transport(*this, event.member, event.time);
+    const bool was_done = run.is_done();
+    switch (event.kind) {
+      case Kind::begin:
+        run.begin(event.time, transport);
+        break;
+      case Kind::message:
+      case Kind::clear_to_send:
+        run.receive(event.from, event.step, event.kind == Kind::clear_to_send, event.time, transport);
+        break;
+      case Kind::stored:
+        take_stored(event.member, event.time, transport);
+    }
+    if (run.is_done() && !was_done) ended_.push_back(event.member);
+  }
+
+  void take_stored(std::uint32_t member, Time now, Transport& transport) {
+    const auto found = stored_.find({member, now});
+    while (!found->second.empty()) {
+      const Stored what = found->second.front();
+      found->second.pop_front();
+      if (what.until > now)
+        store(member, what.until, {what.step, what.until});
+      else
+        runs_[member].wake(what.step, now, transport);
+    }
+    stored_.erase(found);
+  }
+
+  const MessageTimes& times_;
+  std::vector<MemberRun> runs_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::uint64_t num_events_ = 0;
+  std::map<std::pair<std::uint32_t, Time>, std::deque<Stored>> stored_;
+  std::vector<std::uint32_t> ended_;
+};
+
+/// Returns the steps that members take, as far as they are no more than `most`; more than that if some steps are none
+/// of plain messages.
+std::uint64_t count_steps(const MessageProgram& program, std::size_t num_members, std::uint64_t most) {
+  std::uint64_t count = 0;
+  for (std::uint32_t service = 0; service < program.services().size() && count <= most; ++service) {
+    if (program.custom_collective(service) != nullptr) return most + 1;
+    for (std::uint32_t member = 0; member < num_members && count <= most; ++member) {
+      const std::uint32_t steps = program.num_steps(service, member);
+      if (steps > 0 && program.step(service, 0, member).step.through_switch) return most + 1;
+      count += steps;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> end_order(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times,
+                                     std::uint64_t most_messages) {
+  if (count_steps(*program, times.arrivals.size(), most_messages) > most_messages) return {};
+  return MessageQueue(program, times).run();
+}
+
+}  // namespace orrery::collective
