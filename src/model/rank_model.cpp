@@ -27,7 +27,8 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                      .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
                                                                        : communicator::Execution::at_host,
                      .least_recorded = model.run_.least_recorded,
-                     .variations = &model.run_.options.noise.variations},
+                     .variations = &model.run_.options.noise.variations,
+                     .load = model.load_},
                     [this](const communicator::Completion& completion) { npus.announce(completion); }),
       servers(
           kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,

@@ -12,6 +12,10 @@
 #include "orrery/network/analytical.hpp"
 #include "orrery/pdes/scheduler.hpp"
 
+namespace orrery::pdes {
+class LoadRecorder;
+}
+
 namespace orrery::communicator {
 
 /// Who carries a collective out once its members have joined.
@@ -32,6 +36,7 @@ struct Setup {
   Execution execution = Execution::at_host;
   Time least_recorded = Time::max();       ///< no collective that all its members recorded takes less; at_host only
   const Variations* variations = nullptr;  ///< factors of the times of collectives; null: none. at_host only
+  pdes::LoadRecorder* load = nullptr;      ///< takes note of all collectives; null: nothing is recorded
 };
 
 }  // namespace orrery::communicator
