@@ -6,7 +6,9 @@
 #include <span>
 
 #include "orrery/base/host.hpp"
+#include "orrery/communicator/communications.hpp"
 #include "orrery/fold/folding.hpp"
+#include "orrery/pdes/load_recorder.hpp"
 #include "orrery/topology/dimension.hpp"
 
 namespace orrery::app {
@@ -22,7 +24,7 @@ results::RunInputs inputs_of(const config::Configuration& configuration, const s
   results::RunInputs inputs{command_line, configuration.to_yaml(false), {}};
   inputs.texts = configuration.inputs;
   if (const auto& groups = configuration.workload.groups_text) inputs.texts.push_back(*groups);
-  if (const auto& partition = configuration.run.partition_text) inputs.kernel_texts.push_back(*partition);
+  if (const auto& partition = configuration.partition_text) inputs.kernel_texts.push_back(*partition);
   return inputs;
 }
 
@@ -37,6 +39,27 @@ results::NetworkDescription network_of(const config::Configuration& configuratio
   network.lies_on_graph = configuration.execution.network.graph != nullptr;
   network.has_packets = network.has_links && configuration.execution.network.model->sends_packets;
   return network;
+}
+
+/// Returns what the blocks of NPUs did, as far as this rank knows.
+results::Load load_of(const model::RankModel& model, const pdes::LoadRecorder& recorder) {
+  results::Load load{.record = recorder.record(),
+                     .runs_ahead = !model.run().options.goes_over_links(),
+                     .num_npus = model.run().hosting.num_npus(),
+                     .communicators = {}};
+  std::vector<Rank> as_ranks;
+  for (std::uint64_t npu = 0; npu < load.num_npus; ++npu)
+    as_ranks.emplace_back(static_cast<int>(npu * load.record.num_blocks / load.num_npus));
+  for (const communicator::CommunicatorSpec& spec : model.run().communicators) {
+    const auto blocks = communicator::ranks_of(spec, as_ranks);
+    if (blocks.size() == 1) continue;
+    results::LoadCommunicator communicator{.id = spec.id.value(), .host = 0, .blocks = {}};
+    communicator.host =
+        static_cast<std::uint32_t>(as_ranks[communicator::host_npu(spec, load.num_npus).index()].value());
+    for (const Rank block : blocks) communicator.blocks.push_back(static_cast<std::uint32_t>(block.value()));
+    load.communicators.push_back(std::move(communicator));
+  }
+  return load;
 }
 
 }  // namespace
@@ -64,6 +87,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   mine.gpu_requests = model.npus().gpu_requests();
   mine.memory = model.memory_servers().stages();
   mine.kernel = kernel_record(simulation.kernel_statistics());
+  if (simulation.load() != nullptr) mine.load = load_of(model, *simulation.load());
   mine.host = host_name();
   return mine;
 }

@@ -42,7 +42,7 @@ std::vector<NamedDigest> inputs_to_compare(const config::Configuration& configur
   const auto add = [&](const config::InputText& input) { inputs.emplace_back(input.first, digest_of(input.second)); };
   for (const auto& input : configuration.inputs) add(input);
   if (configuration.workload.groups_text) add(*configuration.workload.groups_text);
-  if (configuration.run.partition_text) add(*configuration.run.partition_text);
+  if (configuration.partition_text) add(*configuration.partition_text);
   inputs.emplace_back("the resolved configuration", digest_of(without_current_folder(configuration.to_yaml(false))));
   return inputs;
 }

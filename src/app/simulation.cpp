@@ -16,7 +16,9 @@
 #include "orrery/check/capacity.hpp"
 #include "orrery/check/overrun.hpp"
 #include "orrery/check/stuck.hpp"
+#include "orrery/model/load_places.hpp"
 #include "orrery/model/saved_rank.hpp"
+#include "orrery/results/load.hpp"
 #include "progress.hpp"
 #include "split_classes.hpp"
 #include "stop_guard.hpp"
@@ -72,9 +74,17 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
   }
   kernel_ = std::make_unique<pdes::Kernel>(world, model_, std::move(kernel_options));
   kernel_->stop_at(span.limit);
+  if (options.record_load) record_load();
 }
 
 Simulation::~Simulation() = default;
+
+void Simulation::record_load() {
+  const std::uint32_t num_blocks = std::min(preparation_.num_npus(), results::most_load_blocks);
+  load_ = std::make_unique<pdes::LoadRecorder>(model::load_places(model_.run(), num_blocks, *kernel_));
+  kernel_->record_load(load_.get());
+  model_.record_load(load_.get());
+}
 
 /// Returns whether a collective of this rank has diverged and all divergences that count are known at the time of the
 /// kernel: those whose arrivals come before the first completion of any.

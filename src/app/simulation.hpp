@@ -50,9 +50,12 @@ class Simulation {
 
   const model::RankModel& model() const { return model_; }
   const pdes::Statistics& kernel_statistics() const { return kernel_->statistics(); }
+  /// Returns the recorder of this rank; null if the load is not recorded.
+  const pdes::LoadRecorder* load() const { return load_.get(); }
   double wall_seconds() const { return wall_seconds_; }
 
  private:
+  void record_load();
   void simulate();
   void save();
   bool has_diverged() const;
@@ -60,7 +63,8 @@ class Simulation {
   Preparation& preparation_;
   parallel::Communicator& world_;
   model::RankModel model_;
-  std::unique_ptr<ProgressLine> progress_;  ///< null: nothing is printed
+  std::unique_ptr<pdes::LoadRecorder> load_;  ///< null: not recorded
+  std::unique_ptr<ProgressLine> progress_;    ///< null: nothing is printed
   std::unique_ptr<pdes::Kernel> kernel_;
   double wall_seconds_ = 0;
   bool excess_is_error_;

@@ -43,6 +43,8 @@ void show_graph(const config::ShowGraphCommand& command);
 void show_tables(const config::ShowTablesCommand& command);
 void show_plan(const config::ShowPlanCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
+/// `orrery show scaling`: prints what more ranks would gain.
+void show_scaling(const config::ShowScalingCommand& command);
 
 /// `orrery show keys`: prints the keys of configurations.
 void show_keys(const config::ShowKeysCommand& command);

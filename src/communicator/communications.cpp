@@ -131,6 +131,10 @@ NumberedCommunicators number_communicators(std::span<const CommunicatorRequest> 
   return result;
 }
 
+NpuId host_npu(const CommunicatorSpec& spec, std::uint32_t num_npus) {
+  return spec.member(spec.id.value() % spec.num_members(num_npus));
+}
+
 CommunicatorTable::CommunicatorTable(std::vector<Communication> communicators, const collective::Options& options,
                                      std::span<const Rank> host_of_npu) {
   groups_.reserve(communicators.size());
@@ -141,9 +145,9 @@ CommunicatorTable::CommunicatorTable(std::vector<Communication> communicators, c
     if (c.custom > 0)
       group.name = fmt::format("{} by {}", group.name.empty() ? "all NPUs" : group.name,
                                options.custom.of_nodes[c.custom - 1]->file().filename().string());
-    const NpuId member = group.members.empty() ? NpuId(static_cast<std::uint32_t>(id % host_of_npu.size()))
-                                               : group.members[id % group.members.size()];
-    specs_.push_back({GroupId(id), &group, c.dimensions, c.custom, host_of_npu[member.index()]});
+    CommunicatorSpec& spec = specs_.emplace_back();
+    spec = {.id = GroupId(id), .group = &group, .dimensions = c.dimensions, .custom = c.custom, .host = Rank(0)};
+    spec.host = host_of_npu[host_npu(spec, static_cast<std::uint32_t>(host_of_npu.size())).index()];
   }
 }
 

@@ -8,6 +8,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
 #include "orrery/collective/end_order.hpp"
+#include "orrery/pdes/load_recorder.hpp"
 
 namespace orrery::communicator {
 namespace {
@@ -146,6 +147,7 @@ void HostSide::end_rank(Hosted& hosted, Rank from, const Report& report, Time fi
   for (const std::uint32_t number : participants_of(hosted, from).numbers) pending.is_through[number] = 1;
   pending.finish = std::max(pending.finish, finish);
   if (++pending.ranks_over < hosted.ranks.size()) return;
+  if (setup_.load) setup_.load->reply(hosted.spec.id.value(), last_arrival(hosted, pending).time, pending.finish);
   record(hosted, pending, pending.finish);
   pending.done = true;
   hosted.pending.retire();
@@ -314,6 +316,9 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
   const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
   setup_.network.count_collective(traffic, hosted.members * hosted.spec.count());
 
+  if (setup_.load)
+    setup_.load->reply(hosted.spec.id.value(), *std::ranges::max_element(pending.arrivals),
+                       *std::ranges::min_element(completions));
   record(hosted, pending, *std::ranges::max_element(completions));
   const LpId lp(setup_.first_lp.value() + hosted.spec.id.value());
   setup_.kernel.raise_depth(lp, pending.report.depth + 1);

@@ -13,6 +13,7 @@
 #include "orrery/config/units.hpp"
 #include "show_graph_command.hpp"
 #include "show_plan_command.hpp"
+#include "show_scaling_command.hpp"
 #include "study_command.hpp"
 #include "subcommands.hpp"
 #include "synthesis_options.hpp"
@@ -23,8 +24,8 @@ namespace {
 constexpr std::string_view commands[] = {"run",        "check",     "explore",   "best",     "flows",
                                          "report",     "compare",   "calibrate", "generate", "convert",
                                          "synthesize", "partition", "show"};
-constexpr std::string_view shown[] = {"results", "trace",  "topology", "collective", "tables",     "plan",
-                                      "graph",   "kernel", "timeline", "keys",       "completion", "man"};
+constexpr std::string_view shown[] = {"results", "trace",   "topology", "collective", "tables",     "plan", "graph",
+                                      "kernel",  "scaling", "timeline", "keys",       "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 /// Returns `text`, with the unit that a number without one has as the value of a flag.
@@ -359,6 +360,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "plan") return make(show_plan_subcommand(), rest, make_show_plan);
   if (what == "graph") return make(show_graph_subcommand(), rest, make_show_graph);
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
+  if (what == "scaling") return make(show_scaling_subcommand(), rest, make_show_scaling);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);
   if (what == "completion") return make(show_completion_subcommand(), rest, make_show_completion);

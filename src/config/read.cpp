@@ -104,7 +104,7 @@ void settle_partition(const Inputs& inputs, Configuration& result) {
     throw Error(ErrorCode::bad_input, named_by, fmt::format("{}: no such file", file.string()),
                 "a strategy or a rank map", suggestion(file.filename().string(), strategies));
   }
-  result.run.partition_text = {"partition.txt", read_text(file, named_by.file.empty() ? Place{} : named_by)};
+  result.partition_text = {"partition.txt", read_text(file, named_by.file.empty() ? Place{} : named_by)};
 }
 
 std::optional<Configuration> resolve(const Inputs& inputs, Faults& faults) {

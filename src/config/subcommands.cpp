@@ -366,6 +366,22 @@ const Subcommand& show_kernel_subcommand() {
   return command;
 }
 
+const Subcommand& show_scaling_subcommand() {
+  static const Subcommand command{
+      "show scaling",
+      "Predict how long a run would take on more ranks.",
+      "RESULTS.h5",
+      "  orrery run configs/llm-64.yaml --noise 0.02 --record-load --output results.h5\n"
+      "  orrery show scaling results.h5 --ranks 2,4,8,16,32,64 --latency 2us",
+      {{"Ranks",
+        {{"ranks", "LIST", "numbers of ranks, as 2,4,8 (default: powers of two up to the number of blocks)"},
+         {"event-time", "TIME", "that a rank needs for an event, as 200ns (default: as measured in the run)"},
+         {"latency", "TIME", "of a message from rank to rank (default: 2us)"},
+         {"message-time", "TIME", "that each of its two ranks spends on a message (default: 1us)"}}},
+       {"Output", {json_option(), {"csv", "", "print the table as CSV"}}}}};
+  return command;
+}
+
 const Subcommand& show_timeline_subcommand() {
   static const Subcommand command{
       "show timeline",
@@ -414,29 +430,18 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),
-                                          &check_subcommand(),
-                                          &explore_subcommand(),
-                                          &best_subcommand(),
-                                          &flows_subcommand(),
-                                          &report_subcommand(),
-                                          &compare_subcommand(),
-                                          &calibrate_subcommand(),
-                                          &generate_subcommand(),
-                                          &convert_subcommand(),
-                                          &synthesize_subcommand(),
-                                          &partition_subcommand(),
-                                          &show_results_subcommand(),
-                                          &show_trace_subcommand(),
-                                          &show_topology_subcommand(),
-                                          &show_collective_subcommand(),
-                                          &show_tables_subcommand(),
-                                          &show_plan_subcommand(),
-                                          &show_graph_subcommand(),
-                                          &show_kernel_subcommand(),
-                                          &show_timeline_subcommand(),
-                                          &show_keys_subcommand(),
-                                          &show_completion_subcommand(),
+  static const Subcommand* const all[] = {&run_subcommand(),           &check_subcommand(),
+                                          &explore_subcommand(),       &best_subcommand(),
+                                          &flows_subcommand(),         &report_subcommand(),
+                                          &compare_subcommand(),       &calibrate_subcommand(),
+                                          &generate_subcommand(),      &convert_subcommand(),
+                                          &synthesize_subcommand(),    &partition_subcommand(),
+                                          &show_results_subcommand(),  &show_trace_subcommand(),
+                                          &show_topology_subcommand(), &show_collective_subcommand(),
+                                          &show_tables_subcommand(),   &show_plan_subcommand(),
+                                          &show_graph_subcommand(),    &show_kernel_subcommand(),
+                                          &show_scaling_subcommand(),  &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),     &show_completion_subcommand(),
                                           &show_man_subcommand()};
   return all;
 }

@@ -32,6 +32,7 @@ const Subcommand& show_tables_subcommand();
 const Subcommand& show_plan_subcommand();
 const Subcommand& show_graph_subcommand();
 const Subcommand& show_kernel_subcommand();
+const Subcommand& show_scaling_subcommand();
 const Subcommand& show_timeline_subcommand();
 const Subcommand& show_keys_subcommand();
 const Subcommand& show_completion_subcommand();

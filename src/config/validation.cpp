@@ -75,6 +75,7 @@ class Validation {
   void validate_streams();
   void validate_traces();
   void validate_generated();
+  void validate_load();
 
   const Configuration& c_;
   Faults& faults_;
@@ -113,6 +114,7 @@ void Validation::validate_uses() {
 
 void Validation::validate_modules() {
   validate_uses();
+  validate_load();
   attempt([&] { c_.collectives.validate(topology_); });
   const bool knows_peak =
       c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.execution.compute.model->uses_operations;
@@ -125,6 +127,15 @@ void Validation::validate_modules() {
   attempt([&] { c_.remote_memory.validate(topology_.num_npus()); });
   attempt([&] { cost::tiers_of(c_.prices, c_.dimensions.size()); });
   attempt([&] { c_.run.partition.validate(topology_, c_.place_of("run.partition")); });
+}
+
+/// A load is that of all NPUs, from the beginning.
+void Validation::validate_load() {
+  if (!c_.run.record_load) return;
+  require(!c_.run.fold, "run.record-load", "found true in a folded run, which does not simulate all NPUs",
+          "false, or run.fold: false (no --fold)");
+  require(c_.run.restart.empty() && c_.run.checkpoint.empty(), "run.record-load",
+          "found true with checkpoints, which do not keep the load", "false, or neither --checkpoint nor --restart");
 }
 
 void Validation::validate_network() {

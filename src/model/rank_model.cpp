@@ -29,7 +29,8 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                      .least_recorded = model.run_.least_recorded,
                      .variations = &model.run_.options.noise.variations,
                      .orders_ends = model.run_.options.one_by_one && model.run_.memory.num_servers() > 0,
-                     .rendezvous = model.run_.options.rendezvous},
+                     .rendezvous = model.run_.options.rendezvous,
+                     .load = model.load_},
                     [this](const communicator::Completion& completion) { npus.announce(completion); }),
       servers(
           kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,

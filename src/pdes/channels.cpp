@@ -46,9 +46,13 @@ void Channels::send(Rank to, const Event& event, bool by_server, std::span<const
   if (event.time < told) [[unlikely]]
     fail_causality(event, "is sent", "its channel's promise is", told);
   append(c, false, std::as_bytes(std::span(&event, 1)), more);
+  ++statistics_.events_sent;
 }
 
-void Channels::post(Rank to, std::span<const std::byte> message) { append(channel(to), true, message); }
+void Channels::post(Rank to, std::span<const std::byte> message) {
+  append(channel(to), true, message);
+  ++statistics_.posts_sent;
+}
 
 void Channels::promise(Channel& channel, const EarliestOutput& output) {
   const auto& n = channel.neighbour;

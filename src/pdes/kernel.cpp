@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "channels.hpp"
+#include "orrery/pdes/load_recorder.hpp"
 #include "rank_loop.hpp"
 
 namespace orrery::pdes {
@@ -54,6 +55,7 @@ void Kernel::schedule(const Event& event) {
 }
 
 void Kernel::send(Rank to, Event event, std::span<const std::byte> more) {
+  if (load_) load_->pass(event.source(), lps_[event.source().index()].clock, event.target, event.time);
   event.depth = depth(event.source());
   if (to == here_) return accept(event);
   ensure(channels_ != nullptr, "an event for another rank in a job of one");
@@ -81,7 +83,7 @@ bool Kernel::advance(LpId lp, Time time) {
     fail_causality(Event::make(time, Stage::client, lp, 0, lp), "is handled at once", "it is", its.clock);
   its.clock = time;
   latest_[client] = std::max(latest_[client], time);
-  count(its);
+  count(lp, its);
   return true;
 }
 
@@ -140,12 +142,13 @@ void Kernel::handle(const Event& event) {
   lp.clock = event.time;
   --lp.num_pending;
   lp.depth = std::max(lp.depth, event.depth);
-  count(lp);
+  count(event.target, lp);
   model_.handle(event);
 }
 
 /// Counts an event of an LP, whose depth is that of the event's causes.
-void Kernel::count(Lp& lp) {
+void Kernel::count(LpId id, Lp& lp) {
+  if (load_) load_->count(id, lp.clock);
   ++lp.depth;
   statistics_.critical_path = std::max<std::uint64_t>(statistics_.critical_path, lp.depth);
   ++statistics_.events;

@@ -90,6 +90,7 @@ void Kernel::RankLoop::adapt_patience() {
 }
 
 void Kernel::RankLoop::block() {
+  ++kernel_.statistics_.waits;
   freed_ = blocked_since_ = last_sign_ = Clock::now();
   state_ = State::informed;
 }

@@ -31,7 +31,12 @@ struct KernelQuantity {
   std::uint64_t KernelRecord::*count;
   double KernelRecord::*seconds;
 };
-extern const std::array<KernelQuantity, 12> kernel_quantities;
+extern const std::array<KernelQuantity, 15> kernel_quantities;
+
+/// The tables of /load.
+extern const std::array<Column<pdes::LoadEvents>, 3> load_events_columns;
+extern const std::array<Column<pdes::LoadFlow>, 5> load_flow_columns;
+extern const std::array<Column<pdes::LoadReply>, 4> load_reply_columns;
 
 /// Returns the texts of a column of collective::Kind: index = kind.
 std::vector<std::string> collective_kinds();

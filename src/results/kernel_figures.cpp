@@ -17,6 +17,9 @@ KernelRecord total_of(std::span<const KernelRecord> ranks) {
     total.null_messages += rank.null_messages;
     total.null_messages_received += rank.null_messages_received;
     total.promise_requests += rank.promise_requests;
+    total.events_sent += rank.events_sent;
+    total.posts_sent += rank.posts_sent;
+    total.waits += rank.waits;
     total.message_bytes += rank.message_bytes;
     total.reductions += rank.reductions;
     total.blocked_time += rank.blocked_time;

@@ -9,7 +9,7 @@
 namespace orrery::results {
 namespace format {
 
-const std::array<KernelQuantity, 12> kernel_quantities{{
+const std::array<KernelQuantity, 15> kernel_quantities{{
     {"events", {"1", "events", "events that the rank handled"}, &KernelRecord::events, nullptr},
     {"data_messages", {"1", "data messages", "messages sent that carry events"}, &KernelRecord::data_messages, nullptr},
     {"null_messages",
@@ -24,11 +24,17 @@ const std::array<KernelQuantity, 12> kernel_quantities{{
      {"1", "promise requests", "promises that the rank asked for when it was blocked"},
      &KernelRecord::promise_requests,
      nullptr},
+    {"events_sent", {"1", "events sent", "events sent to other ranks"}, &KernelRecord::events_sent, nullptr},
+    {"posts_sent",
+     {"1", "posts sent", "arrivals at collectives, and replies to them, sent to other ranks"},
+     &KernelRecord::posts_sent,
+     nullptr},
     {"message_bytes", {"byte", "message bytes", "bytes of all messages sent"}, &KernelRecord::message_bytes, nullptr},
     {"reductions",
      {"1", "reductions", "reductions over all ranks, which find the earliest event that can still occur"},
      &KernelRecord::reductions,
      nullptr},
+    {"waits", {"1", "waits", "times that the rank had no event that it could handle"}, &KernelRecord::waits, nullptr},
     {"blocked_time",
      {"s", "blocked time", "wall-clock time in which the rank had no event that it could handle"},
      nullptr,

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "format.hpp"
 #include "orrery/base/error.hpp"
@@ -27,6 +30,8 @@ KernelTable read_kernel(const std::filesystem::path& path) {
   };
   for (const auto& quantity : format::kernel_quantities) {
     const std::string column = fmt::format("/kernel/{}", quantity.name);
+    constexpr std::string_view later[] = {"events_sent", "posts_sent", "waits"};  // than files of version 0.1.0
+    if (std::ranges::find(later, quantity.name) != std::end(later) && !source.has(column.c_str())) continue;
     if (quantity.count != nullptr)
       fill(column, quantity.count);
     else

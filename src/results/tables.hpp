@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,6 +63,9 @@ void write_local_memory(Output& output, const RunDescription& run, std::span<con
 /// Writes /kernel. `host`: of this rank. Returns the records of all ranks on rank 0.
 std::vector<KernelRecord> write_kernel(Output& output, const InputTexts& kernel_texts, const KernelRecord& mine,
                                        const std::string& host);
+
+/// Writes /load if it was recorded, on all ranks or on none.
+void write_load(Output& output, const std::optional<Load>& mine);
 
 /// Writes the attributes of the root.
 void write_attributes(Output& output, const RunDescription& run, Time simulated_time);

@@ -31,6 +31,7 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   write_local_memory(output, run, mine.usage);
   write_repetitions(output, run.repetitions);
   gathered.ranks = write_kernel(output, run.inputs.kernel_texts, mine.kernel, mine.host);
+  write_load(output, mine.load);
   write_attributes(output, run, simulated_time);
   gathered.file = output.commit(run.force);
   return gathered;

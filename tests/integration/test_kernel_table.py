@@ -13,6 +13,7 @@ import random_workload  # noqa: E402
 
 SCRIPT = "scripts/plot_kernel.py"
 COLUMNS = {"events": "events", "data_messages": "data_messages", "null_messages": "null_messages", "null_messages_received": "null_messages_received", "promise_requests": "promise_requests",
+           "events_sent": "events_sent", "posts_sent": "posts_sent", "waits": "waits",
            "message_bytes": "message_bytes", "reductions": "reductions", "blocked_time": "blocked_time_s", "busy_time": "busy_time_s",
            "peak_pending_events": "peak_pending_events", "peak_memory": "peak_memory_bytes", "critical_path": "critical_path"}
 

@@ -77,4 +77,7 @@ class CommunicatorTable {
   std::vector<CommunicatorSpec> specs_;  // point into groups_
 };
 
+/// Returns the NPU whose rank hosts a communicator that is not folded.
+NpuId host_npu(const CommunicatorSpec& spec, std::uint32_t num_npus);
+
 }  // namespace orrery::communicator

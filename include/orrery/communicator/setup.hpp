@@ -12,6 +12,10 @@
 #include "orrery/network/analytical.hpp"
 #include "orrery/pdes/scheduler.hpp"
 
+namespace orrery::pdes {
+class LoadRecorder;
+}
+
 namespace orrery::communicator {
 
 /// Who carries a collective out once its members have joined.
@@ -35,6 +39,7 @@ struct Setup {
   /// Members that complete at one time are told in which order they do (Completion::ends_as). at_host only.
   bool orders_ends = false;
   bool rendezvous = false;  ///< how the messages of collectives go, for that order
+  pdes::LoadRecorder* load = nullptr;      ///< takes note of all collectives; null: nothing is recorded
 };
 
 }  // namespace orrery::communicator

@@ -210,6 +210,18 @@ struct ShowKernelCommand {
   bool json = false;
 };
 
+/// `orrery show scaling FILE`: what more ranks would gain, from the load that a run recorded.
+struct ShowScalingCommand {
+  enum class Form : std::uint8_t { text, json, csv };
+
+  std::filesystem::path file;
+  std::vector<std::uint32_t> ranks;    ///< empty: 2, 4, ... up to the number of blocks
+  std::optional<double> event_time_s;  ///< of an event; none: as measured in the run
+  double latency_s = 2e-6;             ///< of a message from rank to rank
+  double message_time_s = 1e-6;        ///< that each of the two ranks spends on a message
+  Form form = Form::text;
+};
+
 /// `orrery show timeline FILE --chrome OUTPUT`: what NPUs did when, for a viewer.
 struct ShowTimelineCommand {
   std::filesystem::path file;
@@ -234,7 +246,7 @@ using Command =
     std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, FlowsCommand,
                  GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
                  ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowGraphCommand,
-                 ShowKernelCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                 ShowKernelCommand, ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -107,14 +107,14 @@ enum class ExcessPolicy : std::uint8_t {
 /// How the simulation runs and what it leaves behind; no simulated result depends on it.
 struct RunOptions {
   std::filesystem::path output = "results.h5";
-  bool force = false;                       ///< replace an existing output
-  partition::PartitionOptions partition;    ///< which rank hosts which NPU (partitions/README.md)
-  std::optional<InputText> partition_text;  ///< what the rank map's file holds, if there is one. Not compared
+  bool force = false;                     ///< replace an existing output
+  partition::PartitionOptions partition;  ///< which rank hosts which NPU (partitions/README.md)
   ExcessPolicy memory = ExcessPolicy::error;
   bool fold = false;  ///< NPUs that are alike are simulated once (docs/folding.md)
   Progress progress = Progress::automatic;
   double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
   bool quiet = false;               ///< neither progress nor summary
+  bool record_load = false;         ///< keep what each block of NPUs did when (docs/scaling.md)
   bool print_npus = false;          ///< ASTRA-sim's line per NPU on standard output at the end
   /// Wall-clock seconds of the whole job; at 0.99 of it the run stops in order. 0: no limit.
   double max_walltime_s = 0;
@@ -146,6 +146,7 @@ struct Configuration {
 
   /// The text inputs that were read, but for groups_text and partition_text. Not compared.
   std::vector<InputText> inputs;
+  std::optional<InputText> partition_text;  ///< what the rank map's file holds, if there is one. Not compared
   /// What was accepted but has no meaning or effect here, to be said once. Not compared.
   std::vector<std::string> warnings;
   /// Where each key was given, by its path: a line of a file, or an option. Not compared.

@@ -16,6 +16,7 @@
 #include "orrery/npu/run_context.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/kernel.hpp"
+#include "orrery/pdes/load_recorder.hpp"
 #include "orrery/pdes/model.hpp"
 
 namespace orrery::model {
@@ -30,6 +31,8 @@ class RankModel final : public pdes::Model {
   /// Returns what may pass between this rank's logical processes and those of the others, and with which least delays.
   /// O(nodes of the distinct programs + members of communicators). Collective.
   pdes::Options kernel_options(parallel::Communicator& world) const;
+  /// Lets a recorder, which outlives the model, take note of collectives. Call it before `start`.
+  void record_load(pdes::LoadRecorder* recorder) { load_ = recorder; }
   /// Schedules what happens at time 0.
   void start(pdes::Scheduler& kernel);
   /// Ends the run at `now` although NPUs are not done: their times count up to it.
@@ -68,6 +71,7 @@ class RankModel final : public pdes::Model {
   network::Analytical network_;
   std::unique_ptr<const network::SimulatedNetwork> simulated_network_;  ///< none but where links are simulated
   std::optional<Overrun> overrun_;
+  pdes::LoadRecorder* load_ = nullptr;  ///< null: nothing is recorded
   std::unique_ptr<Parts> parts_;
 };
 

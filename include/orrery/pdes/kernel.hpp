@@ -21,6 +21,7 @@
 namespace orrery::pdes {
 
 class Channels;
+class LoadRecorder;
 struct EarliestOutput;
 struct LbtsContribution;
 struct Need;
@@ -57,6 +58,9 @@ class Kernel final : public Scheduler {
   void stop_at(Time limit) { stop_.limit = limit; }
   /// Forgets that a requested stop has ended the run: another call of `run` goes on from there.
   void go_on() { stop_ = {}; }
+
+  /// Lets a recorder, which outlives the kernel, take note of all events. Nothing may have been scheduled yet.
+  void record_load(LoadRecorder* recorder) { load_ = recorder; }
 
   /// Returns what the kernel holds when `run` has stopped on request: then nothing is under way between ranks, and
   /// every event that is not later than `stopped_at` has been handled on all ranks. O(LPs + events).
@@ -101,7 +105,7 @@ class Kernel final : public Scheduler {
   bool activate_earliest();
   std::uint64_t process_servers();
   void handle(const Event& event);
-  void count(Lp& lp);
+  void count(LpId id, Lp& lp);
   void accept(Event event);
   void insert(const Event& event, const char* what);
   void run_alone();
@@ -147,6 +151,7 @@ class Kernel final : public Scheduler {
   std::unique_ptr<Channels> channels_;               // null if this rank is alone
   std::unique_ptr<EarliestOutput> earliest_output_;  // the last result of earliest_output()
   Statistics statistics_;
+  LoadRecorder* load_ = nullptr;  // null: nothing is recorded
 };
 
 }  // namespace orrery::pdes

@@ -17,6 +17,7 @@
 #include "orrery/network/record.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/pdes/load_record.hpp"
 #include "orrery/pdes/statistics.hpp"
 #include "orrery/results/breakdown.hpp"
 #include "orrery/results/critical_path.hpp"
@@ -38,6 +39,21 @@ struct NetworkRecord {
   std::vector<SumOfTimes> busy_time;  ///< [num_dimensions] serialisation times, summed over links
 };
 
+/// A communicator whose members are in several blocks of NPUs.
+struct LoadCommunicator {
+  std::uint32_t id = 0;
+  std::uint32_t host = 0;             ///< block of the NPU that the host of the communicator has
+  std::vector<std::uint32_t> blocks;  ///< of its members, ascending, each once
+};
+
+/// What blocks of NPUs did when (docs/results.md, /load).
+struct Load {
+  pdes::LoadRecord record;
+  bool runs_ahead = false;     ///< an NPU may be ahead of others; else ranks handle events in the order of time
+  std::uint32_t num_npus = 0;  ///< in contiguous blocks
+  std::vector<LoadCommunicator> communicators;  ///< ascending in id
+};
+
 /// What one rank knows when the run has ended.
 struct RankResults {
   std::vector<npu::NpuRecord> npus;                          ///< of this rank, ascending in NPU
@@ -52,6 +68,7 @@ struct RankResults {
   std::vector<orrery::gpu::KernelRecord> gpu_kernels;     ///< of NPUs of this rank whose thread blocks are simulated
   std::vector<orrery::gpu::RequestRecord> gpu_requests;   ///< of these NPUs
   KernelRecord kernel;
+  std::optional<Load> load;  ///< if it was recorded; with the communicators of all ranks
   std::string host;
 };
 

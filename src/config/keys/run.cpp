@@ -90,6 +90,14 @@ void add_outputs(Keys<Configuration>& keys) {
        .flag = run_flag("record-iterations", "N")},
       count(0), [](auto& c) -> auto& { return c.execution.record_iterations; });
   keys.add(
+      {.path = "run.record-load",
+       .help = "keep how many events each block of NPUs has when, for orrery show scaling",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "scaling.md",
+       .flag = run_flag("record-load")},
+      boolean(), [](auto& c) -> auto& { return c.run.record_load; });
+  keys.add(
       {.path = "run.print-npus",
        .help = "print ASTRA-sim's line for each NPU at the end",
        .example = "true",

@@ -1,0 +1,63 @@
+#include "show_scaling_command.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "option_values.hpp"
+#include "orrery/config/units.hpp"
+
+namespace orrery::config {
+namespace {
+
+constexpr double ns_per_second = 1e9;
+
+/// Reads "2,4,8".
+std::vector<std::uint32_t> read_ranks(const Arguments& arguments) {
+  constexpr std::uint64_t most_ranks = 1U << 20;
+  std::vector<std::uint32_t> ranks;
+  const std::string text = arguments.text("ranks").value_or("");
+  for (std::size_t from = 0; from < text.size() + 1 && !text.empty();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    read_option(arguments, "ranks", [&] {
+      ranks.push_back(static_cast<std::uint32_t>(parse_count(text.substr(from, comma - from), 1, most_ranks)));
+    });
+    from = comma + 1;
+  }
+  return ranks;
+}
+
+/// Returns the seconds of an option; none if it was not given.
+std::optional<double> read_duration(const Arguments& arguments, std::string_view name) {
+  const auto text = arguments.text(name);
+  if (!text) return {};
+  double seconds = 0;
+  read_option(arguments, name, [&] { seconds = parse_nanoseconds(*text) / ns_per_second; });
+  return seconds;
+}
+
+}  // namespace
+
+ShowScalingCommand make_show_scaling(const Arguments& arguments) {
+  ShowScalingCommand command;
+  if (!arguments.positional())
+    refuse_usage("orrery show scaling: no file. Give the results of a run with --record-load.");
+  command.file = *arguments.positional();
+  command.ranks = read_ranks(arguments);
+  command.event_time_s = read_duration(arguments, "event-time");
+  if (command.event_time_s && *command.event_time_s <= 0)
+    arguments.refuse_as("event-time", "found 0; expected a time that an event takes, such as 200ns");
+  if (const auto seconds = read_duration(arguments, "latency")) command.latency_s = *seconds;
+  if (const auto seconds = read_duration(arguments, "message-time")) command.message_time_s = *seconds;
+  const bool json = arguments.flag("json").value_or(false), csv = arguments.flag("csv").value_or(false);
+  if (json && csv) refuse_usage("orrery show scaling: both --json and --csv are given. Give one of them.");
+  command.form = json  ? ShowScalingCommand::Form::json
+                 : csv ? ShowScalingCommand::Form::csv
+                       : ShowScalingCommand::Form::text;
+  return command;
+}
+
+}  // namespace orrery::config
