@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.hpp"
@@ -74,14 +75,16 @@ void print_text(const results::LoadTable& table, const results::RankSpeed& speed
 }
 
 void print_csv(const std::vector<ScalingRow>& rows) {
-  std::string head;
-  for (const auto& [key, value] : to_json({}).items()) head += (head.empty() ? "" : ",") + key;
-  fmt::print("{}\n", head);
+  std::vector<std::string> cells;
+  const ordered_json head = to_json({});
+  for (auto cell = head.begin(); cell != head.end(); ++cell) cells.push_back(cell.key());
+  fmt::print("{}\n", fmt::join(cells, ","));
   for (const ScalingRow& row : rows) {
-    std::string line;
-    for (const auto& [key, value] : to_json(row).items())
-      line += (line.empty() ? "" : ",") + (value.is_string() ? value.get<std::string>() : value.dump());
-    fmt::print("{}\n", line);
+    cells.clear();
+    const ordered_json values = to_json(row);
+    for (const ordered_json& value : values)
+      cells.push_back(value.is_string() ? value.get<std::string>() : value.dump());
+    fmt::print("{}\n", fmt::join(cells, ","));
   }
 }
 

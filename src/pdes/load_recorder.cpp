@@ -86,9 +86,9 @@ void LoadRecorder::pass(LpId from, Time sent, LpId to, Time arrives) {
   if (flows_.size() + num_replies_ > load_limits::rows) limit();
 }
 
-void LoadRecorder::reply(std::uint32_t communicator, Time last_arrival, Time completion) {
-  if (places_.is_spread[communicator] == 0 || completion == Time::max()) return;
-  const std::uint64_t due = bin_of(completion);
+void LoadRecorder::reply(std::uint32_t communicator, Time last_arrival, Time first_end) {
+  if (places_.is_spread[communicator] == 0 || first_end == Time::max()) return;
+  const std::uint64_t due = bin_of(first_end);
   auto& count = replies_[communicator][two_bins(bin_of(last_arrival), due)];
   if (count++ == 0 && ++num_replies_ + flows_.size() > load_limits::rows) limit();
 }

@@ -14,9 +14,9 @@ namespace {
 
 /// Returns 0, 1, ...
 std::vector<std::uint32_t> numbers_below(std::uint32_t count) {
-  std::vector<std::uint32_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), 0U);
-  return numbers;
+  std::vector<std::uint32_t> below(count);
+  std::iota(below.begin(), below.end(), 0U);
+  return below;
 }
 
 /// Returns [blocks] the rank of the first NPU of each.

@@ -36,7 +36,7 @@ class LoadRecorder {
   /// Takes note of an event for another logical process.
   void pass(LpId from, Time sent, LpId to, Time arrives);
   /// Takes note of a collective.
-  void reply(std::uint32_t communicator, Time last_arrival, Time completion);
+  void reply(std::uint32_t communicator, Time last_arrival, Time first_end);
 
   /// Returns what has been recorded.
   LoadRecord record() const;
