@@ -60,8 +60,8 @@ void print_text(const results::LoadTable& table, const results::RankSpeed& speed
   fmt::print("an event takes {:.0f} ns, a message {:.0f} ns from each of its two ranks, and {:.0f} ns under way\n",
              speed.event_time * 1e9, speed.message_time * 1e9, speed.latency * 1e9);
   fmt::print("one rank: {:.3f} s\n\n", static_cast<double>(table.events) * speed.event_time);
-  fmt::print("{:>5} {:>10} {:>5} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}\n", "", "events of", "most/", "events",
-             "posts", "", "waits", "seconds", "seconds", "");
+  fmt::print("{:>5} {:>10} {:>5} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9}\n", "", "events of", "most/", "events", "posts",
+             "", "waits", "seconds", "seconds");
   fmt::print("{:>5} {:>10} {:>5} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>5}  {}\n", "ranks", "busiest", "mean",
              "sent", "sent", "messages", "a rank", "ahead", "in order", "speedup", "eff.", "limit");
   for (const ScalingRow& row : rows)
