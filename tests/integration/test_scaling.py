@@ -130,6 +130,19 @@ class Scaling(harness.Folder):
         lines = self.show(path).out.splitlines()
         self.assertEqual([line.split()[0] for line in lines[-6:]], ["2", "4", "8", "16", "32", "64"])
 
+    def test_the_plot_is_drawn(self):
+        """plot_scaling.py draws what --json prints, and refuses a file that is something else with one message."""
+        table, picture = self.folder / "table.json", self.folder / "picture.png"
+        table.write_text(self.show(self.run_once([harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load"]), "--json").out)
+        outcome = harness.run_script("scripts/plot_scaling.py", table, "--output", picture)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertGreater(picture.stat().st_size, 10_000)
+        table.write_text("{}")
+        outcome = harness.run_script("scripts/plot_scaling.py", table, "--output", picture)
+        self.assertEqual((outcome.code, len(outcome.err.splitlines())), (1, 1), outcome.err)
+        self.assertIn("table.json", outcome.err)
+
     def test_what_cannot_be_predicted_is_refused(self):
         """Results without a load, a missing file, more ranks than blocks, and options without sense end with one message each."""
         import h5py
