@@ -38,10 +38,10 @@ class Scaling(harness.Folder):
         self.assertEqual(outcome.code, 0, outcome.err)
         return {row["ranks"]: row for row in json.loads(outcome.out)["rows"]}
 
-    def check_counts(self, arguments, least_sent):
+    def check_counts(self, arguments, least_sent, all_ranks=RANKS):
         recorded = self.run_once([*arguments, "--record-load"], "recorded.h5")
-        predicted = self.rows(recorded, "--ranks=" + ",".join(map(str, RANKS)))
-        for ranks in RANKS:
+        predicted = self.rows(recorded, "--ranks=" + ",".join(map(str, all_ranks)))
+        for ranks in all_ranks:
             with self.subTest(ranks=ranks):
                 measured = kernel(self.run_once(arguments, f"on{ranks}.h5", ranks=ranks))
                 row = predicted[ranks]
@@ -62,6 +62,10 @@ class Scaling(harness.Folder):
         """Random workloads of 8 to 32 NPUs over links, whose events are those of links. The counts are those of runs on 2, 3 and 8 ranks."""
         for workload in self.workloads(1, harness.cases(1, 1, 20)):
             self.check_counts(self.written(workload, "--network=congestion-aware"), 10)
+
+    def test_counts_of_more_npus_than_blocks(self):
+        """An all-reduce of 4,096 NPUs, of which four are a block. The counts are those of runs on 2 and 8 ranks."""
+        self.check_counts([harness.SOURCE / "configs/scale/all-reduce-4096.yaml"], 1, (2,) if harness.FEWER_CASES else (2, 8))
 
     def test_counts_of_random_workloads(self):
         """Random workloads of 8 to 32 NPUs with memory servers, messages and collectives. The counts are those of runs."""
