@@ -61,17 +61,15 @@ void print_text(const results::LoadTable& table, const results::RankSpeed& speed
   fmt::print("an event takes {:.0f} ns, a message {:.0f} ns from each of its two ranks, and {:.0f} ns under way\n",
              speed.event_time * 1e9, speed.message_time * 1e9, speed.latency * 1e9);
   fmt::print("one rank: {:.3f} s\n\n", static_cast<double>(table.events) * speed.event_time);
-  constexpr std::string_view head = "{:>6} {:>13} {:>6} {:>12} {:>12} {:>12} {:>10} {:>9} {:>9} {:>8} {:>10}  {}\n";
-  fmt::print(fmt::runtime(head), "", "events of", "most /", "events", "posts", "", "waits of", "seconds:", "", "", "",
-             "");
-  fmt::print(fmt::runtime(head), "ranks", "the busiest", "mean", "sent", "sent", "messages", "a rank", "ahead",
-             "in order", "speedup", "efficiency", "limit");
+  fmt::print("{:>5} {:>10} {:>5} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9}\n", "", "events of", "most/", "events", "posts",
+             "", "waits", "seconds", "seconds");
+  fmt::print("{:>5} {:>10} {:>5} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>5}  {}\n", "ranks", "busiest", "mean",
+             "sent", "sent", "messages", "a rank", "ahead", "in order", "speedup", "eff.", "limit");
   for (const ScalingRow& row : rows)
-    fmt::print("{:>6} {:>13} {:>6.2f} {:>12} {:>12} {:>12} {:>10.0f} {:>9.4g} {:>9.4g} {:>8.2f} {:>10.2f}  {}\n",
-               row.ranks, row.most_events,
-               row.mean_events > 0 ? static_cast<double>(row.most_events) / row.mean_events : 1, row.events_sent,
-               row.posts_sent, row.messages, static_cast<double>(row.waits) / row.ranks, row.time_ahead, row.time,
-               row.speedup, row.efficiency, name(row.limit));
+    fmt::print("{:>5} {:>10} {:>5.2f} {:>9} {:>9} {:>9} {:>7.0f} {:>9.4g} {:>9.4g} {:>7.2f} {:>5.2f}  {}\n", row.ranks,
+               row.most_events, row.mean_events > 0 ? static_cast<double>(row.most_events) / row.mean_events : 1,
+               row.events_sent, row.posts_sent, row.messages, static_cast<double>(row.waits) / row.ranks,
+               row.time_ahead, row.time, row.speedup, row.efficiency, name(row.limit));
 }
 
 void print_csv(const std::vector<ScalingRow>& rows) {

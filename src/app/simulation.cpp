@@ -83,7 +83,6 @@ void Simulation::record_load() {
   const std::uint32_t num_blocks = std::min(preparation_.num_npus(), results::most_load_blocks);
   load_ = std::make_unique<pdes::LoadRecorder>(model::load_places(model_.run(), num_blocks, *kernel_));
   kernel_->record_load(load_.get());
-  model_.record_load(load_.get());
 }
 
 /// Returns whether a collective of this rank has diverged and all divergences that count are known at the time of the
@@ -101,7 +100,7 @@ void Simulation::simulate() {
   else if (checkpoints_)
     checkpoints_->begin(model_, *kernel_);
   else
-    model_.start(*kernel_);
+    model_.start(*kernel_, load_.get());
   for (kernel_->run(); kernel_->stopped_at(); kernel_->run()) {
     const bool is_for_good = checkpoints_ == nullptr || (stop_requested_ && stop_requested_());
     std::array<std::int64_t, 3> flags{static_cast<std::int64_t>(model_.npus().num_unfinished() > 0),

@@ -371,7 +371,7 @@ const Subcommand& show_scaling_subcommand() {
       "show scaling",
       "Predict how long a run would take on more ranks.",
       "RESULTS.h5",
-      "  orrery run configs/llm-64.yaml --noise 0.02 --record-load --output results.h5\n"
+      "  orrery run configs/llama3-8b-64.yaml --noise 0.02 --record-load --output results.h5\n"
       "  orrery show scaling results.h5 --ranks 2,4,8,16,32,64 --latency 2us",
       {{"Ranks",
         {{"ranks", "LIST", "numbers of ranks, as 2,4,8 (default: powers of two up to the number of blocks)"},

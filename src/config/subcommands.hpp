@@ -43,8 +43,8 @@ std::span<const Subcommand* const> subcommands();
 
 /// What `orrery show` does, in one line.
 inline constexpr std::string_view show_summary =
-    "Print results, a trace, a topology, a collective, tables, a plan, how a run went, keys, a manual; write a "
-    "timeline.";
+    "Print results, a trace, a topology, a collective, tables, a plan, how a run went, what more ranks gain, keys, a "
+    "manual; write a timeline.";
 
 /// Returns the help of `orrery`, and of `orrery show`.
 std::string overview();

@@ -50,7 +50,8 @@ RankModel::RankModel(npu::RunContext run)
 
 RankModel::~RankModel() = default;
 
-void RankModel::start(pdes::Scheduler& kernel) {
+void RankModel::start(pdes::Scheduler& kernel, pdes::LoadRecorder* load) {
+  load_ = load;
   parts_ = std::make_unique<Parts>(*this, kernel);
   parts_->npus.start();
   if (parts_->links) parts_->links->start();

@@ -16,7 +16,8 @@ auto numbers_of(const LoadReply& row) { return std::tuple(row.communicator, row.
 /// Sorts rows and adds the counts of those up that have the same numbers.
 template <class Row, class Count>
 void sort_and_add_rows(std::vector<Row>& rows, Count Row::*count) {
-  std::ranges::sort(rows, {}, [](const Row& row) { return numbers_of(row); });
+  const auto numbers = [](const Row& row) { return numbers_of(row); };
+  if (!std::ranges::is_sorted(rows, {}, numbers)) std::ranges::sort(rows, {}, numbers);
   std::size_t kept = 0;
   for (const Row& row : rows) {
     if (kept > 0 && numbers_of(rows[kept - 1]) == numbers_of(row))

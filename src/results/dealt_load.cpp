@@ -6,6 +6,8 @@
 namespace orrery::results {
 namespace {
 
+constexpr std::uint64_t events_of_a_batch = 256;  ///< after which the kernel sends what it has for others
+
 template <class T>
 void sort_and_keep_each_once(std::vector<T>& values) {
   std::ranges::sort(values);
@@ -44,7 +46,7 @@ void DealtLoad::deal_flows(const Load& load) {
     dependencies_.push_back({std::max(row.arrives, row.sent + 1), row.sent, from, to});
     if (!are_apart(from, to)) continue;
     events_sent_ += row.events;
-    messages_.emplace_back(row.sent, from, to);
+    sent_.push_back({row.sent, from, to, row.events});
   }
   sort_and_keep_each_once(dependencies_);
 }
@@ -69,20 +71,26 @@ void DealtLoad::deal_replies(const Load& load) {
     for (const std::uint32_t worker : members.workers) {
       if (!are_apart(worker, members.host)) continue;
       posts_sent_ += 2 * row.count;
-      messages_.emplace_back(row.last_arrival, worker, members.host);
-      messages_.emplace_back(row.last_arrival, members.host, worker);
+      sent_.push_back({row.last_arrival, worker, members.host, row.count});
+      sent_.push_back({row.last_arrival, members.host, worker, row.count});
     }
   }
   std::ranges::sort(replies_, {}, &JointReply::due);
 }
 
-/// What a worker sends to another one in a bin travels together.
+/// What a worker sends to another one in a bin travels together, but a batch leaves after a number of events.
 void DealtLoad::add_messages() {
-  sort_and_keep_each_once(messages_);
+  std::ranges::sort(sent_);
   handled_messages_.resize(events_.size());
-  for (const auto& [bin, from, to] : messages_) {
-    ++handled_messages_[at(bin, from)];
-    ++handled_messages_[at(bin + 1, to)];
+  for (std::size_t i = 0; i < sent_.size();) {
+    const auto [bin, from, to, first] = sent_[i];
+    std::uint64_t records = 0;
+    for (; i < sent_.size() && sent_[i].bin == bin && sent_[i].from == from && sent_[i].to == to; ++i)
+      records += sent_[i].records;
+    const std::uint64_t messages = std::min(records, events_[at(bin, from)] / events_of_a_batch + 1);
+    handled_messages_[at(bin, from)] += messages;
+    handled_messages_[at(bin + 1, to)] += messages;
+    num_messages_ += messages;
   }
 }
 
@@ -149,7 +157,7 @@ DealtLoad::Outcome DealtLoad::run(const RankSpeed& speed) const {
       if (progress.start[worker] > before[worker]) ++outcome.waits;
       before[worker] = progress.finished[here] = progress.start[worker] +
                                                  static_cast<double>(events_[here]) * speed.event_time +
-                                                 handled_messages_[here] * speed.message_time;
+                                                 static_cast<double>(handled_messages_[here]) * speed.message_time;
     }
   }
   outcome.time = *std::ranges::max_element(before);

@@ -3,7 +3,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <vector>
 
 #include "orrery/results/load.hpp"
@@ -32,7 +31,7 @@ class DealtLoad {
   // Between ranks:
   std::uint64_t events_sent() const { return events_sent_; }
   std::uint64_t posts_sent() const { return posts_sent_; }
-  std::uint64_t num_messages() const { return messages_.size(); }
+  std::uint64_t num_messages() const { return num_messages_; }
 
  private:
   /// What one worker must have handled before another one goes on.
@@ -45,6 +44,12 @@ class DealtLoad {
   struct JointReply {
     std::uint32_t due = 0, sent = 0;
     std::uint32_t communicator = 0;  ///< index
+  };
+  /// Events and posts of one worker for another one.
+  struct Sent {
+    std::uint32_t bin = 0, from = 0, to = 0;
+    std::uint64_t records = 0;
+    friend auto operator<=>(const Sent&, const Sent&) = default;
   };
   struct Members {
     std::uint32_t host = 0;
@@ -79,12 +84,12 @@ class DealtLoad {
   Dealing dealing_;
   std::uint32_t num_bins_ = 0;
   std::vector<std::uint64_t> events_;            // [bins][workers]
-  std::vector<std::uint32_t> handled_messages_;  // [bins][workers] sent in the bin, or received in it
+  std::vector<std::uint64_t> handled_messages_;  // [bins][workers] sent in the bin, or received in it
   std::vector<Dependency> dependencies_;         // ascending
   std::vector<JointReply> replies_;              // by due
   std::vector<Members> communicators_;
-  std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> messages_;  // bin, from, to; each once
-  std::uint64_t events_sent_ = 0, posts_sent_ = 0;
+  std::vector<Sent> sent_;  // between ranks
+  std::uint64_t events_sent_ = 0, posts_sent_ = 0, num_messages_ = 0;
   bool runs_ahead_;
   double bins_per_delay_;  // least delay over the width of a bin; 0: nothing passes between blocks
 };

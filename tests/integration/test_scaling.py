@@ -7,6 +7,7 @@ are at least those of the prediction, and at most twice as many. Times depend on
 """
 import csv
 import io
+import itertools
 import json
 import pathlib
 import subprocess
@@ -37,10 +38,10 @@ class Scaling(harness.Folder):
         self.assertEqual(outcome.code, 0, outcome.err)
         return {row["ranks"]: row for row in json.loads(outcome.out)["rows"]}
 
-    def check_counts(self, arguments, least_sent):
+    def check_counts(self, arguments, least_sent, all_ranks=RANKS):
         recorded = self.run_once([*arguments, "--record-load"], "recorded.h5")
-        predicted = self.rows(recorded, "--ranks=" + ",".join(map(str, RANKS)))
-        for ranks in RANKS:
+        predicted = self.rows(recorded, "--ranks=" + ",".join(map(str, all_ranks)))
+        for ranks in all_ranks:
             with self.subTest(ranks=ranks):
                 measured = kernel(self.run_once(arguments, f"on{ranks}.h5", ranks=ranks))
                 row = predicted[ranks]
@@ -58,16 +59,26 @@ class Scaling(harness.Folder):
         self.check_counts([harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=8"], 10)
 
     def test_counts_of_links(self):
-        """An all-reduce of 64 NPUs over links, whose events are those of links. The counts are those of runs on 2, 3 and 8 ranks."""
-        self.check_counts(self.workload(9105, "--network=congestion-aware"), 10)
+        """Random workloads of 8 to 32 NPUs over links, whose events are those of links. The counts are those of runs on 2, 3 and 8 ranks."""
+        for workload in self.workloads(1, harness.cases(1, 1, 20)):
+            self.check_counts(self.written(workload, "--network=congestion-aware"), 10)
+
+    def test_counts_of_more_npus_than_blocks(self):
+        """An all-reduce of 4,096 NPUs, of which four are a block. The counts are those of runs on 2 and 8 ranks."""
+        self.check_counts([harness.SOURCE / "configs/scale/all-reduce-4096.yaml"], 1, (2,) if harness.FEWER_CASES else (2, 8))
 
     def test_counts_of_random_workloads(self):
-        """Random workloads of up to 32 NPUs with memory servers, messages and collectives. The counts are those of runs."""
-        for seed in range(7, 7 + harness.cases(1, 2, 20)):
-            self.check_counts(self.workload(seed), 0)
+        """Random workloads of 8 to 32 NPUs with memory servers, messages and collectives. The counts are those of runs."""
+        for workload in self.workloads(501, harness.cases(1, 2, 20)):
+            self.check_counts(self.written(workload), 1)
 
-    def workload(self, seed, *more):
-        workload = random_workload.Workload(seed, max_npus=32, operations=(60, 120))
+    def workloads(self, first_seed, count):
+        """Returns random workloads of at least as many NPUs as the tests have ranks."""
+        drawn = (random_workload.Workload(seed, max_npus=32, operations=(60, 120)) for seed in itertools.count(first_seed))
+        return itertools.islice((workload for workload in drawn if workload.num_npus >= max(RANKS)), count)
+
+    def written(self, workload, *more):
+        """Writes a workload and returns the arguments that name it."""
         return [harness.write_workload(self.folder, workload.traces), *workload.system.write(self.folder), *more]
 
     def test_the_record_is_the_same_on_any_ranks(self):
@@ -81,7 +92,7 @@ class Scaling(harness.Folder):
     def test_recording_changes_nothing_else(self):
         """A run with a record has the results of one without it."""
         import h5py
-        arguments = self.workload(9105)
+        arguments = self.written(next(self.workloads(9105, 1)))
         with_record, without = self.run_once([*arguments, "--record-load"], "with.h5"), self.run_once(arguments, "without.h5")
         with h5py.File(with_record, "a") as results:
             del results["load"]
@@ -123,6 +134,19 @@ class Scaling(harness.Folder):
         lines = self.show(path).out.splitlines()
         self.assertEqual([line.split()[0] for line in lines[-6:]], ["2", "4", "8", "16", "32", "64"])
 
+    def test_the_plot_is_drawn(self):
+        """plot_scaling.py draws what --json prints, and refuses a file that is something else with one message."""
+        table, picture = self.folder / "table.json", self.folder / "picture.png"
+        table.write_text(self.show(self.run_once([harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load"]), "--json").out)
+        outcome = harness.run_script("scripts/plot_scaling.py", table, "--output", picture)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
+        self.assertGreater(picture.stat().st_size, 10_000)
+        table.write_text("{}")
+        outcome = harness.run_script("scripts/plot_scaling.py", table, "--output", picture)
+        self.assertEqual((outcome.code, len(outcome.err.splitlines())), (1, 1), outcome.err)
+        self.assertIn("table.json", outcome.err)
+
     def test_what_cannot_be_predicted_is_refused(self):
         """Results without a load, a missing file, more ranks than blocks, and options without sense end with one message each."""
         import h5py
@@ -147,7 +171,7 @@ class Scaling(harness.Folder):
             output = self.folder / "refused.h5"
             outcome = harness.orrery("run", harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load", option, f"--output={output}")
             self.assertEqual(outcome.code, 3, outcome.err)
-            self.assertIn("run.record-load", outcome.err)
+            self.assertIn("--record-load", outcome.err)
             self.assertFalse(output.exists())
 
 

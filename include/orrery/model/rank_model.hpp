@@ -31,10 +31,8 @@ class RankModel final : public pdes::Model {
   /// Returns what may pass between this rank's logical processes and those of the others, and with which least delays.
   /// O(nodes of the distinct programs + members of communicators). Collective.
   pdes::Options kernel_options(parallel::Communicator& world) const;
-  /// Lets a recorder, which outlives the model, take note of collectives. Call it before `start`.
-  void record_load(pdes::LoadRecorder* recorder) { load_ = recorder; }
-  /// Schedules what happens at time 0.
-  void start(pdes::Scheduler& kernel);
+  /// Schedules what happens at time 0. `load`: takes note of collectives and outlives the model; null: nothing does.
+  void start(pdes::Scheduler& kernel, pdes::LoadRecorder* load = nullptr);
   /// Ends the run at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);
 

@@ -91,7 +91,7 @@ void add_outputs(Keys<Configuration>& keys) {
       count(0), [](auto& c) -> auto& { return c.execution.record_iterations; });
   keys.add(
       {.path = "run.record-load",
-       .help = "keep how many events each block of NPUs has when, for orrery show scaling",
+       .help = "count what each block of NPUs does over time, for orrery show scaling",
        .example = "true",
        .otherwise = Default::built_in(),
        .see = "scaling.md",
