@@ -34,7 +34,7 @@ class MessageQueue {
   }
 
  private:
-  enum class Kind : std::uint8_t { begin, message, clear_to_send, stored };
+  enum class Kind : std::uint8_t { begin, departure, message, clear_to_send, stored };
   struct Event {
     Time time;
     std::uint64_t number = 0;
@@ -42,6 +42,7 @@ class MessageQueue {
     std::uint32_t member = 0;
     std::uint32_t from = 0;
     StepId step = {};
+    Time takes = {};  ///< of a departure: until the message is there
 
     friend bool operator>(const Event& a, const Event& b) {
       return std::tie(a.time, a.number) > std::tie(b.time, b.number);
@@ -56,15 +57,21 @@ class MessageQueue {
   /// What a member asks for while it handles an event.
   class Transport final : public CollectiveTransport {
    public:
-    Transport(MessageQueue& queue, std::uint32_t member, Time now) : queue_(queue), member_(member), now_(now) {}
+    /// `is_cleared`: a clear to send has come, by which data leave.
+    Transport(MessageQueue& queue, std::uint32_t member, Time now, bool is_cleared)
+        : queue_(queue), member_(member), now_(now), is_cleared_(is_cleared) {}
 
     void send(std::uint32_t to, Bytes size, StepId step, Payload payload, std::uint32_t /*own_step*/) override {
       const Kind kind = payload == Payload::clear_to_send ? Kind::clear_to_send : Kind::message;
-      queue_.push({.time = now_ + queue_.times_.delay(member_, to, size),
-                   .kind = kind,
-                   .member = to,
-                   .from = member_,
-                   .step = step});
+      const Time takes = queue_.times_.delay(member_, to, size);
+      const Event message{.time = now_ + takes, .kind = kind, .member = to, .from = member_, .step = step};
+      if (kind == Kind::clear_to_send || !queue_.times_.rendezvous || is_cleared_) return queue_.push(message);
+      // Data that have been cleared before leave in an event of their own, which is scheduled only now.
+      Event departure = message;
+      departure.time = now_;
+      departure.kind = Kind::departure;
+      departure.takes = takes;
+      queue_.push(departure);
     }
     void send_to_switch(std::span<const MessageProgram::Receiver>, Bytes, Bytes, StepId, Payload) override {
       ensure(false, "a message through a switch, in an order of events");
@@ -79,6 +86,7 @@ class MessageQueue {
     MessageQueue& queue_;
     std::uint32_t member_;
     Time now_;
+    bool is_cleared_;
   };
 
   void push(Event event) {
@@ -94,8 +102,14 @@ class MessageQueue {
   }
 
   void handle(const Event& event) {
+    if (event.kind == Kind::departure) {
+      Event message = event;
+      message.time = event.time + event.takes;
+      message.kind = Kind::message;
+      return push(message);
+    }
     MemberRun& run = runs_[event.member];
-    Transport transport(*this, event.member, event.time);
+    Transport transport(*this, event.member, event.time, event.kind == Kind::clear_to_send);
     const bool was_done = run.is_done();
     switch (event.kind) {
       case Kind::begin:
@@ -107,6 +121,9 @@ class MessageQueue {
         break;
       case Kind::stored:
         take_stored(event.member, event.time, transport);
+        break;
+      case Kind::departure:
+        break;  // it has no member's part
     }
     if (run.is_done() && !was_done) ended_.push_back(event.member);
   }
