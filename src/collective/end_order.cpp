@@ -34,7 +34,7 @@ class MessageQueue {
   }
 
  private:
-  enum class Kind : std::uint8_t { begin, message, clear_to_send, stored };
+  enum class Kind : std::uint8_t { begin, departure, message, clear_to_send, taking, stored };
   struct Event {
     Time time;
     std::uint64_t number = 0;
@@ -42,11 +42,14 @@ class MessageQueue {
     std::uint32_t member = 0;
     std::uint32_t from = 0;
     StepId step = {};
+    Time takes = {};  ///< of a departure: until the message is there; of a taking: until the step goes on
 
     friend bool operator>(const Event& a, const Event& b) {
       return std::tie(a.time, a.number) > std::tie(b.time, b.number);
     }
   };
+  static constexpr std::uint32_t opening_step = ~std::uint32_t{0};  // see MemberRun
+
   /// A step that goes on, at once or at a later time.
   struct Stored {
     StepId step;
@@ -56,34 +59,49 @@ class MessageQueue {
   /// What a member asks for while it handles an event.
   class Transport final : public CollectiveTransport {
    public:
-    Transport(MessageQueue& queue, std::uint32_t member, Time now) : queue_(queue), member_(member), now_(now) {}
+    /// `cause`: of the event at hand.
+    Transport(MessageQueue& queue, std::uint32_t member, Time now, Kind cause)
+        : queue_(queue), member_(member), now_(now), cause_(cause) {}
 
     void send(std::uint32_t to, Bytes size, StepId step, Payload payload, std::uint32_t /*own_step*/) override {
       const Kind kind = payload == Payload::clear_to_send ? Kind::clear_to_send : Kind::message;
-      queue_.push({.time = now_ + queue_.times_.delay(member_, to, size),
-                   .kind = kind,
-                   .member = to,
-                   .from = member_,
-                   .step = step});
+      const Time takes = queue_.times_.delay(member_, to, size);
+      const Event message{.time = now_ + takes, .kind = kind, .member = to, .from = member_, .step = step};
+      if (kind == Kind::clear_to_send || !queue_.times_.rendezvous || cause_ == Kind::clear_to_send)
+        return queue_.push(message);
+      // Data that have been cleared before leave in an event of their own, which is scheduled only now.
+      Event departure = message;
+      departure.time = now_;
+      departure.kind = Kind::departure;
+      departure.takes = takes;
+      queue_.push(departure);
     }
     void send_to_switch(std::span<const MessageProgram::Receiver>, Bytes, Bytes, StepId, Payload) override {
       ensure(false, "a message through a switch, in an order of events");
     }
-    /// A step that reduces does so in an event that one an endpoint delay from now schedules.
     void wake(StepId step, Time time) override {
-      const Time middle = now_ + queue_.times_.endpoint_delay;
-      queue_.store(member_, middle > now_ && time > middle ? middle : time, {step, time});
+      // A message that was there before is taken in an event of its own, which is scheduled only now.
+      const bool is_there = (cause_ == Kind::begin || cause_ == Kind::stored) && step.step != opening_step;
+      if (!is_there) return queue_.wake(member_, step, now_, time);
+      queue_.push({.time = now_, .kind = Kind::taking, .member = member_, .step = step, .takes = time - now_});
     }
 
    private:
     MessageQueue& queue_;
     std::uint32_t member_;
     Time now_;
+    Kind cause_;
   };
 
   void push(Event event) {
     event.number = num_events_++;
     events_.push(event);
+  }
+
+  /// Lets a step go on at `time`. One that reduces does so in an event that one an endpoint delay from now schedules.
+  void wake(std::uint32_t member, StepId step, Time now, Time time) {
+    const Time middle = now + times_.endpoint_delay;
+    store(member, middle > now && time > middle ? middle : time, {step, time});
   }
 
   /// Adds what a member has in store for itself. All that it has for one time is one event.
@@ -94,8 +112,15 @@ class MessageQueue {
   }
 
   void handle(const Event& event) {
+    if (event.kind == Kind::departure) {
+      Event message = event;
+      message.time = event.time + event.takes;
+      message.kind = Kind::message;
+      return push(message);
+    }
+    if (event.kind == Kind::taking) return wake(event.member, event.step, event.time, event.time + event.takes);
     MemberRun& run = runs_[event.member];
-    Transport transport(*this, event.member, event.time);
+    Transport transport(*this, event.member, event.time, event.kind);
     const bool was_done = run.is_done();
     switch (event.kind) {
       case Kind::begin:
@@ -107,6 +132,10 @@ class MessageQueue {
         break;
       case Kind::stored:
         take_stored(event.member, event.time, transport);
+        break;
+      case Kind::departure:
+      case Kind::taking:
+        break;  // no member acts
     }
     if (run.is_done() && !was_done) ended_.push_back(event.member);
   }

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Orrery agrees with an independent simulator of the same rules on every NPU's finish time: with tests/reference/event_oracle.py, and where
-that has no rule or gets stuck, as ASTRA-sim does, with tests/reference/oracle.py.
+"""Orrery agrees with an independent simulator of the same rules on every NPU's finish time: with tests/reference/oracle.py, and in the
+congestion-aware network and where NPUs share a memory with tests/reference/event_oracle.py.
 
 usage: test_oracle.py [--seed N] [--cases N] [--ranks R] [--network aware] [--keep FOLDER]
 
@@ -46,17 +46,14 @@ def expected(folder, workload, network):
 
 
 def expected_without_links(arguments, workload):
-    """Returns the finish times in ns in the congestion-unaware network. event_oracle.py knows in which order events of one time come, which
-    matters where NPUs share a memory; oracle.py covers more."""
-    try:
-        times = event_oracle.EventSimulation(*arguments).run()
-        if None not in times:
-            return times
-    except NotImplementedError:
-        pass
-    if workload.shared_memory():
-        raise NotImplementedError("the order of events at a shared memory")
-    return oracle.simulate(*arguments)
+    """Returns the finish times in ns in the congestion-unaware network. Where NPUs share a memory, the order of events of one time matters,
+    which event_oracle.py knows."""
+    if not workload.shared_memory():
+        return oracle.simulate(*arguments)
+    times = event_oracle.EventSimulation(*arguments).run()
+    if None in times:
+        raise NotImplementedError("a shared memory, and members that wait for each other in ASTRA-sim")
+    return times
 
 
 def compare(seed, ranks, network, folder):
