@@ -47,7 +47,12 @@ class Source {
   /// Returns an attribute of the root that is one number.
   template <class T>
   T number(const char* name) const {
-    const Handle attribute(H5Aopen(file_.id(), name, H5P_DEFAULT), H5Aclose);
+    return number_of<T>("/", name);
+  }
+  /// The same of another object.
+  template <class T>
+  T number_of(const char* object, const char* name) const {
+    const Handle attribute(H5Aopen_by_name(file_.id(), object, name, H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
     T value{};
     if (attribute.id() < 0 || size_of(Handle(H5Aget_space(attribute.id()), H5Sclose)) != 1 ||
         H5Aread(attribute.id(), memory_type<T>(), &value) < 0)
