@@ -212,13 +212,15 @@ class NetworkTables(harness.Folder):
 
     def test_checkpoint(self):
         """A run that goes on from a checkpoint has the records of one that was not stopped."""
-        whole = self.run_of_graph("whole.h5", "--record-flows", "--queue-bins=64")
+        run = [str(harness.SOURCE / "configs/graph-16.yaml"), "--record-flows", "--queue-bins=64"]
+        whole = self.run_once(run, "whole.h5")
         saved = self.folder / "run.chk"
-        stopped = self.run_of_graph("saved.h5", "--record-flows", "--queue-bins=64", f"--checkpoint={saved}", "--checkpoint-interval=0.001")
+        stopped = self.run_once([*run, f"--checkpoint={saved}", "--checkpoint-interval=0.001"], "saved.h5")
         self.assertEqual(harness.difference(whole, stopped), "")
-        if saved.exists():
-            again = self.run_of_graph("again.h5", "--record-flows", "--queue-bins=64", f"--restart={saved}", ranks=2)
-            self.assertEqual(harness.difference(whole, again), "")
+        again = self.run_once([*run, f"--restart={saved}"], "again.h5", ranks=2)
+        self.assertEqual(harness.difference(whole, again), "")
+        refused = harness.orrery("run", *run[:-1], f"--restart={saved}", f"--output={self.folder / 'refused.h5'}")
+        self.assertEqual(refused.code, 3, refused.err)
 
     def test_shown_of_run(self):
         """Collisions and queues of a run, as text, JSON and CSV, agree with what its file says."""
