@@ -1,6 +1,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -129,6 +130,8 @@ QueuesTable read_queues(const std::filesystem::path& path) {
   RecordReader<QueueRecord> queues(source, "/network/queues");
   queues.read("link", &QueueRecord::link);
   queues.read<std::int64_t>("start", [&](QueueRecord& queue, std::int64_t start) {
+    if (start < 0 || start >> shift > std::numeric_limits<std::uint32_t>::max())
+      source.fail(fmt::format("/network/queues has an interval that begins at {} ps", start));
     queue.shift = shift;
     queue.bin = static_cast<std::uint32_t>(start >> shift);
   });
