@@ -165,7 +165,7 @@ class NetworkTables(harness.Folder):
     # ---- Links and queues ----
 
     def test_meetings(self):
-        """Two flows to one host meet at its link, and a third one later does not; two ways round a fork do not meet."""
+        """Two flows to one host meet at its link, and a third one later does not."""
         graph = {"hosts": 3, "switches": 1, "links": [[host, 3, "100 Gb/s", "1 us"] for host in range(3)]}
         flows = [{"from": 0, "to": 2, "size": "100 kB"}, {"from": 1, "to": 2, "size": "100 kB"}, {"from": 0, "to": 2, "size": "1 kB", "start": "1 ms"}]
         results = self.flows({"system": {"network": {"graph": graph, "packets": {"window": "none"}}}, "workload": {"flows": flows}}, "--links")

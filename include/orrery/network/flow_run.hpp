@@ -33,8 +33,8 @@ struct FlowScenario {
   std::vector<LinkFailure> failures;  ///< ascending in time
   RouteRules routes;
   std::vector<FlowSpec> flows;
-  PacketRecording recording;
-  std::vector<std::string> labels;  ///< that flows have, in the order in which they come first
+  PacketRecording recording = {};
+  std::vector<std::string> labels = {};  ///< that flows have, in the order in which they come first
 };
 
 /// How events of one time are ordered.
