@@ -32,9 +32,12 @@ std::uint64_t digest_of_text(std::string_view text) { return mix_all(0, std::spa
 
 /// Returns what the results depend on, and what a checkpoint holds depends on.
 std::string compared(const config::Configuration& configuration) {
-  return fmt::format("{}run.timeline: {}\nrun.record-iterations: {}\nrun.fold: {}\n", configuration.to_yaml(false),
-                     configuration.execution.timeline, configuration.execution.record_iterations,
-                     configuration.run.fold);
+  return fmt::format(
+      "{}run.timeline: {}\nrun.record-iterations: {}\nrun.fold: {}\nrun.record-flows: {}\n"
+      "run.queue-bins: {}\n",
+      configuration.to_yaml(false), configuration.execution.timeline, configuration.execution.record_iterations,
+      configuration.run.fold, configuration.execution.network.recording.flows,
+      configuration.execution.network.recording.queue_bins);
 }
 
 CheckpointHead::Digests texts_of(const config::Configuration& configuration) {
@@ -52,8 +55,8 @@ CheckpointHead::Digests texts_of(const config::Configuration& configuration) {
 [[noreturn]] void refuse(const fs::path& file, const std::string& difference) {
   throw Error(ErrorCode::bad_input, {.file = file.string()}, "the checkpoint is of another run: " + difference,
               "the same model, workload and system",
-              "Give the same configuration (only what is below `run` may differ, but for timeline, record-iterations "
-              "and fold), or start anew without --restart.");
+              "Give the same configuration (only what is below `run` may differ, but for timeline, "
+              "record-iterations, record-flows, queue-bins and fold), or start anew without --restart.");
 }
 
 void require_same_text(const fs::path& file, const std::string& saved, const std::string& mine) {

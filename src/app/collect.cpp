@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "orrery/base/host.hpp"
 #include "orrery/communicator/communications.hpp"
@@ -38,6 +39,7 @@ results::NetworkDescription network_of(const config::Configuration& configuratio
   network.has_links = configuration.execution.goes_over_links();
   network.lies_on_graph = configuration.execution.network.graph != nullptr;
   network.has_packets = network.has_links && configuration.execution.network.model->sends_packets;
+  if (network.has_packets) network.recording = configuration.execution.network.recording;
   return network;
 }
 
@@ -82,7 +84,9 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   for (const auto& record : mine.timeline) num_names = std::max(num_names, record.name + 1);
   for (std::uint32_t i = 0; i < num_names; ++i) mine.timeline_names.emplace_back(preparation.store().name(i));
   mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
-  mine.links = model.link_records();
+  network::NetworkRecords of_network = model.network_records();
+  mine.links = std::move(of_network.links);
+  mine.packets = std::move(of_network.packets);
   mine.gpu_kernels = model.npus().gpu_kernels();
   mine.gpu_requests = model.npus().gpu_requests();
   mine.memory = model.memory_servers().stages();

@@ -1,11 +1,15 @@
 #include <algorithm>
-#include <numeric>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "agreed.hpp"
+#include "flow_tables.hpp"
+#include "link_tables.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
@@ -20,6 +24,8 @@ namespace {
 using network::FlowResults;
 using network::FlowTimes;
 using nlohmann::ordered_json;
+
+constexpr std::size_t most_links = 10;  // that are printed; the JSON has all
 
 /// Sums over all ports, and the port with the deepest queue.
 struct PortTotals {
@@ -39,37 +45,33 @@ PortTotals totals_of(const FlowResults& results) {
   return totals;
 }
 
-/// Returns the times that the flows took from their start to the last byte, ascending, of those that have ended.
-std::vector<Time> durations_of(const FlowResults& results) {
-  std::vector<Time> durations;
-  for (const FlowTimes& flow : results.flows)
-    if (flow.received != FlowTimes::never) durations.push_back(flow.received - flow.start);
-  std::ranges::sort(durations);
-  return durations;
+/// Returns a record of each flow.
+std::vector<network::FlowRecord> records_of(const network::FlowScenario& scenario, const FlowResults& results) {
+  std::vector<network::FlowRecord> records;
+  for (std::uint32_t i = 0; i < results.flows.size(); ++i) {
+    const network::FlowSpec& flow = scenario.flows[i];
+    const FlowTimes& times = results.flows[i];
+    records.push_back({.source = flow.source,
+                       .destination = flow.destination,
+                       .number = i,
+                       .label = flow.label,
+                       .bytes = flow.bytes,
+                       .start = times.start,
+                       .received = times.received,
+                       .alone = times.alone});
+  }
+  return records;
 }
 
-/// Returns the least duration that so many hundredths of the flows do not exceed.
-Time percentile(const std::vector<Time>& durations, std::size_t hundredths) {
-  const std::size_t rank = (durations.size() * hundredths + 99) / 100;
-  return durations[std::max<std::size_t>(rank, 1) - 1];
-}
-
-void print(const network::FlowScenario& scenario, const FlowResults& results) {
-  const auto durations = durations_of(results);
+void print(const network::FlowScenario& scenario, const FlowResults& results,
+           std::span<const network::FlowClass> classes) {
   Time last;
   for (const FlowTimes& flow : results.flows) last = std::max(last, flow.received);
   fmt::print("{} on {} and {}, {} of them over after {}\n", counted(scenario.flows.size(), "flow"),
              counted(scenario.graph.num_hosts(), "host"),
-             counted(scenario.graph.num_nodes() - scenario.graph.num_hosts(), "switch", "switches"), durations.size(),
-             readable(last));
-  if (!durations.empty()) {
-    SumOfTimes sum = 0;
-    for (const Time duration : durations) sum += static_cast<SumOfTimes>(duration.ps());
-    const Time mean = Time::from_ps(static_cast<std::int64_t>(sum / durations.size()));
-    fmt::print("time of a flow: mean {}, median {}, 95 % {}, 99 % {}, longest {}\n", readable(mean),
-               readable(percentile(durations, 50)), readable(percentile(durations, 95)),
-               readable(percentile(durations, 99)), readable(durations.back()));
-  }
+             counted(scenario.graph.num_nodes() - scenario.graph.num_hosts(), "switch", "switches"),
+             classes.empty() ? 0 : classes.front().flows, readable(last));
+  print_flow_classes(classes, {scenario.labels});
   const PortTotals totals = totals_of(results);
   fmt::print("{} over links, {}, {}, {}\n", counted(totals.packets, "packet"), counted(totals.marks, "mark"),
              counted(totals.pauses, "pause"), counted(totals.drops, "packet dropped", "packets dropped"));
@@ -78,14 +80,31 @@ void print(const network::FlowScenario& scenario, const FlowResults& results) {
                totals.deepest.peer);
 }
 
-ordered_json as_json(const FlowResults& results) {
+/// Returns what tables call links, which are ports of the graph, and flows, which are numbers of the list.
+LinkTexts texts_of(const network::FlowScenario& scenario, const FlowResults& results) {
+  return {[&](std::uint32_t link) {
+            return fmt::format("node {} to node {}", results.ports[link].node, results.ports[link].peer);
+          },
+          [&](std::uint32_t, std::uint32_t flow) {
+            return fmt::format("#{} ({} to {})", flow, scenario.flows[flow].source, scenario.flows[flow].destination);
+          }};
+}
+
+std::vector<network::LinkMeeting> meetings_of(const FlowResults& results) {
+  return network::find_meetings(results.records.links, results.ports.size());
+}
+
+ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& results,
+                     std::span<const network::FlowClass> classes) {
   ordered_json json;
   json["events"] = results.events;
+  json["classes"] = flow_classes_json(classes, {scenario.labels});
   json["flows"] = ordered_json::array();
   for (const FlowTimes& flow : results.flows)
     json["flows"].push_back({{"start_ps", flow.start.ps()},
                              {"received_ps", flow.received.ps()},
-                             {"acknowledged_ps", flow.acknowledged.ps()}});
+                             {"acknowledged_ps", flow.acknowledged.ps()},
+                             {"alone_ps", flow.alone.ps()}});
   json["ports"] = ordered_json::array();
   for (const network::PortRecord& port : results.ports)
     json["ports"].push_back({{"node", port.node},
@@ -97,27 +116,35 @@ ordered_json as_json(const FlowResults& results) {
                              {"drops", port.drops},
                              {"pauses", port.pauses},
                              {"deepest_queue_bytes", port.deepest_queue}});
+  const LinkTexts texts = texts_of(scenario, results);
+  if (scenario.recording.flows) json["meetings"] = meetings_json(meetings_of(results), texts);
+  if (scenario.recording.queue_bins > 0) json["queues"] = queues_json(results.records, texts);
   return json;
 }
 
 }  // namespace
 
 void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
-  const auto scenario = agreed(world, [&] {
+  auto scenario = agreed(world, [&] {
     if (command.in_scheduling_order && world.size() > 1)
       throw Error(ErrorCode::usage, {.key = "--scheduling-order"},
                   fmt::format("found {}", counted(static_cast<std::uint64_t>(world.size()), "rank")), "one rank");
     if (world.is_root() && !command.json.empty()) check_output(command.json, command.force);
     return config::read_flows(command.file, command.overrides);
   });
+  scenario.recording = {.flows = command.links, .queue_bins = command.queue_bins};
   const auto order = command.in_scheduling_order ? network::EventOrder::by_scheduling : network::EventOrder::by_system;
   const FlowResults results = network::run_flows(scenario, world, order);
   world.agree([&] {
     if (!world.is_root()) return;
-    print(scenario, results);
+    const auto classes = network::classify(records_of(scenario, results));
+    print(scenario, results, classes);
+    const LinkTexts texts = texts_of(scenario, results);
+    if (scenario.recording.flows) print_meetings(network::find_meetings(results.records.links, most_links), texts);
+    if (scenario.recording.queue_bins > 0) print_queues(results.records, most_links, texts);
     if (command.json.empty()) return;
     TextOutput output(command.json);
-    output.write(as_json(results).dump(1) + "\n");
+    output.write(as_json(scenario, results, classes).dump(1) + "\n");
     output.commit();
   });
 }

@@ -63,7 +63,7 @@ std::string grouped_number(double value) {
   if (std::abs(value) < 1000 || std::abs(value) >= 1e15) return fmt::format("{:.4g}", value);
   std::string digits = fmt::format("{:.0f}", value);
   const std::size_t first = digits.front() == '-' ? 1 : 0;
-  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, ",");
+  for (std::size_t at = digits.size(); at > first + 3;) digits.insert(at -= 3, 1, ',');
   return digits;
 }
 

@@ -30,8 +30,8 @@ void synthesize(const config::SynthesizeCommand& command);
 /// `orrery partition`: writes a rank map and prints how good it is.
 void partition(const config::PartitionCommand& command);
 
-/// `orrery show trace`, `topology`, `collective`, `tables`, `plan`, `graph` and `kernel`: print figures as text or
-/// JSON.
+/// `orrery show trace`, `topology`, `collective`, `tables`, `plan`, `graph`, `flows`, `collisions`, `queues`,
+/// `network` and `kernel`: print figures as text or JSON.
 void show_trace(const config::ShowTraceCommand& command);
 void show_topology(const config::ShowTopologyCommand& command);
 void show_collective(const config::ShowCollectiveCommand& command);
@@ -42,6 +42,10 @@ void best(const config::BestCommand& command, const std::string& command_line, p
 void show_graph(const config::ShowGraphCommand& command);
 void show_tables(const config::ShowTablesCommand& command);
 void show_plan(const config::ShowPlanCommand& command);
+void show_flows(const config::ShowFlowsCommand& command);
+void show_collisions(const config::ShowCollisionsCommand& command);
+void show_queues(const config::ShowQueuesCommand& command);
+void show_network(const config::ShowNetworkCommand& command);
 void show_kernel(const config::ShowKernelCommand& command);
 /// `orrery show scaling`: prints what more ranks would gain.
 void show_scaling(const config::ShowScalingCommand& command);

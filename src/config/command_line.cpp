@@ -8,6 +8,7 @@
 #include "completion.hpp"
 #include "keys/keys.hpp"
 #include "manual.hpp"
+#include "network_commands.hpp"
 #include "option_values.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/config/units.hpp"
@@ -24,8 +25,9 @@ namespace {
 constexpr std::string_view commands[] = {"run",        "check",     "explore",   "best",     "flows",
                                          "report",     "compare",   "calibrate", "generate", "convert",
                                          "synthesize", "partition", "show"};
-constexpr std::string_view shown[] = {"results", "trace",   "topology", "collective", "tables",     "plan", "graph",
-                                      "kernel",  "scaling", "timeline", "keys",       "completion", "man"};
+constexpr std::string_view shown[] = {"results",  "trace",   "topology",   "collective", "tables", "plan",
+                                      "graph",    "network", "flows",      "collisions", "queues", "kernel", "scaling",
+                                      "timeline", "keys",    "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 /// Returns `text`, with the unit that a number without one has as the value of a flag.
@@ -257,6 +259,16 @@ Command make_show_topology(const Arguments& arguments) {
   return command;
 }
 
+Command make_show_network(const Arguments& arguments) {
+  ShowNetworkCommand command;
+  command.inputs = read_inputs(arguments, "show network", true);
+  command.inputs.flags = read_flags(arguments, Taker::show_topology);
+  command.seed = arguments.count("seed", 0).value_or(command.seed);
+  command.pairs = arguments.count("pairs").value_or(command.pairs);
+  command.json = arguments.flag("json").value_or(false);
+  return command;
+}
+
 Command make_show_collective(const Arguments& arguments) {
   ShowCollectiveCommand command;
   command.inputs = read_inputs(arguments, "show collective", true);
@@ -278,17 +290,6 @@ Command make_show_collective(const Arguments& arguments) {
     refuse_usage(fmt::format("orrery show collective: --csv {}.", json ? "and --json are both given. Give one of them"
                                                                        : "is given without --table, which it prints"));
   command.form = json ? TableForm::json : csv ? TableForm::csv : TableForm::text;
-  return command;
-}
-
-Command make_flows(const Arguments& arguments) {
-  FlowsCommand command;
-  if (!arguments.positional()) refuse_usage("orrery flows: no file. Give a FLOWS.yaml (docs/packet-network.md).");
-  command.file = *arguments.positional();
-  command.overrides = settings(arguments, "flows");
-  command.json = arguments.text("json").value_or("");
-  command.in_scheduling_order = arguments.flag("scheduling-order").value_or(false);
-  command.force = arguments.flag("force").value_or(false);
   return command;
 }
 
@@ -359,6 +360,10 @@ Command show(std::span<const char* const> rest) {
   if (what == "tables") return make(show_tables_subcommand(), rest, make_show_tables);
   if (what == "plan") return make(show_plan_subcommand(), rest, make_show_plan);
   if (what == "graph") return make(show_graph_subcommand(), rest, make_show_graph);
+  if (what == "flows") return make(show_flows_subcommand(), rest, make_show_flows);
+  if (what == "collisions") return make(show_collisions_subcommand(), rest, make_show_collisions);
+  if (what == "queues") return make(show_queues_subcommand(), rest, make_show_queues);
+  if (what == "network") return make(show_network_subcommand(), rest, make_show_network);
   if (what == "kernel") return make(show_kernel_subcommand(), rest, make_show_kernel);
   if (what == "scaling") return make(show_scaling_subcommand(), rest, make_show_scaling);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);

@@ -49,6 +49,7 @@ class FlowReader {
   void read_graph();
   void read_flows();
   void read_flow(const Value& item, const std::string& path);
+  std::int32_t label_of(const Value& value, const std::string& path);
   void read_window(Section& section, std::uint32_t flow);
   void set_windows();
   std::uint32_t as_host(const Value& value, const std::string& key) const;
@@ -58,6 +59,7 @@ class FlowReader {
   FlowScenario scenario_;
   std::vector<std::optional<PacketWindow>> windows_;  // [flows] of flows that have their own
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> num_of_pair_;
+  std::map<std::string, std::int32_t> num_of_label_;
 };
 
 void FlowReader::read_rules() {
@@ -118,8 +120,17 @@ void FlowReader::read_flow(const Value& item, const std::string& path) {
   if (const Value* const after = section.find("after"))
     for (const Value& before : as_list(*after, section.path("after"), "numbers of flows in this list, from 0 on"))
       flow.after.push_back(as_count(before, section.path("after"), 0, number == 0 ? 0 : number - 1));
+  if (const Value* const label = section.find("label")) flow.label = label_of(*label, section.path("label"));
   read_window(section, number);
   section.refuse_unknown();
+}
+
+/// Returns the number of a label, in the order in which the file has them first.
+std::int32_t FlowReader::label_of(const Value& value, const std::string& path) {
+  const std::string text = as_text(value, path, "a text such as storage");
+  const auto [found, is_new] = num_of_label_.try_emplace(text, static_cast<std::int32_t>(scenario_.labels.size()));
+  if (is_new) scenario_.labels.push_back(text);
+  return found->second;
 }
 
 void FlowReader::read_window(Section& section, std::uint32_t flow) {

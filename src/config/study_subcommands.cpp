@@ -67,18 +67,4 @@ const Subcommand& best_subcommand() {
   return command;
 }
 
-const Subcommand& flows_subcommand() {
-  static const Subcommand command{
-      "flows",
-      "Simulate flows, packet by packet, over a graph of hosts and switches.",
-      "FLOWS.yaml",
-      "  orrery flows configs/flows/incast8.yaml\n"
-      "  mpirun -np 2 orrery flows configs/flows/incast8.yaml --json flows.json",
-      {{"Output",
-        {{"json", "FILE", "times of each flow, and what each port did"}, {"force", "", "replace an existing file"}}},
-       {"Comparison", {{"scheduling-order", "", "order events of one time as ns-3 does; on one rank only"}}},
-       own_inputs()}};
-  return command;
-}
-
 }  // namespace orrery::config

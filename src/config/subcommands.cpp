@@ -290,6 +290,23 @@ const Subcommand& show_topology_subcommand() {
   return command;
 }
 
+const Subcommand& show_network_subcommand() {
+  static const Subcommand command{
+      "show network", "Print what a network allows before a run: links, bisection, oversubscription, paths, hops.",
+      "CONFIG.yaml",
+      "  orrery show network configs/graph-16.yaml\n"
+      "  orrery show network configs/llm-64.yaml --pairs 200 --seed 7 --json",
+      key_groups(Taker::show_topology) +
+          std::vector<OptionGroup>{
+              {"Paths",
+               {{"pairs", "N", "count the paths of N pairs of NPUs at the most (default: 1000)"},
+                {"seed", "N", "seed of the choice of pairs, and of NPUs, where not all are taken (default: 1)"}}},
+              {"Output", {json_option()}},
+              own_inputs(),
+              astra_sim_inputs(Taker::show_topology)}};
+  return command;
+}
+
 const Subcommand& show_collective_subcommand() {
   static const Subcommand command{
       "show collective", "Print what one collective costs when all members arrive together, or a table of sizes.",
@@ -439,7 +456,9 @@ std::span<const Subcommand* const> subcommands() {
                                           &show_results_subcommand(),  &show_trace_subcommand(),
                                           &show_topology_subcommand(), &show_collective_subcommand(),
                                           &show_tables_subcommand(),   &show_plan_subcommand(),
-                                          &show_graph_subcommand(),    &show_kernel_subcommand(),
+                                          &show_graph_subcommand(),    &show_network_subcommand(),
+                                          &show_flows_subcommand(),    &show_collisions_subcommand(),
+                                          &show_queues_subcommand(),   &show_kernel_subcommand(),
                                           &show_scaling_subcommand(),  &show_timeline_subcommand(),
                                           &show_keys_subcommand(),     &show_completion_subcommand(),
                                           &show_man_subcommand()};

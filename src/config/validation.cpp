@@ -69,6 +69,7 @@ class Validation {
   void validate_network();
   void validate_graph();
   void validate_packets();
+  void validate_recording();
   void validate_recorded_communication();
   void validate_library();
   void validate_gpu();
@@ -150,6 +151,7 @@ void Validation::validate_network() {
                     text_of(drawn_per(), per)),
         "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
   if (network.graph) validate_graph();
+  validate_recording();
   if (network.model->sends_packets) validate_packets();
   if (network.model->simulates_links()) {
     attempt([&] { const topology::Fabric links(topology_); });
@@ -190,6 +192,17 @@ void Validation::validate_graph() {
 }
 
 /// Switches that work on data, and links without two equal directions, are not there.
+/// Refuses what only a network that sends packets can record.
+void Validation::validate_recording() {
+  const network::PacketRecording& recording = c_.execution.network.recording;
+  const bool has_packets = c_.execution.goes_over_links() && c_.execution.network.model->sends_packets;
+  require(!recording.flows || has_packets, "run.record-flows", "found true without the packet network",
+          "system.network.model: packet with it");
+  require(recording.queue_bins == 0 || has_packets, "run.queue-bins",
+          fmt::format("found {} without the packet network", recording.queue_bins),
+          "system.network.model: packet with it");
+}
+
 void Validation::validate_packets() {
   require(c_.execution.network.switching == network::Switching::store_and_forward, "system.network.switching",
           "found cut-through in the packet network, where packets are stored and forwarded", "store-and-forward");

@@ -105,11 +105,11 @@ const communicator::Communicators& RankModel::communicators() const { return par
 
 const memory::MemoryServers& RankModel::memory_servers() const { return parts_->servers; }
 
-std::vector<network::LinkRecord> RankModel::link_records() const {
+network::NetworkRecords RankModel::network_records() const {
   if (!parts_->links) return {};
   const std::string leak = parts_->is_stopped ? std::string() : parts_->links->find_leak();
   ensure(leak.empty(), leak);
-  return parts_->links->records();
+  return {parts_->links->records(), parts_->links->packet_records()};
 }
 
 }  // namespace orrery::model

@@ -38,6 +38,14 @@ NetworkFigures write_network(Output& output, const RunDescription& run, const Ne
 std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescription& network,
                                              std::span<const network::LinkRecord> mine);
 
+/// Writes /network/flows, /network/flow_links and /network/flow_classes if messages were recorded. `group_position`: as write_groups returns
+/// it.
+void write_flows(Output& output, const NetworkDescription& network, const network::PacketRecords& mine,
+                 std::span<const std::uint32_t> group_position);
+
+/// Writes /network/queues and /network/pauses if queues were recorded.
+void write_queues(Output& output, const NetworkDescription& network, const network::PacketRecords& mine);
+
 /// Writes /gpu if thread blocks carried out collectives. `group_position`: as write_groups returns it.
 void write_gpu(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position);
 

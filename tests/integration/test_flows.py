@@ -44,7 +44,8 @@ class Flows(harness.Folder):
         flows = [{"from": 0, "to": 1, "size": "10 kB"}, {"from": 1, "to": 0, "size": "0 B", "start": "1 us", "after": [0]}]
         first, second = self.simulate(star(2, flows))["flows"]
         there = 11 * PACKET + 2 * DELAY
-        self.assertEqual(first, {"start_ps": 0, "received_ps": there, "acknowledged_ps": there + 2 * (ACKNOWLEDGEMENT + DELAY)})
+        self.assertEqual(first, {"start_ps": 0, "received_ps": there, "acknowledged_ps": there + 2 * (ACKNOWLEDGEMENT + DELAY),
+                                 "alone_ps": there})
         header = 36 * 80
         self.assertEqual((second["start_ps"], second["received_ps"]), (there + DELAY, there + 3 * DELAY + 2 * header))
 

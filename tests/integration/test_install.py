@@ -23,7 +23,7 @@ PACKAGES = "lib/python3/dist-packages"
 # What is installed below the prefix, and where it is in the repository.
 FOLDERS = {"share/orrery/configs": "configs", "share/orrery/partitions": "partitions", "share/orrery/scripts/slurm": "scripts/slurm",
            "share/doc/orrery/docs": "docs", PACKAGES + "/orrery": "scripts/python/orrery"}
-FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpirun.sh", "plot_kernel.py", "plot_links.py", "plot_results.py", "plot_scaling.py")},
+FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpirun.sh", "plot_kernel.py", "plot_links.py", "plot_queues.py", "plot_results.py", "plot_scaling.py")},
          **{f"share/doc/orrery/{name}": name for name in ("README.md", "CHANGELOG.md", "LICENSE")}}
 # What the program makes itself, and how it is asked for it.
 ZSH = "vendor-completions" if pathlib.Path("/etc/debian_version").exists() else "site-functions"

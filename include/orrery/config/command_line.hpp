@@ -90,6 +90,8 @@ struct FlowsCommand {
   std::filesystem::path file;
   std::vector<std::string> overrides;  ///< "key.path=value" of --set
   std::filesystem::path json;          ///< all results; empty: none
+  std::uint32_t queue_bins = 0;        ///< intervals in which queues are recorded; 0: they are not
+  bool links = false;                  ///< record on which links flows meet
   bool in_scheduling_order = false;    ///< equal times as in ns-3, on one rank
   bool force = false;                  ///< replace an existing file
 };
@@ -204,6 +206,36 @@ struct ShowGraphCommand {
   bool json = false;
 };
 
+/// `orrery show flows FILE`: how long the messages of a packet network took, from the results of a run.
+struct ShowFlowsCommand {
+  std::filesystem::path file;
+  std::uint32_t slowest = 10;  ///< messages that are listed
+  TableForm form = TableForm::text;
+};
+
+/// `orrery show collisions FILE`: on which links messages of a packet network met, from the results of a run.
+struct ShowCollisionsCommand {
+  std::filesystem::path file;
+  std::uint32_t most_links = 10;  ///< that are listed
+  TableForm form = TableForm::text;
+};
+
+/// `orrery show queues FILE`: how deep the queues of a packet network were, and who stopped whom, from the results of a
+/// run.
+struct ShowQueuesCommand {
+  std::filesystem::path file;
+  std::uint32_t most_links = 10;  ///< that are listed
+  TableForm form = TableForm::text;
+};
+
+/// `orrery show network CONFIG`: what the graph of a network allows.
+struct ShowNetworkCommand {
+  Inputs inputs;               ///< system_only
+  std::uint32_t seed = 1;      ///< of the choice of pairs
+  std::uint32_t pairs = 1000;  ///< pairs of NPUs whose paths are counted, at the most
+  bool json = false;
+};
+
 /// `orrery show kernel FILE`: how a run went, from its results.
 struct ShowKernelCommand {
   std::filesystem::path file;
@@ -246,7 +278,8 @@ using Command =
     std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, FlowsCommand,
                  GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
                  ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowGraphCommand,
-                 ShowKernelCommand, ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                 ShowFlowsCommand, ShowCollisionsCommand, ShowQueuesCommand, ShowNetworkCommand, ShowKernelCommand,
+                 ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -12,6 +12,7 @@
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
 #include "orrery/network/model.hpp"
+#include "orrery/network/network_records.hpp"
 #include "orrery/npu/npus.hpp"
 #include "orrery/npu/run_context.hpp"
 #include "orrery/parallel/communicator.hpp"
@@ -55,9 +56,9 @@ class RankModel final : public pdes::Model {
   const communicator::Communicators& communicators() const;
   const memory::MemoryServers& memory_servers() const;
 
-  /// Returns one record per link of this rank that carried data, in ascending order of links. There are none but in
-  /// the congestion-aware network.
-  std::vector<network::LinkRecord> link_records() const;
+  /// Returns what links of this rank have done, with what is recorded of messages and queues. There are none but in
+  /// networks that simulate links.
+  network::NetworkRecords network_records() const;
   /// Returns the earliest overrun that this rank met, which may be of another rank's NPU.
   const std::optional<Overrun>& overrun() const { return overrun_; }
 

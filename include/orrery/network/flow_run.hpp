@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "orrery/base/time.hpp"
+#include "orrery/network/flow_records.hpp"
 #include "orrery/network/packet_graph.hpp"
+#include "orrery/network/packet_recording.hpp"
 #include "orrery/network/packet_router.hpp"
 #include "orrery/network/packet_rules.hpp"
 #include "orrery/parallel/communicator.hpp"
@@ -16,11 +18,12 @@ namespace orrery::network {
 struct FlowSpec {
   std::uint32_t source = 0, destination = 0;  ///< nodes, which are different hosts
   std::uint64_t bytes = 0;
-  Time start = {};                        ///< of a flow with `after`: the delay after the last of these has ended
-  std::uint32_t ports = 0;                ///< source port | destination port << 16
-  std::uint64_t window = 0;               ///< bytes; 0: none
-  Time round_trip = {};                   ///< of a packet that is alone
-  std::vector<std::uint32_t> after = {};  ///< flows that end at its source
+  Time start = {};                            ///< of a flow with `after`: the delay after the last of these has ended
+  std::uint32_t ports = 0;                    ///< source port | destination port << 16
+  std::uint64_t window = 0;                   ///< bytes; 0: none
+  Time round_trip = {};                       ///< of a packet that is alone
+  std::vector<std::uint32_t> after = {};      ///< flows that end at its source
+  std::int32_t label = FlowRecord::no_label;  ///< in FlowScenario::labels
 };
 
 /// Flows over a packet network.
@@ -30,6 +33,8 @@ struct FlowScenario {
   std::vector<LinkFailure> failures;  ///< ascending in time
   RouteRules routes;
   std::vector<FlowSpec> flows;
+  PacketRecording recording = {};
+  std::vector<std::string> labels = {};  ///< that flows have, in the order in which they come first
 };
 
 /// How events of one time are ordered.
@@ -42,6 +47,7 @@ enum class EventOrder : std::uint8_t {
 struct FlowTimes {
   static constexpr Time never = Time::from_ps(-1);
   Time start = never, received = never, acknowledged = never;
+  Time alone = {};  ///< from start to received in an empty network: time_alone
 };
 
 /// What a port of the graph has done.
@@ -56,6 +62,7 @@ struct PortRecord {
 struct FlowResults {
   std::vector<FlowTimes> flows;   ///< [flows]
   std::vector<PortRecord> ports;  ///< of all nodes, ascending in node and port
+  PacketRecords records;          ///< without flows; a link is an index into `ports`
   std::uint64_t events = 0;
 };
 
@@ -69,6 +76,11 @@ struct PathFigures {
 /// Follows the route of a flow at time 0. O(hops).
 PathFigures follow_path(const PacketGraph& graph, const PacketRouter& router, const PacketRouter::FlowKey& key,
                         std::uint32_t payload);
+
+/// Returns what a message that begins now takes until its last byte is at its destination if nothing else is on the
+/// links of its route, and neither a window nor a congestion control holds it back; max() if there is no way. O(hops).
+Time time_alone(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules,
+                const PacketRouter::FlowKey& key, std::uint64_t bytes, Time now);
 
 /// Computes the windows of flows by PacketRules::window.
 class FlowWindows {

@@ -19,6 +19,8 @@
 
 namespace orrery::network {
 
+struct PacketRecords;
+
 /// The logical processes of a network that live on one rank. NPUs of the rank hand messages to it, and it hands them on
 /// to processes and NPUs of any rank.
 class MessageNetwork {
@@ -58,6 +60,8 @@ class MessageNetwork {
 
   /// Returns one record per link of this rank that carried data, in ascending link order.
   virtual std::vector<LinkRecord> records() const = 0;
+  /// Returns what is kept of messages and queues of this rank (PacketRecording); nothing by default.
+  virtual PacketRecords packet_records() const;
   /// Returns what is wrong when no event is left and all messages have come: packets that are nowhere, or buffers that
   /// are not empty. Empty if all is well.
   virtual std::string find_leak() const { return {}; }

@@ -7,6 +7,7 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
+#include "orrery/network/packet_recording.hpp"
 #include "orrery/network/packet_rules.hpp"
 
 namespace orrery::topology {
@@ -69,8 +70,9 @@ struct Options {
   ModelName model;
   Switching switching = Switching::store_and_forward;  ///< where links are simulated
   bool has_requests = false;                           ///< links tell sources of requests that these have left
-  Bytes packet;         ///< with cut-through links serve messages in pieces of this size; 0: whole
-  PacketRules packets;  ///< of a model that sends packets
+  Bytes packet;                    ///< with cut-through links serve messages in pieces of this size; 0: whole
+  PacketRules packets;             ///< of a model that sends packets
+  PacketRecording recording = {};  ///< of such a model
   /// The network that the dimensions lie on; null: each dimension has the links of its shape.
   std::shared_ptr<const GivenGraph> graph;
 

@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orrery/memory/record.hpp"
+#include "orrery/network/flow_records.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/results/results.hpp"
 
@@ -21,6 +25,36 @@ struct KernelTable {
 /// Reads /kernel. Throws Error (bad_input) that names the file: it does not exist, Orrery did not write it, it has
 /// another version, or the table is not whole.
 KernelTable read_kernel(const std::filesystem::path& path);
+
+/// What people call links.
+struct LinkNames {
+  std::map<std::uint32_t, std::pair<std::string, std::string>> ends;  ///< by the number of the link: from, to
+
+  /// Returns "NPU 3 to switch 0".
+  std::string of(std::uint32_t link) const;
+};
+
+/// The messages of a run on the packet network: /network/flows and /network/flow_links of its results.
+struct FlowsTable {
+  std::vector<network::FlowRecord> flows;      ///< by source and number; a label is an index into `groups`
+  std::vector<network::FlowLinkRecord> links;  ///< by link, source and number
+  LinkNames names;
+  std::vector<std::string> groups;  ///< names of the groups of the run
+};
+
+/// Reads them. Throws Error (bad_input) that names the file: as read_kernel, and if the run did not record
+/// messages.
+FlowsTable read_flows(const std::filesystem::path& path);
+
+/// The queues of a run on the packet network: /network/queues and /network/pauses of its results.
+struct QueuesTable {
+  std::vector<network::QueueRecord> queues;  ///< by link and time
+  std::vector<network::PauseRecord> pauses;  ///< by link
+  LinkNames names;
+};
+
+/// Reads them. Throws Error (bad_input) that names the file: as read_kernel, and if the run did not record queues.
+QueuesTable read_queues(const std::filesystem::path& path);
 
 /// Reads the timeline of a run, one NPU at a time.
 class Timeline {

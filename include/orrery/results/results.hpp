@@ -14,6 +14,8 @@
 #include "orrery/cost/cost.hpp"
 #include "orrery/gpu/record.hpp"
 #include "orrery/memory/record.hpp"
+#include "orrery/network/flow_records.hpp"
+#include "orrery/network/packet_recording.hpp"
 #include "orrery/network/record.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/parallel/communicator.hpp"
@@ -64,6 +66,7 @@ struct RankResults {
   std::vector<std::string> timeline_names;                   ///< what TimelineRecord::name indexes
   NetworkRecord network;
   std::vector<orrery::network::LinkRecord> links;         ///< of this rank that carried data
+  orrery::network::PacketRecords packets;                 ///< of messages and queues of this rank
   std::vector<orrery::memory::MemoryStageRecord> memory;  ///< of a hierarchical pool hosted here
   std::vector<orrery::gpu::KernelRecord> gpu_kernels;     ///< of NPUs of this rank whose thread blocks are simulated
   std::vector<orrery::gpu::RequestRecord> gpu_requests;   ///< of these NPUs
@@ -92,6 +95,7 @@ struct NetworkDescription {
   std::vector<std::uint32_t> sharers = {};
   bool has_links = false;                               ///< the network was simulated link by link
   bool has_packets = false;                             ///< and packet by packet
+  orrery::network::PacketRecording recording = {};      ///< what is kept of such a network
   bool lies_on_graph = false;                           ///< links are those of a graph, which dimensions share
   std::vector<topology::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
 };

@@ -10,7 +10,9 @@ np, pd = load("numpy"), load("pandas")
 
 # Of each table a dataset with one value for each row.
 TABLES = {"npus": "npus/finish_time", "groups": "groups/names", "collectives": "collectives/kind", "collective_totals": "metrics/collectives/kind",
-          "dimensions": "network/size", "links": "network/links/link", "switches": "network/switches/name", "memory_stages": "memory/name",
+          "dimensions": "network/size", "links": "network/links/link", "flows": "network/flows/source",
+          "flow_links": "network/flow_links/flow", "flow_classes": "network/flow_classes/kind", "queues": "network/queues/link", "pauses": "network/pauses/link",
+          "switches": "network/switches/name", "memory_stages": "memory/name",
           "gpu_kernels": "gpu/kernels/npu", "gpu_stalls": "gpu/stalls/launch", "gpu_requests": "gpu/requests/npu", "repetitions": "repetitions/seed",
           "timeline": "timeline/npu", "local_memory": "local_memory/time", "kernel": "kernel/events"}
 STATISTICS = ("mean", "standard_deviation", "minimum", "maximum", "confidence", "confidence_low", "confidence_high")  # of repetitions
@@ -198,6 +200,49 @@ class Results(OpenFile):
         names[~is_switch] = [f"NPU {npu}" for npu in ends[~is_switch]]
         names[is_switch] = self.switches["name"].to_numpy(dtype=object)[-1 - ends[is_switch]]
         return names
+
+    @functools.cached_property
+    def flows(self):
+        """One row per message of the packet network; None without --record-flows."""
+        return self._optional("network/flows")
+
+    @functools.cached_property
+    def flow_links(self):
+        """One row per message and link that it passed; None without --record-flows."""
+        return self._optional("network/flow_links")
+
+    @functools.cached_property
+    def flow_classes(self):
+        """One row per class of messages: how long they took, and how many times as long as in an empty network. None without them."""
+        table = self._optional("network/flow_classes")
+        if table is None:
+            return None
+        names = [self._group_names[group] if group >= 0 else "sends and receives" for group in table["group"]]
+        tables.add(table, "name", names, "1", "the group of a class of kind group", after="group")
+        return table
+
+    @functools.cached_property
+    def queues(self):
+        """One row per link and interval of time in which something waited there, with the name of the link; None without --queue-bins.
+        attrs["interval"] is the length of an interval in ps."""
+        table = self._optional("network/queues")
+        if table is not None:
+            tables.add(table, "name", self._link_names(table["link"]), "1", "the two ends of the link", after="link")
+            table.attrs["interval"] = int(self._source.attribute("network/queues", "interval"))
+        return table
+
+    @functools.cached_property
+    def pauses(self):
+        """One row per link that pauses stopped, with its name; the end that it leads to stopped it. None without --queue-bins."""
+        table = self._optional("network/pauses")
+        if table is not None:
+            tables.add(table, "name", self._link_names(table["link"]), "1", "the two ends of the link", after="link")
+        return table
+
+    def _link_names(self, numbers):
+        """"NPU 3 to switch 0" for each number of a link."""
+        names = {link: f"{start} to {end}" for link, start, end in zip(self.links["link"], self.links["from_name"], self.links["to_name"])}
+        return [names[link] for link in numbers]
 
     @functools.cached_property
     def repetitions(self):

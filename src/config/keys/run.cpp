@@ -98,6 +98,22 @@ void add_outputs(Keys<Configuration>& keys) {
        .flag = run_flag("record-load")},
       boolean(), [](auto& c) -> auto& { return c.run.record_load; });
   keys.add(
+      {.path = "run.record-flows",
+       .help = "keep a record of each message of the packet network and of each link that it passed",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "packet-network.md",
+       .flag = run_flag("record-flows")},
+      boolean(), [](auto& c) -> auto& { return c.execution.network.recording.flows; });
+  keys.add(
+      {.path = "run.queue-bins",
+       .help = "most intervals of time in which each queue of the packet network is recorded; `0`: queues are not",
+       .example = "1000",
+       .otherwise = Default::built_in(),
+       .see = "packet-network.md",
+       .flag = run_flag("queue-bins", "N")},
+      count(0), [](auto& c) -> auto& { return c.execution.network.recording.queue_bins; });
+  keys.add(
       {.path = "run.print-npus",
        .help = "print ASTRA-sim's line for each NPU at the end",
        .example = "true",

@@ -85,6 +85,7 @@ void PacketDevices::serialize(std::uint32_t node, Archive& archive) {
   archive(sequences_[node], buffers_[node].shared, num_wakes);
   num_wakes_ = std::max(num_wakes_, num_wakes);
   for (std::uint32_t p = 0; p < system_.graph.ports(node).size(); ++p) {
+    if (recorder_) recorder_->serialize(index_of(port(node, p)), archive);
     serialize(port(node, p), archive);
     if (system_.graph.node(node).is_host) serialize(nic(port(node, p)), node, archive);
   }
@@ -193,6 +194,7 @@ void PacketMessages::serialize(LpId process, Archive& archive) {
     for (const auto& [host, entry] : entries_of(saved_outgoing_, node)) outgoing.push_back(entry);
   }
   archive(num_sent_[node], incoming, outgoing);
+  if (!recorded_.empty()) archive(recorded_[node].begun, recorded_[node].arrivals);
   if (!archive.reads()) return;
   for (const auto& [key, message] : incoming) incoming_.emplace(key, messages_.put(message));
   outgoing_.insert(outgoing.begin(), outgoing.end());

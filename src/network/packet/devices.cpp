@@ -17,6 +17,7 @@ PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser&
     host_rate = graph.link_of(graph.ports(graph.host(0))[0]).rate;
   for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, host_rate);
   sequences_.resize(graph.num_nodes());
+  if (part.recording != PacketRecording{}) recorder_ = std::make_unique<PacketRecorder>(part.recording, ports_.size());
 }
 
 void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
@@ -151,6 +152,7 @@ void PacketDevices::transmit(Port& port, std::uint32_t slot) {
   ++port.done.packets;
   port.done.bytes += size;
   port.done.busy += takes;
+  if (recorder_) recorder_->transmit(index_of(port), packets_[slot], now(), port.free);
   if (port.free < Time::max() && (part_.in_scheduling_order || has_work(port))) expect_end(port);
   hand_over(port, slot, port.free + port.delay);
 }
@@ -197,6 +199,7 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
   if (packet.kind == Packet::Kind::pause || packet.kind == Packet::Kind::resume) {
     in.is_paused = packet.kind == Packet::Kind::pause;
     in.done.pauses += in.is_paused ? 1 : 0;
+    if (recorder_) recorder_->pause(index_of(in), now(), in.is_paused);
     free_packet(slot);
     if (!in.is_paused) kick(in);
     return;
@@ -216,11 +219,14 @@ void PacketDevices::enqueue(Port& port, std::uint32_t slot) {
   port.queue.push(packets_, slot);
   port.done.deepest_queue = std::max(port.done.deepest_queue, port.queue.bytes);
   port.done.queueing -= now();
+  if (recorder_) recorder_->enqueue(index_of(port), now(), port.queue.bytes);
 }
 
 std::uint32_t PacketDevices::dequeue(Port& port) {
   port.done.queueing += now();
-  return port.queue.pop(packets_);
+  const std::uint32_t slot = port.queue.pop(packets_);
+  if (recorder_) recorder_->dequeue(index_of(port), packets_[slot], now(), port.queue.bytes);
+  return slot;
 }
 
 Port* PacketDevices::next_port(std::uint32_t node, const Packet& packet) {
@@ -243,6 +249,11 @@ void PacketDevices::drop(Port& port, std::uint32_t slot) {
 void PacketDevices::free_packet(std::uint32_t slot) {
   if (packets_[slot].telemetry != no_slot) telemetry_.free(packets_[slot].telemetry);
   packets_.free(slot);
+}
+
+void PacketDevices::collect(const std::function<std::uint32_t(const Port&)>& number_of, PacketRecords& records) const {
+  if (!recorder_) return;
+  for_each_port([&](const Port& port) { recorder_->collect(index_of(port), number_of(port), records); });
 }
 
 std::string PacketDevices::find_leak() const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,7 @@
 #include "orrery/pdes/scheduler.hpp"
 #include "packet.hpp"
 #include "port.hpp"
+#include "recorder.hpp"
 
 namespace orrery::network {
 
@@ -65,6 +67,7 @@ class PacketDevices {
     LpId first_process;  ///< the LP of node 0
     /// Equal times have the order in which their events were scheduled, as in ns-3. One rank only.
     bool in_scheduling_order = false;
+    PacketRecording recording = {};
   };
   /// Kinds of events from this one on are the user's.
   static constexpr std::uint16_t first_kind_of_user = 16;
@@ -88,6 +91,8 @@ class PacketDevices {
     for (const Port& port : ports_)
       if (part_.of_node[port.node] == part_.here) visit(port);
   }
+  /// Adds what is recorded of the ports of this rank. number_of(port) is the number of the link in the results.
+  void collect(const std::function<std::uint32_t(const Port&)>& number_of, PacketRecords& records) const;
   /// Returns what is not as it must be when no event is left: packets that are nowhere, or bytes that count in a buffer
   /// and are not there. Empty if all is well.
   std::string find_leak() const;
@@ -111,6 +116,7 @@ class PacketDevices {
   };
 
   Port& port(std::uint32_t node, std::uint32_t number) { return ports_[first_port_[node] + number]; }
+  std::size_t index_of(const Port& port) const { return first_port_[port.node] + port.number; }
   Nic& nic(const Port& port) { return nics_[nic_of_port_[first_port_[port.node] + port.number]]; }
   bool is_host(const Port& port) const { return system_.graph.node(port.node).is_host; }
   Time now() const { return part_.kernel.now(); }
@@ -176,6 +182,7 @@ class PacketDevices {
   FlowPool flows_;
   Receptions receptions_;
   std::uint64_t num_wakes_ = 0;
+  std::unique_ptr<PacketRecorder> recorder_;  // null: nothing is recorded
 };
 
 }  // namespace orrery::network

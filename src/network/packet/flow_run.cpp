@@ -32,15 +32,33 @@ void check(const FlowScenario& scenario, const PacketRouter& router) {
   }
 }
 
+/// Returns for each node how many ports the nodes before it have.
+std::vector<std::uint32_t> ports_before(const PacketGraph& graph) {
+  std::vector<std::uint32_t> before;
+  for (std::uint32_t node = 0, ports = 0; node < graph.num_nodes(); ++node) {
+    before.push_back(ports);
+    ports += static_cast<std::uint32_t>(graph.ports(node).size());
+  }
+  return before;
+}
+
 /// Takes the times and ports of all ranks together. Collective.
-FlowResults gather(const FlowScenario& scenario, const FlowModel& model, parallel::Communicator& world) {
+FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, const FlowModel& model,
+                   parallel::Communicator& world) {
   std::vector<std::int64_t> times;
   for (const FlowTimes& flow : model.times())
     times.insert(times.end(), {flow.start.ps(), flow.received.ps(), flow.acknowledged.ps()});
   if (!times.empty()) world.maximum(times);
   FlowResults results;
   for (std::size_t i = 0; i < times.size(); i += 3)
-    results.flows.push_back({Time::from_ps(times[i]), Time::from_ps(times[i + 1]), Time::from_ps(times[i + 2])});
+    results.flows.push_back({Time::from_ps(times[i]), Time::from_ps(times[i + 1]), Time::from_ps(times[i + 2]), {}});
+  for (std::size_t i = 0; i < results.flows.size(); ++i) {
+    const FlowSpec& flow = scenario.flows[i];
+    FlowTimes& its = results.flows[i];
+    if (its.start == FlowTimes::never) continue;
+    its.alone = time_alone(scenario.graph, router, scenario.rules, {flow.source, flow.destination, flow.ports},
+                           flow.bytes, its.start);
+  }
   std::vector<PortRecord> ports;
   model.devices().for_each_port([&](const Port& port) {
     const PortStatistics& done = port.done;
@@ -49,6 +67,13 @@ FlowResults gather(const FlowScenario& scenario, const FlowModel& model, paralle
   });
   results.ports = world.all_gather(std::span<const PortRecord>(ports));
   std::ranges::stable_sort(results.ports, {}, &PortRecord::node);
+  PacketRecords mine;
+  const auto before = ports_before(scenario.graph);
+  model.devices().collect([&](const Port& port) { return before[port.node] + port.number; }, mine);
+  results.records.links = world.all_gather(std::span<const FlowLinkRecord>(mine.links));
+  results.records.queues = world.all_gather(std::span<const QueueRecord>(mine.queues));
+  results.records.pauses = world.all_gather(std::span<const PauseRecord>(mine.pauses));
+  put_in_order(results.records);
   ensure(scenario.flows.size() == results.flows.size(), "each flow has a result");
   return results;
 }
@@ -77,6 +102,32 @@ PathFigures follow_path(const PacketGraph& graph, const PacketRouter& router, co
   }
   figures.round_trip = Time::from_ns(2 * delays + payloads);
   return figures;
+}
+
+/// All packets but the last are full. Those follow each other at the pace of the slowest link that they have passed,
+/// so that the last of n full packets leaves link i at the sum of their times on the links up to i, the delays before
+/// it, and n - 1 times the largest of these times. The last packet begins on a link when it is there and the packet
+/// before it has left.
+Time time_alone(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules,
+                const PacketRouter::FlowKey& key, std::uint64_t bytes, Time now) {
+  const std::uint64_t num_full = bytes == 0 ? 0 : (bytes - 1) / rules.payload;
+  const std::uint64_t last_size = bytes - num_full * rules.payload + rules.header;
+  Time first_leaves, most, there;  // of the first full packet, and of the last packet
+  std::uint32_t node = key.source;
+  for (std::uint32_t hops = 0; node != key.destination; ++hops) {
+    const std::uint16_t number = router.port(node, key, now);
+    if (number == PacketRouter::no_way || hops > graph.num_nodes()) return Time::max();
+    const PacketGraph::Port& port = graph.ports(node)[number];
+    const PacketGraph::Link& link = graph.link_of(port);
+    const Time full = transmission_time(std::uint64_t{rules.payload} + rules.header, link.rate, rules.tick);
+    first_leaves += full;
+    most = std::max(most, full);
+    const Time free = num_full == 0 ? Time::zero() : first_leaves + most * static_cast<std::int64_t>(num_full - 1);
+    there = std::max(there, free) + transmission_time(last_size, link.rate, rules.tick) + link.delay;
+    first_leaves += link.delay;
+    node = port.peer;
+  }
+  return there;
 }
 
 FlowWindows::FlowWindows(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules)
@@ -133,7 +184,7 @@ FlowResults run_flows(const FlowScenario& scenario, parallel::Communicator& worl
   }
   const std::string leak = model.devices().find_leak();
   ensure(leak.empty(), leak);
-  FlowResults results = gather(scenario, model, world);
+  FlowResults results = gather(scenario, router, model, world);
   auto sum = static_cast<std::int64_t>(events);
   world.sum(std::span(&sum, 1));
   results.events = static_cast<std::uint64_t>(sum);

@@ -22,8 +22,10 @@ PacketMessages::PacketMessages(const PacketPlan& plan, const RankPart& part)
     : plan_(plan), part_(part), num_sent_(part.hosting.num_npus()) {
   of_node_ = place_nodes(plan.graph(), part.hosting.of_npu);
   devices_ = std::make_unique<PacketDevices>(
-      plan.system(), PacketDevices::Part{part.kernel, part.hosting.here, of_node_, part.first_process},
+      plan.system(),
+      PacketDevices::Part{part.kernel, part.hosting.here, of_node_, part.first_process, false, plan.recording()},
       static_cast<PacketUser&>(*this));
+  if (plan.recording().flows) recorded_.resize(part.hosting.num_npus());
 }
 
 void PacketMessages::send(const Message& message, pdes::Event call) {
@@ -76,6 +78,7 @@ void PacketMessages::begin_flow(const Message& message) {
     announced.detail = id.number;
     part_.kernel.send(to, announced, std::as_bytes(std::span(&message, 1)));
   }
+  if (!recorded_.empty()) record(id, message, key);
   const FlowWindows::Window window = plan_.window_of(key);
   devices_->send({.id = id,
                   .bytes = message.size.count(),
@@ -84,7 +87,34 @@ void PacketMessages::begin_flow(const Message& message) {
                   .round_trip = window.round_trip});
 }
 
+/// Keeps a message that begins.
+void PacketMessages::record(const FlowId& id, const Message& message, const PacketRouter::FlowKey& key) {
+  const bool is_of_collective =
+      message.kind == Message::Kind::step_data || message.kind == Message::Kind::step_clear_to_send;
+  const Time now = part_.kernel.now();
+  recorded_[id.source].begun.push_back(
+      {.source = id.source,
+       .destination = id.destination,
+       .number = id.number,
+       .label = is_of_collective ? static_cast<std::int32_t>(message.step.group.value()) : FlowRecord::no_label,
+       .bytes = message.size.count(),
+       .start = now,
+       .alone = time_alone(plan_.graph(), plan_.system().router, plan_.rules(), key, message.size.count(), now)});
+}
+
+PacketRecords PacketMessages::packet_records() const {
+  PacketRecords all;
+  for (const FlowRecords& of_npu : recorded_) {
+    all.flows.begun.insert(all.flows.begun.end(), of_npu.begun.begin(), of_npu.begun.end());
+    all.flows.arrivals.insert(all.flows.arrivals.end(), of_npu.arrivals.begin(), of_npu.arrivals.end());
+  }
+  devices_->collect([&](const Port& port) { return plan_.describe(port.node, port.number).link; }, all);
+  return all;
+}
+
 void PacketMessages::received(const FlowId& flow) {
+  if (!recorded_.empty())
+    recorded_[flow.destination].arrivals.push_back({flow.source, flow.number, part_.kernel.now()});
   if (plan_.rules().completion == PacketCompletion::last_byte) deliver(flow);
 }
 

@@ -11,6 +11,7 @@
 
 #include "devices.hpp"
 #include "orrery/base/slots.hpp"
+#include "orrery/network/flow_records.hpp"
 #include "orrery/network/flow_run.hpp"
 #include "orrery/network/model.hpp"
 #include "shape_graph.hpp"
@@ -29,6 +30,7 @@ class PacketPlan {
   const PacketRules& rules() const { return rules_; }
   FlowWindows::Window window_of(const PacketRouter::FlowKey& key) const { return windows_->find(key); }
   Time least_relay() const { return least_relay_; }
+  const PacketRecording& recording() const { return recording_; }
   /// Returns what the results say of a port, as far as its place in the network goes.
   LinkRecord describe(std::uint32_t node, std::uint32_t port) const;
 
@@ -37,6 +39,7 @@ class PacketPlan {
   void use_graph(const GivenGraph& given, std::uint32_t num_npus);
 
   PacketRules rules_;
+  PacketRecording recording_;
   std::optional<topology::Fabric> fabric_;  // of shapes
   std::optional<ShapeGraph> shape_;
   PacketGraph given_;                      // by the user
@@ -66,6 +69,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   std::vector<std::byte> pack(const pdes::Event& event) const override;
   void serialize(LpId process, Archive& archive) override;
   std::vector<LinkRecord> records() const override;
+  PacketRecords packet_records() const override;
   std::string find_leak() const override;
 
  private:
@@ -79,6 +83,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
 
   bool has_message(const pdes::Event& event) const;
   void begin_flow(const Message& message);
+  void record(const FlowId& id, const Message& message, const PacketRouter::FlowKey& key);
   void deliver(const FlowId& flow);
   void tell_npu(std::uint32_t npu, std::uint16_t kind, std::uint32_t node, std::uint64_t detail);
 
@@ -98,6 +103,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   Slots<Message> messages_;                                    // that begin, or have come
   std::unordered_map<std::uint64_t, std::uint32_t> incoming_;  // slots, by source and number
   std::unordered_map<std::uint64_t, Receipt> outgoing_;        // by source and number
+  std::vector<FlowRecords> recorded_;                          // [NPUs] of messages from and to each; empty: none are
 
   /// Entries of the maps by the hosts to which they belong in a checkpoint, ascending.
   template <class Value>

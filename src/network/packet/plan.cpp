@@ -9,7 +9,8 @@
 
 namespace orrery::network {
 
-PacketPlan::PacketPlan(const topology::Topology& topology, const Options& options) : rules_(options.packets) {
+PacketPlan::PacketPlan(const topology::Topology& topology, const Options& options)
+    : rules_(options.packets), recording_(options.recording) {
   if (options.graph)
     use_graph(*options.graph, topology.num_npus());
   else

@@ -76,6 +76,7 @@ void PacketDevices::mark(Port& out, Packet& packet) {
   }
   if (packet.is_data()) packet.is_marked = true;  // the marks of acknowledgements tell nobody anything
   ++out.done.marks;
+  if (recorder_) recorder_->mark(index_of(out), now());
 }
 
 void PacketDevices::append_telemetry(const Port& out, Packet& packet) {

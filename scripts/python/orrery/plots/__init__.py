@@ -8,7 +8,7 @@ All pictures share one look (orrery.plots.style): a colour has the same meaning 
 """
 import os
 
-from . import link_maps, memory, ranks, step, style, timeline, use
+from . import link_maps, memory, queues as queue_lines, ranks, step, style, timeline, use
 from ..errors import ResultsError
 from ..packages import load
 from ..summary import share
@@ -17,7 +17,7 @@ from .style import save
 
 np = load("numpy")
 
-__all__ = ["kernel", "links", "overview", "save", "style"]
+__all__ = ["kernel", "links", "overview", "queues", "save", "style"]
 
 QUANTITIES = tuple(link_maps.QUANTITIES)
 
@@ -110,6 +110,24 @@ def links(run, quantity="busy"):
         for part, (name, maps, mine) in zip(np.atleast_1d(body.subfigures(len(rows), 1, height_ratios=heights)), rows):
             link_maps.draw_dimension(part, name, maps, mine, chosen.unit)
         return figure
+
+
+def queues(run, most_links=6):
+    """Draws the deepest queues of the packet network over time, one below the other, and when pauses stopped their links.
+
+    Raises ResultsError if the run did not record queues.
+    """
+    if run.queues is None:
+        raise ResultsError(f"{run.path}: found no queues. Run it again with --network=packet --queue-bins=500.")
+    table, interval = run.queues, run.queues.attrs["interval"]
+    title = f"{os.path.basename(run.path)}: the deepest queues, in intervals of {readable(interval, 'ps')}"
+    panels = []
+    for number, link in enumerate(queue_lines.deepest(table, most_links)):
+        rows, colour = table[table["link"] == link], queue_lines.COLOURS[number % len(queue_lines.COLOURS)]
+        panels.append((1.5, lambda axes, rows=rows, colour=colour: queue_lines.draw_link(axes, rows, rows["name"].iloc[0], interval, run.simulated_time, colour)))
+    if not panels:
+        raise ResultsError(f"{run.path}: found no queue in which anything waited, so there is nothing to draw.")
+    return _stacked((title, title_of(run)[1]), panels)
 
 
 def _stacked(titles, panels):

@@ -8,6 +8,7 @@ from ..summary import figures
 np = load("numpy")
 
 MOST_ROWS = 1000  # of collectives and of groups that a report lists; those that took the most time come first
+FLOW_FIGURES = [f"{quantity}_{point}" for quantity in ("time", "slowdown") for point in ("mean", "p50", "p95", "p99", "max")]
 TOP = 10          # segments of the critical path that are named
 
 
@@ -19,7 +20,7 @@ def of(run):
             "version": run.attributes.get("orrery_version", ""), "command_line": run.attributes.get("command_line", ""),
             "metrics": {name: plain(value) for name, value in run.metrics["value"].items()},
             "figures": figures(run), "hints": run.hints, "causes": causes(run, step), "critical_path": critical_path(run),
-            "dimensions": dimensions(run), "stages": stages(run), "blocks": blocks(run), "collectives": collectives(run), "groups": groups(run),
+            "dimensions": dimensions(run), "stages": stages(run), "blocks": blocks(run), "flows": flows(run), "queues": queues(run), "collectives": collectives(run), "groups": groups(run),
             "settings": {key: str(list(value)) if isinstance(value, tuple) else str(value) for key, value in run.settings.items()}}
 
 
@@ -84,6 +85,26 @@ def blocks(run):
     whole = max(int(times.sum()), 1)
     return [{"reason": str(reason), "meaning": STALLS.get(str(reason), ""), "time": int(time), "share": int(time) / whole}
             for reason, time in times.sort_values(ascending=False, kind="stable").items() if time > 0]
+
+
+def flows(run):
+    """Returns how long messages of the packet network took, a row for each class: [] if the run did not record them."""
+    if run.flow_classes is None:
+        return []
+    def named(row):
+        return {"all": "all", "group": str(row["name"])}.get(str(row["kind"]), f"{row['least_bytes']:,} to {row['most_bytes']:,} B")
+    return [{"class": named(row), "flows": int(row["flows"]), **{name: float(row[name]) for name in FLOW_FIGURES}} for row in run.flow_classes.to_dict("records")]
+
+
+def queues(run):
+    """Returns the links with the deepest queues: [] if the run did not record them."""
+    if run.queues is None or not len(run.queues):
+        return []
+    found = run.queues.groupby("link").agg(name=("name", "first"), deepest=("deepest_queue", "max"), marks=("marks", "sum"), stopped=("stopped", "sum"))
+    pauses = dict(zip(run.pauses["link"], run.pauses["pauses"]))
+    found = found.sort_values("deepest", ascending=False, kind="stable").head(MOST_ROWS)
+    return [{"link": str(row.name), "deepest": int(row.deepest), "marks": int(row.marks), "pauses": int(pauses.get(link, 0)), "stopped": int(row.stopped)}
+            for link, row in zip(found.index, found.itertuples(index=False))]
 
 
 def family(name):

@@ -181,6 +181,21 @@ function networkSection(run) {
     series.links && series.links.dimensions.length ? linksOf(series.links) : element("p", {class: "soft"}, "Single links are known in runs with --network congestion-aware."));
 }
 
+/** How long messages of the packet network took, and the deepest queues; nothing if they were not recorded. */
+function flowsSection(run) {
+  const {flows, queues} = run.facts, parts = [];
+  const time = (key) => ({name: key.replace("time_", "").replace("p", "").replace("max", "longest"), key, number: true, text: (row) => readable(row[key], "ps")});
+  const factor = (key) => ({name: `slowdown ${key.replace("slowdown_", "").replace("p", "")}`, key, number: true, text: (row) => row[key].toFixed(2), wide: true});
+  const points = ["mean", "p50", "p95", "p99", "max"];
+  if (flows.length) parts.push(element("p", {class: "soft"}, "Time from the start of a message to its last byte, with percentiles; the slowdown is this time over that in an empty network."),
+    sortableTable({name: "flow classes", rows: flows, columns: [{name: "messages", key: "class"}, {name: "number", key: "flows", number: true, text: (row) => row.flows.toLocaleString("en-US")},
+      ...points.map((point) => time(`time_${point}`)), ...points.map((point) => factor(`slowdown_${point}`))]}));
+  if (queues.length) parts.push(element("h3", {}, "Deepest queues"), sortableTable({name: "queues", rows: queues, total: queues.length, search: "filter links", order: "deepest", columns: [
+    {name: "link", key: "link"}, {name: "most that waited", key: "deepest", number: true, text: (row) => readable(row.deepest, "byte")}, {name: "marks", key: "marks", number: true},
+    {name: "pauses", key: "pauses", number: true}, {name: "stopped", key: "stopped", number: true, text: (row) => readable(row.stopped, "ps")}]}));
+  return parts.length ? element("section", {id: "flows"}, element("h2", {}, "Messages and queues"), parts) : null;
+}
+
 /** For what the thread blocks of GPUs spent their time; nothing if none carried out collectives. */
 function blocksSection(run) {
   const {blocks} = run.facts;
@@ -249,7 +264,7 @@ function show(which) {
   document.getElementById("subtitle").textContent = `${DATA.runs.length > 1 ? `${DATA.names[which]}: ` : ""}${facts.num_npus.toLocaleString("en-US")} NPUs · ${network} · ${facts.settings["system.network.model"] || ""}`;
   document.getElementById("made").textContent = `Made from ${facts.path}, which Orrery ${facts.version} wrote on ${facts.created}.`;
   const named = DATA.runs.length > 1 ? element("h1", {style: "margin-top: 1.6rem"}, `${DATA.names[which]}: ${readable(facts.step_time, "ps")}`) : null;
-  const sections = [comparisonSection(), named, breakdownSection(run), timelineSection(run), pathSection(run), memorySection(run), networkSection(run), blocksSection(run), collectivesSection(run), configurationSection(run)];
+  const sections = [comparisonSection(), named, breakdownSection(run), timelineSection(run), pathSection(run), memorySection(run), networkSection(run), flowsSection(run), blocksSection(run), collectivesSection(run), configurationSection(run)];
   document.getElementById("main").replaceChildren(...sections.filter(Boolean));
   document.getElementById("sections").replaceChildren(...sections.filter((part) => part && part.id).map((part) =>
     element("a", {href: `#${part.id}`}, part.querySelector("h2").textContent)));

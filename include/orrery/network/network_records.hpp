@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "orrery/network/flow_records.hpp"
+#include "orrery/network/record.hpp"
+
+namespace orrery::network {
+
+/// All that one rank knows of a network that simulates links.
+struct NetworkRecords {
+  std::vector<LinkRecord> links;  ///< that carried data, ascending
+  PacketRecords packets;          ///< of a network that sends packets: what PacketRecording asks for
+};
+
+}  // namespace orrery::network

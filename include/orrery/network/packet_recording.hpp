@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+
+namespace orrery::network {
+
+/// What a network that sends packets keeps beside the sums of its ports.
+struct PacketRecording {
+  bool flows = false;            ///< a record of each message, and of each link that it passed
+  std::uint32_t queue_bins = 0;  ///< most intervals of time in which each queue is recorded; 0: queues are not recorded
+
+  friend bool operator==(const PacketRecording&, const PacketRecording&) = default;
+};
+
+}  // namespace orrery::network

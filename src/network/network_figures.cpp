@@ -1,0 +1,295 @@
+#include "orrery/network/network_figures.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/mix.hpp"
+#include "orrery/network/packet_graph.hpp"
+#include "orrery/topology/fabric.hpp"
+#include "orrery/topology/wiring.hpp"
+
+namespace orrery::network {
+namespace {
+
+constexpr std::uint32_t most_sources = 1024;
+constexpr std::uint64_t most_steps_of_pattern = 1'000'000'000;  // NPUs times links
+
+NetworkArcs arcs_of_graph(const GivenGraph& given, std::uint32_t num_npus) {
+  NetworkArcs network{.num_npus = num_npus,
+                      .num_idle = given.graph.num_hosts() - num_npus,
+                      .num_nodes = given.graph.num_nodes(),
+                      .hosts_forward = given.routes.hosts_forward};
+  std::vector<bool> is_down(given.graph.links().size());
+  for (const LinkFailure& failure : given.failures)
+    if (failure.time == Time::zero()) is_down[failure.link] = true;
+  for (std::size_t i = 0; i < given.graph.links().size(); ++i) {
+    const PacketGraph::Link& link = given.graph.links()[i];
+    if (is_down[i]) continue;
+    network.arcs.push_back({link.a, link.b, link.rate});
+    network.arcs.push_back({link.b, link.a, link.rate});
+  }
+  return network;
+}
+
+NetworkArcs arcs_of_shapes(const topology::Topology& topology) {
+  const topology::Fabric fabric(topology);
+  const std::uint32_t num_npus = topology.num_npus();
+  NetworkArcs network{.num_npus = num_npus,
+                      .num_nodes = num_npus + static_cast<std::uint32_t>(fabric.switches().size()),
+                      .hosts_forward = true};
+  const auto node_of = [&](std::int64_t end) {
+    return end >= 0 ? static_cast<std::uint32_t>(end) : num_npus + static_cast<std::uint32_t>(-1 - end);
+  };
+  for (std::uint32_t id = 0; id < fabric.num_links(); ++id) {
+    const topology::Fabric::Link link = fabric.find(topology::LinkId(id));
+    const std::uint32_t position = topology.coordinate(link.owner, link.dimension);
+    if (!topology.wiring(link.dimension).exists({position, link.number})) continue;
+    const auto [from, to] = fabric.ends(link);
+    if (from >= 0 && to >= 0 && topology.links().has_failed(link.dimension, NpuId(node_of(from))) &&
+        topology.links().next_step(link.dimension, NpuId(node_of(from)), NpuId(node_of(to))) !=
+            topology.coordinate(NpuId(node_of(to)), link.dimension))
+      continue;
+    const Bandwidth bandwidth = topology.dimension(link.dimension).bandwidth_of_links();
+    const double rate = bandwidth.bytes_per_ns() * 8e9 * fabric.port(link).bandwidth;
+    network.arcs.push_back({node_of(from), node_of(to), static_cast<std::uint64_t>(std::llround(rate))});
+  }
+  return network;
+}
+
+/// The arcs that leave each node.
+class Leaving {
+ public:
+  explicit Leaving(const NetworkArcs& network) : network_(network), first_(network.num_nodes + 1) {
+    for (const NetworkArcs::Arc& arc : network.arcs) ++first_[arc.from + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+    arcs_.resize(network.arcs.size());
+    for (std::uint32_t i = 0; i < network.arcs.size(); ++i) arcs_[next[network.arcs[i].from]++] = i;
+  }
+  std::span<const std::uint32_t> of(std::uint32_t node) const {
+    return std::span(arcs_).subspan(first_[node], first_[node + 1] - first_[node]);
+  }
+  const NetworkArcs& network() const { return network_; }
+
+ private:
+  const NetworkArcs& network_;
+  std::vector<std::uint32_t> first_, arcs_;
+};
+
+/// The shortest paths from one NPU.
+struct ShortestPaths {
+  static constexpr std::uint32_t unknown = ~0U;
+
+  std::vector<std::uint32_t> distance;  ///< [nodes] links
+  std::vector<double> count;            ///< [nodes] of shortest paths
+  std::vector<std::uint32_t> reached;   ///< nodes, ascending in distance
+
+  ShortestPaths(const Leaving& leaving, std::uint32_t source);
+};
+
+ShortestPaths::ShortestPaths(const Leaving& leaving, std::uint32_t source)
+    : distance(leaving.network().num_nodes, unknown), count(leaving.network().num_nodes, 0), reached{source} {
+  const NetworkArcs& network = leaving.network();
+  distance[source] = 0;
+  count[source] = 1;
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    const std::uint32_t node = reached[i];
+    if (node != source && network.is_host(node) && !network.hosts_forward) continue;
+    for (const std::uint32_t arc : leaving.of(node)) {
+      const std::uint32_t to = network.arcs[arc].to;
+      if (distance[to] == unknown) {
+        distance[to] = distance[node] + 1;
+        reached.push_back(to);
+      }
+      if (distance[to] == distance[node] + 1) count[to] += count[node];
+    }
+  }
+}
+
+/// Adds to each link its share of a message from the source to each other NPU, evenly over all shortest paths (as
+/// betweenness is counted: Brandes, J. Math. Sociology 25, 2001).
+void add_loads(const Leaving& leaving, std::uint32_t source, std::vector<double>& loads) {
+  const NetworkArcs& network = leaving.network();
+  const ShortestPaths paths(leaving, source);
+  std::vector<double> through(network.num_nodes, 0);  // messages that a node gets or passes on
+  for (std::size_t i = paths.reached.size(); i > 0; --i) {
+    const std::uint32_t node = paths.reached[i - 1];
+    if (node < network.num_npus && node != source) through[node] += 1;
+    if (node != source && network.is_host(node) && !network.hosts_forward) continue;
+    for (const std::uint32_t arc : leaving.of(node)) {
+      const std::uint32_t to = network.arcs[arc].to;
+      if (paths.distance[to] != paths.distance[node] + 1) continue;
+      const double share = paths.count[node] / paths.count[to] * through[to];
+      loads[arc] += share;
+      through[node] += share;
+    }
+  }
+}
+
+PathDiversity::Range range_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  return {values.front(), values[(values.size() - 1) / 2], values.back()};
+}
+
+/// Returns `count` different numbers below `all` by a seed, ascending; all of them if there are no more.
+std::vector<std::uint64_t> chosen(std::uint64_t all, std::uint64_t count, std::uint32_t seed) {
+  std::vector<std::uint64_t> numbers;
+  if (all <= count) {
+    numbers.resize(all);
+    std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
+    return numbers;
+  }
+  for (std::uint64_t draw = 0; numbers.size() < count; ++draw) {
+    numbers.push_back(mix(seed, draw) % all);
+    if (numbers.size() < count) continue;
+    std::ranges::sort(numbers);
+    const auto repeated = std::ranges::unique(numbers);
+    numbers.erase(repeated.begin(), repeated.end());
+  }
+  return numbers;
+}
+
+/// Returns whether each NPU has one link, which joins it with a switch, and none forwards. Then cutting an NPU off
+/// costs its link.
+bool has_single_links(const NetworkArcs& network) {
+  std::vector<std::uint32_t> links(network.num_npus, 0);
+  std::uint32_t hosts_joined = 0;
+  for (const NetworkArcs::Arc& arc : network.arcs) {
+    if (arc.from < network.num_npus) ++links[arc.from];
+    if (network.is_host(arc.from) && network.is_host(arc.to)) ++hosts_joined;
+  }
+  return hosts_joined == 0 && std::ranges::all_of(links, [](std::uint32_t count) { return count == 1; });
+}
+
+/// Returns a lower bound of the bandwidth between any two halves. Let x be the rate at which each NPU can send to each
+/// other one, so that a cut between a and b NPUs carries a b x. With a = b = half that is a bound. If each NPU has one
+/// link of r or more, a cut goes through the links of some NPUs and separates the others: it carries
+/// (n - a - b) r + a b x', where x' does not count these links. That is the least for a and b at the ends of their
+/// ranges, which are 0 and half.
+double bandwidth_of_pattern(const NetworkArcs& network) {
+  const double n = network.num_npus, smaller = std::floor(n / 2), larger = n - smaller;
+  if (std::uint64_t{network.num_npus} * network.arcs.size() > most_steps_of_pattern) return 0;
+  const Leaving leaving(network);
+  std::vector<double> loads(network.arcs.size(), 0);
+  for (std::uint32_t npu = 0; npu < network.num_npus; ++npu) add_loads(leaving, npu, loads);
+  const bool counts_own_links = !has_single_links(network);
+  double rate = HUGE_VAL, own = HUGE_VAL;
+  for (std::size_t i = 0; i < network.arcs.size(); ++i) {
+    const NetworkArcs::Arc& arc = network.arcs[i];
+    const bool is_own = arc.from < network.num_npus || arc.to < network.num_npus;
+    if (is_own) own = std::min(own, static_cast<double>(arc.rate));
+    if (loads[i] > 0 && (counts_own_links || !is_own)) rate = std::min(rate, static_cast<double>(arc.rate) / loads[i]);
+  }
+  const double by_pattern = rate * smaller * larger;
+  return counts_own_links ? by_pattern : std::min(by_pattern, smaller * own);
+}
+
+}  // namespace
+
+NetworkArcs arcs_of(const topology::Topology& topology, const Options& options) {
+  return options.graph ? arcs_of_graph(*options.graph, topology.num_npus()) : arcs_of_shapes(topology);
+}
+
+std::optional<double> TierFigures::oversubscription() const {
+  if (up.rate <= 0 || down.rate <= 0) return {};
+  return down.rate / up.rate;
+}
+
+std::vector<TierFigures> tiers_of(const NetworkArcs& network) {
+  const Leaving leaving(network);
+  std::vector<std::uint32_t> tier(network.num_nodes, ShortestPaths::unknown), reached;
+  for (std::uint32_t node = 0; node < network.num_nodes; ++node)
+    if (network.is_host(node)) {
+      tier[node] = 0;
+      reached.push_back(node);
+    }
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    for (const std::uint32_t arc : leaving.of(reached[i])) {
+      const std::uint32_t to = network.arcs[arc].to;
+      if (tier[to] != ShortestPaths::unknown) continue;
+      tier[to] = tier[reached[i]] + 1;
+      reached.push_back(to);
+    }
+  std::vector<TierFigures> tiers;
+  for (const std::uint32_t node : reached) {
+    if (tier[node] == tiers.size()) tiers.push_back({.tier = tier[node]});
+    ++tiers[tier[node]].devices;
+  }
+  for (const NetworkArcs::Arc& arc : network.arcs) {
+    if (tier[arc.from] == ShortestPaths::unknown || tier[arc.to] == ShortestPaths::unknown) continue;
+    TierFigures& of = tiers[tier[arc.from]];
+    TierFigures::Side& side = tier[arc.to] < tier[arc.from]   ? of.down
+                              : tier[arc.to] > tier[arc.from] ? of.up
+                                                              : of.across;
+    ++side.links;
+    side.rate += static_cast<double>(arc.rate);
+  }
+  return tiers;
+}
+
+PathDiversity paths_of(const NetworkArcs& network, std::uint32_t most_pairs, std::uint32_t seed) {
+  PathDiversity diversity;
+  const Leaving leaving(network);
+  const std::uint64_t n = network.num_npus;
+  double hops = 0;
+  std::uint64_t reachable = 0;
+  for (const std::uint64_t source : chosen(n, most_sources, seed)) {
+    const ShortestPaths paths(leaving, static_cast<std::uint32_t>(source));
+    ++diversity.sources;
+    for (std::uint32_t npu = 0; npu < n; ++npu) {
+      if (npu == source) continue;
+      if (paths.distance[npu] == ShortestPaths::unknown) {
+        ++diversity.unreachable;
+        continue;
+      }
+      ++reachable;
+      hops += paths.distance[npu];
+      diversity.diameter = std::max(diversity.diameter, paths.distance[npu]);
+    }
+  }
+  if (reachable > 0) diversity.mean_hops = hops / static_cast<double>(reachable);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (const std::uint64_t number : n < 2 ? std::vector<std::uint64_t>() : chosen(n * (n - 1), most_pairs, seed)) {
+    const auto from = static_cast<std::uint32_t>(number / (n - 1)),
+               other = static_cast<std::uint32_t>(number % (n - 1));
+    pairs.emplace_back(from, other + (other >= from ? 1 : 0));
+  }
+  std::vector<double> shortest, disjoint;
+  std::optional<ShortestPaths> paths;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    if (i == 0 || pairs[i].first != pairs[i - 1].first) paths.emplace(leaving, pairs[i].first);
+    shortest.push_back(paths->count[pairs[i].second]);
+  }
+  for (const std::uint32_t count : disjoint_paths(network, pairs)) disjoint.push_back(count);
+  diversity.pairs = pairs.size();
+  diversity.shortest = range_of(std::move(shortest));
+  diversity.disjoint = range_of(std::move(disjoint));
+  return diversity;
+}
+
+Bisection bisection_of(const NetworkArcs& network, const std::vector<Halves>& halves) {
+  Bisection bisection{.at_least = bandwidth_of_pattern(network), .at_most = HUGE_VAL, .halves = {}};
+  for (const Halves& half : halves) {
+    ensure(half.is_first.size() == network.num_npus, "each NPU is in a half");
+    const double flow = maximum_flow(network, half.is_first);
+    if (flow >= bisection.at_most) continue;
+    bisection.at_most = flow;
+    bisection.halves = half.name;
+  }
+  std::vector<double> sent(network.num_npus, 0);
+  for (const NetworkArcs::Arc& arc : network.arcs)
+    if (arc.from < network.num_npus) sent[arc.from] += static_cast<double>(arc.rate);
+  bisection.injection = std::accumulate(sent.begin(), sent.end(), 0.0) / 2;
+  bisection.at_least = std::min(bisection.at_least, bisection.at_most);
+  return bisection;
+}
+
+}  // namespace orrery::network

@@ -1,0 +1,164 @@
+#include "recorder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace orrery::network {
+
+// ---- One queue ----
+
+/// Returns the interval of a time, for which it makes room.
+QueueHistory::Bin& QueueHistory::bin_at(Time time) {
+  while (static_cast<std::uint64_t>(time.ps()) >> shift_ >= most_bins_) {
+    for (std::size_t i = 0; i < bins_.size(); ++i) {
+      const Bin whole = std::exchange(bins_[i], {});
+      Bin& joined = bins_[i / 2];
+      joined.waiting += whole.waiting;
+      joined.deepest = std::max(joined.deepest, whole.deepest);
+      joined.stopped += whole.stopped;
+      joined.marks += whole.marks;
+    }
+    bins_.resize((bins_.size() + 1) / 2);
+    ++shift_;
+  }
+  const auto number = static_cast<std::size_t>(time.ps() >> shift_);
+  if (number >= bins_.size()) bins_.resize(number + 1);
+  return bins_[number];
+}
+
+template <class Add>
+void QueueHistory::spread(Time from, Time to, Add add) {
+  if (from >= to) return;
+  bin_at(to);
+  while (from < to) {
+    const Time end = std::min(to, Time::from_ps(((from.ps() >> shift_) + 1) << shift_));
+    add(bin_at(from), end - from);
+    from = end;
+  }
+}
+
+void QueueHistory::set_depth(Time now, std::uint64_t bytes) {
+  if (depth_ > 0)
+    spread(since_, now, [&](Bin& bin, Time part) {
+      bin.waiting += static_cast<unsigned __int128>(depth_) * static_cast<std::uint64_t>(part.ps());
+      bin.deepest = std::max(bin.deepest, depth_);
+    });
+  depth_ = bytes;
+  since_ = now;
+  if (bytes > 0) bin_at(now).deepest = std::max(bin_at(now).deepest, bytes);
+}
+
+void QueueHistory::pause(Time now) {
+  if (pauses_.pauses++ == 0) pauses_.first = now;
+  if (is_stopped_) return;
+  is_stopped_ = true;
+  stopped_since_ = now;
+}
+
+void QueueHistory::resume(Time now) {
+  if (!std::exchange(is_stopped_, false)) return;
+  spread(stopped_since_, now, [](Bin& bin, Time part) { bin.stopped += part; });
+  const Time took = now - stopped_since_;
+  pauses_.total += took;
+  pauses_.longest = std::max(pauses_.longest, took);
+  pauses_.last = now;
+}
+
+void QueueHistory::serialize(Archive& archive) {
+  archive(shift_, bins_, depth_, since_, stopped_since_, is_stopped_, pauses_);
+}
+
+// ---- All ports ----
+
+PacketRecorder::PortHistory& PacketRecorder::at(std::size_t port) {
+  if (!ports_[port]) ports_[port] = std::make_unique<PortHistory>(what_.queue_bins);
+  return *ports_[port];
+}
+
+/// Returns what is known of the message of a packet at a port; null for packets without data.
+PacketRecorder::Use* PacketRecorder::use_of(std::size_t port, const Packet& packet) {
+  if (!what_.flows || !packet.is_data()) return nullptr;
+  return &at(port).uses[std::uint64_t{packet.source} << 32U | packet.flow];
+}
+
+void PacketRecorder::enqueue(std::size_t port, Time now, std::uint64_t bytes) {
+  if (what_.queue_bins > 0) at(port).queue.set_depth(now, bytes);
+  if (what_.flows) at(port).came.push_back(now);
+}
+
+void PacketRecorder::dequeue(std::size_t port, const Packet& packet, Time now, std::uint64_t bytes) {
+  if (what_.queue_bins > 0) at(port).queue.set_depth(now, bytes);
+  if (!what_.flows) return;
+  const Time came = at(port).came.front();
+  at(port).came.pop_front();
+  if (Use* const use = use_of(port, packet)) {
+    use->waited += now - came;
+    use->first = std::min(use->first, came);
+  }
+}
+
+void PacketRecorder::transmit(std::size_t port, const Packet& packet, Time begin, Time end) {
+  Use* const use = use_of(port, packet);
+  if (use == nullptr) return;
+  ++use->packets;
+  use->first = std::min(use->first, begin);
+  use->last = std::max(use->last, end);
+}
+
+void PacketRecorder::mark(std::size_t port, Time now) {
+  if (what_.queue_bins > 0) at(port).queue.add_mark(now);
+}
+
+void PacketRecorder::pause(std::size_t port, Time now, bool begins) {
+  if (what_.queue_bins == 0) return;
+  if (begins)
+    at(port).queue.pause(now);
+  else
+    at(port).queue.resume(now);
+}
+
+void PacketRecorder::collect(std::size_t port, std::uint32_t link, PacketRecords& records) const {
+  if (!ports_[port]) return;
+  const PortHistory& history = *ports_[port];
+  for (const auto& [key, use] : history.uses)
+    records.links.push_back({.link = link,
+                             .source = static_cast<std::uint32_t>(key >> 32U),
+                             .number = static_cast<std::uint32_t>(key),
+                             .packets = use.packets,
+                             .first = use.first,
+                             .last = std::max(use.first, use.last),
+                             .waited = use.waited});
+  const auto& bins = history.queue.bins();
+  for (std::uint32_t i = 0; i < bins.size(); ++i) {
+    const QueueHistory::Bin& bin = bins[i];
+    if (bin.waiting == 0 && bin.marks == 0 && bin.stopped == Time::zero()) continue;
+    records.queues.push_back({.link = link,
+                              .bin = i,
+                              .shift = history.queue.shift(),
+                              .marks = bin.marks,
+                              .deepest = bin.deepest,
+                              .stopped = bin.stopped,
+                              .waiting = bin.waiting});
+  }
+  if (history.queue.pauses().pauses == 0) return;
+  PauseRecord pauses = history.queue.pauses();
+  pauses.link = link;
+  records.pauses.push_back(pauses);
+}
+
+void PacketRecorder::serialize(std::size_t port, Archive& archive) {
+  bool is_there = ports_[port] != nullptr;
+  archive(is_there);
+  if (!is_there) return;
+  PortHistory& history = at(port);
+  history.queue.serialize(archive);
+  std::vector<Time> came(history.came.begin(), history.came.end());
+  std::vector<std::pair<std::uint64_t, Use>> uses(history.uses.begin(), history.uses.end());
+  std::ranges::sort(uses, {}, [](const auto& use) { return use.first; });
+  archive(came, uses);
+  if (!archive.reads()) return;
+  history.came.assign(came.begin(), came.end());
+  history.uses.insert(uses.begin(), uses.end());
+}
+
+}  // namespace orrery::network
