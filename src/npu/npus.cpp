@@ -148,10 +148,10 @@ void serialize_sums(Npus& npus, Archive& archive) {
   if (archive.reads()) all.insert(all.end(), kernels.begin(), kernels.end());
 }
 
-void Npus::handle(const pdes::Event& exact) {
-  const pdes::Event event = state_->has_fractions ? in_whole_ns(exact) : exact;
+void Npus::handle(const pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
-  if (state_->npus[index].handle(event))
+  Npu& npu = state_->npus[index];
+  if (state_->has_fractions ? npu.handle(in_whole_ns(event)) : npu.handle(event))
     touch(index);
   else
     state_->bounds.mark(index);
