@@ -25,9 +25,9 @@ namespace {
 constexpr std::string_view commands[] = {"run",        "check",     "explore",   "best",     "flows",
                                          "report",     "compare",   "calibrate", "generate", "convert",
                                          "synthesize", "partition", "show"};
-constexpr std::string_view shown[] = {"results",  "trace",   "topology",   "collective", "tables", "plan",
-                                      "graph",    "network", "flows",      "collisions", "queues", "kernel", "scaling",
-                                      "timeline", "keys",    "completion", "man"};
+constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
+                                      "graph",   "network",  "flows",    "collisions", "queues", "kernel",
+                                      "scaling", "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 /// Returns `text`, with the unit that a number without one has as the value of a flag.

@@ -60,7 +60,7 @@ Handling<Configuration> partition_choice() {
           }};
 }
 
-void add_outputs(Keys<Configuration>& keys) {
+void add_output_file(Keys<Configuration>& keys) {
   keys.add(
       {.path = "run.output",
        .help = "file that the results go to",
@@ -75,6 +75,9 @@ void add_outputs(Keys<Configuration>& keys) {
        .otherwise = Default::built_in(),
        .flag = run_flag("force")},
       boolean(), [](auto& c) -> auto& { return c.run.force; });
+}
+
+void add_records(Keys<Configuration>& keys) {
   keys.add(
       {.path = "run.timeline",
        .help = "keep start and finish of every node",
@@ -227,7 +230,8 @@ void add_wall_clock(Keys<Configuration>& keys) {
 const Keys<Configuration>& run_keys() {
   static const Keys<Configuration> all = [] {
     Keys<Configuration> keys("run");
-    add_outputs(keys);
+    add_output_file(keys);
+  add_records(keys);
     add_ranks(keys);
     add_checkpoints(keys);
     add_wall_clock(keys);
