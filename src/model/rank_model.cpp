@@ -68,13 +68,13 @@ void RankModel::handle(const pdes::Event& event) {
   parts_->links->serve(event);
 }
 
-void RankModel::settle(Time now) {
+void RankModel::settle(Time now, pdes::Stage stage) {
+  if (stage == pdes::Stage::server) {
+    if (parts_->links) parts_->links->settle();
+    return;
+  }
   parts_->npus.settle(now);
   parts_->communicators.settle();
-}
-
-void RankModel::settle_servers(Time) {
-  if (parts_->links) parts_->links->settle();
 }
 
 void RankModel::unpack(pdes::Event& event, std::span<const std::byte> bytes) {

@@ -198,7 +198,7 @@ std::uint64_t Kernel::process_in_order() {
   std::uint64_t handled = 0;
   for (; pending.time() == time; ++handled) handle(pending.pop());
   latest_[client] = time;
-  model_.settle(time);
+  model_.settle(time, Stage::client);
   return handled;
 }
 
@@ -240,7 +240,7 @@ std::uint64_t Kernel::handle_time_of_cell() {
   }
   if (handled == 0) return 0;
   latest_[client] = std::max(latest_[client], time);
-  model_.settle(time);
+  model_.settle(time, Stage::client);
   return handled;
 }
 
@@ -281,7 +281,7 @@ std::uint64_t Kernel::process_servers() {
   latest_[server] = time;
   std::uint64_t handled = 0;
   for (; pending.time() == time; ++handled) handle(pending.pop());
-  model_.settle_servers(time);
+  model_.settle(time, Stage::server);
   return handled;
 }
 

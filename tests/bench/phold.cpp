@@ -66,7 +66,7 @@ class Phold final : public Model {
     else
       kernel_->send(Rank(static_cast<int>(to % ranks_)), made);
   }
-  void settle(Time) override {}
+  void settle(Time, Stage) override {}
   bool admit(Event&) override { return true; }
   Awaited awaits(LpId) const override { return {true, true, true}; }
   void proceed(LpId) override {}

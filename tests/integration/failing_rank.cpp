@@ -68,7 +68,7 @@ class Ring final : public Model {
     else
       kernel_->send(Rank(next), made);
   }
-  void settle(Time) override {}
+  void settle(Time, Stage) override {}
   bool admit(Event&) override { return true; }
   Awaited awaits(LpId) const override { return {true, true, true}; }
   void proceed(LpId) override {}

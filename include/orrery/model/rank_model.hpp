@@ -39,8 +39,7 @@ class RankModel final : public pdes::Model {
 
   // See pdes::Model.
   void handle(const pdes::Event& event) override;
-  void settle(Time now) override;
-  void settle_servers(Time now) override;
+  void settle(Time now, pdes::Stage stage) override;
   bool admit(pdes::Event& event) override;
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
   pdes::Awaited awaits(LpId npu) const override;

@@ -48,12 +48,10 @@ class Model {
   /// later stage, and may post messages.
   virtual void handle(const Event& event) = 0;
 
-  /// Ends a time: the clients that have handled events since the last call have handled all theirs of this time. Times
-  /// grow for each client, not from call to call, because a client that awaits nothing may be ahead of others.
-  virtual void settle(Time now) = 0;
-
-  /// Ends a time: the servers here have handled all events of this time. May schedule later events.
-  virtual void settle_servers(Time) {}
+  /// Ends a time of clients: those that have handled events since the last call have handled all theirs of this time.
+  /// Times grow for each client, not from call to call, because a client that awaits nothing may be ahead of others.
+  /// Or ends a time of the servers here, which have handled all events of this time. May schedule later events.
+  virtual void settle(Time now, Stage stage) = 0;
 
   /// Takes note of an event of Scheduler::send for a client here. Returns true if the kernel shall handle it at its
   /// time; the model may have changed everything in it but its time and order. Returns false if the model keeps it,

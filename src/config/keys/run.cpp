@@ -231,7 +231,7 @@ const Keys<Configuration>& run_keys() {
   static const Keys<Configuration> all = [] {
     Keys<Configuration> keys("run");
     add_output_file(keys);
-  add_records(keys);
+    add_records(keys);
     add_ranks(keys);
     add_checkpoints(keys);
     add_wall_clock(keys);

@@ -357,7 +357,12 @@ void RandomModel::act(std::uint32_t client, Time now) {
 }
 
 /// Requests and joins wait until all events of the time are known.
-void RandomModel::settle(Time now) {
+void RandomModel::settle(Time now, Stage stage) {
+  if (stage == Stage::server) {
+    ensure(now > servers_settled_ && now == served_, "a time of servers is settled twice, or another one than theirs");
+    servers_settled_ = now;
+    return;
+  }
   for (const auto client : touched_) {
     Client& me = clients_[client];
     ensure(now > me.settled, "a time is settled twice");
@@ -378,6 +383,8 @@ void RandomModel::settle(Time now) {
 }
 
 void RandomModel::serve(const Event& event) {
+  ensure(event.time > servers_settled_, "a server handles an event of a time that is settled");
+  served_ = event.time;
   const auto s = event.target.value() - system_.server_lp(0).value();
   Server& server = servers_[s];
   server.free =

@@ -83,7 +83,7 @@ class RandomModel final : public Model {
   void start(Kernel& kernel);
 
   void handle(const Event& event) override;
-  void settle(Time now) override;
+  void settle(Time now, Stage stage) override;
   bool admit(Event& event) override;
   void unpack(Event& event, std::span<const std::byte> bytes) override;
   Awaited awaits(LpId lp) const override;
@@ -153,6 +153,8 @@ class RandomModel final : public Model {
   std::vector<Log> logs_;
   Outward sends_, calls_, relays_;
   std::vector<std::uint32_t> touched_;
+  Time served_ = Time::from_ps(-1);           // of the last event of a server
+  Time servers_settled_ = Time::from_ps(-1);  // the last time of servers that was settled
   std::uint64_t bounds_drawn_ = 0;
 };
 

@@ -24,11 +24,11 @@ class Script final : public Model {
                               event.time.ps(), event.source().value()));
     on_event(event);
   }
-  void settle(Time now) override {
+  void settle(Time now, Stage stage) override {
+    if (stage == Stage::server) return log.push_back(fmt::format("servers@{}", now.ps()));
     log.push_back(fmt::format("settle@{}", now.ps()));
     on_settle(now);
   }
-  void settle_servers(Time now) override { log.push_back(fmt::format("servers@{}", now.ps())); }
   bool admit(Event& event) override { return on_admit(event); }
   Awaited awaits(LpId lp) const override { return on_awaits(lp); }
   void proceed(LpId lp) override { log.push_back(fmt::format("proceed{}", lp.value())); }
