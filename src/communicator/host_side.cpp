@@ -233,18 +233,20 @@ std::vector<std::uint32_t> HostSide::end_order(Hosted& hosted, const Pending& pe
   const CommunicatorSpec& spec = hosted.spec;
   std::vector<std::uint32_t> members(hosted.members);
   std::iota(members.begin(), members.end(), 0U);
-  std::ranges::sort(members, {}, [&](std::uint32_t i) { return std::tuple(pending.places[i], spec.member(i)); });
+  std::ranges::sort(members, {},
+                    [&](std::uint32_t i) { return std::tuple(pending.places[spec.number_of(i)], spec.member(i)); });
   const bool is_together = std::ranges::adjacent_find(pending.arrivals, std::not_equal_to()) == pending.arrivals.end();
   const std::tuple key(pending.report.collective, size, pending.turn, members);
   if (const auto known = hosted.end_orders.find(key); is_together && known != hosted.end_orders.end())
     return known->second;
-  const collective::MessageTimes times{
-      .arrivals = pending.arrivals,
+  collective::MessageTimes times{
+      .arrivals = {},
       .first_to_act = std::move(members),
       .delay = [&](std::uint32_t from, std::uint32_t to,
                    Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
       .endpoint_delay = setup_.engine.endpoint_delay(hosted.members < setup_.hosting.num_npus()),
       .rendezvous = setup_.rendezvous};
+  for (std::uint32_t i = 0; i < hosted.members; ++i) times.arrivals.push_back(pending.arrivals[spec.number_of(i)]);
   auto order = collective::end_order(setup_.engine.message_program(*hosted.layout, kind, size, pending.turn), times,
                                      most_ordered_messages);
   if (!is_together) return order;
@@ -254,22 +256,25 @@ std::vector<std::uint32_t> HostSide::end_order(Hosted& hosted, const Pending& pe
 }
 
 /// Returns the numbers of Completion::ends_as of all participants as ps, valid until the next call; empty if each is
-/// the participant itself.
+/// the participant itself. Members that others represent share no memory (fold).
 std::span<const Time> HostSide::places(Hosted& hosted, const Pending& pending, std::span<const Time> completions) {
-  if (!setup_.orders_ends || hosted.spec.representatives || pending.report.recorded > Time::zero()) return {};
+  const CommunicatorSpec& spec = hosted.spec;
+  if (!setup_.orders_ends || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
+    return {};
   std::vector<Time> times(completions.begin(), completions.end());
   std::ranges::sort(times);
   if (std::ranges::adjacent_find(times) == times.end()) return {};
   const std::vector<std::uint32_t> order = end_order(hosted, pending);
   if (order.empty()) return {};
   std::map<Time, std::vector<std::uint32_t>> tied;  // members, in the order of their ends
-  for (const std::uint32_t member : order) tied[completions[member]].push_back(member);
+  for (const std::uint32_t member : order) tied[completions[spec.number_of(member)]].push_back(member);
   scratch_.places.resize(completions.size());
   for (const auto& [time, members] : tied) {
     std::vector<NpuId> npus;
-    for (const std::uint32_t member : members) npus.push_back(hosted.spec.member(member));
+    for (const std::uint32_t member : members) npus.push_back(spec.member(member));
     std::ranges::sort(npus);
-    for (std::size_t i = 0; i < members.size(); ++i) scratch_.places[members[i]] = Time::from_ps(npus[i].value());
+    for (std::size_t i = 0; i < members.size(); ++i)
+      scratch_.places[spec.number_of(members[i])] = Time::from_ps(npus[i].value());
   }
   return scratch_.places;
 }

@@ -15,6 +15,11 @@ using Signature = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t most_compared_steps = 64;  // iterations of which the factors of NPUs are compared
 
+bool has_collectives(const npu::Program& program) {
+  return std::ranges::any_of(program.graph->nodes,
+                             [](const trace::Node& node) { return node.kind == trace::NodeKind::collective; });
+}
+
 void append(Signature& signature, double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number);
   signature.push_back(static_cast<std::uint32_t>(bits));
@@ -28,7 +33,8 @@ class SignatureWriter {
   SignatureWriter(const npu::RunContext& context, const StreamTable* streams)
       : context_(context),
         streams_(streams),
-        shares_memory_(context.memory.num_servers() > 0 && !folds_servers(context)) {}
+        shares_memory_(context.memory.num_servers() > 0 && !folds_servers(context)),
+        orders_all_(orders_all(context)) {}
 
   OwnSignatures run() {
     OwnSignatures result;
@@ -37,7 +43,7 @@ class SignatureWriter {
     for (const npu::NpuSpec& npu : context_.npus) {
       const Structure& structure = structure_of(*npu.program);
       const bool is_noisy = draws_for_itself(structure);
-      const bool is_sharing = shares_memory_ && structure.accesses_memory;
+      const bool is_sharing = orders_all_ || (shares_memory_ && structure.accesses_memory);
       result.counts.noisy += is_noisy;
       result.counts.sharing += is_sharing;
       signature = {structure.number, is_noisy || is_sharing ? npu.id.value() + 1 : 0};
@@ -59,6 +65,16 @@ class SignatureWriter {
     std::uint32_t number = 0;
     bool takes_time = false, accesses_memory = false, sends = false;
   };
+
+  /// Says whether the numbers of NPUs decide in which order collectives end for them, and so in which order they come
+  /// to a memory that they share.
+  static bool orders_all(const npu::RunContext& context) {
+    if (!context.options.one_by_one || context.options.replay_only || context.memory.num_servers() == 0) return false;
+    const auto any = [&](auto&& is_one) {
+      return std::ranges::any_of(context.npus, [&](const npu::NpuSpec& npu) { return is_one(*npu.program); });
+    };
+    return any(accesses_memory) && any(has_collectives);
+  }
 
   /// Says whether what is drawn for NPUs of this structure tells each of them apart. Factors of steps do not where they
   /// are few: NPUs for which the same ones are drawn are alike.
@@ -128,6 +144,7 @@ class SignatureWriter {
   const npu::RunContext& context_;
   const StreamTable* streams_;
   bool shares_memory_;  ///< with NPUs that its position among them does not tell apart
+  bool orders_all_;
   std::map<const npu::Program*, Structure> structures_;
   Interner routes_;
   Signature route_;

@@ -37,7 +37,7 @@ struct Context {
   Time least_recorded = Time::max();  ///< see RunContext
   Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators
   bool queues_take_turns = false;     ///< collective::Engine::queues_take_turns
-  Time fraction = {};                      ///< of a ns, by which the kernel is past the time of the NPU that settles
+  Time fraction = {};                 ///< of a ns, by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
 

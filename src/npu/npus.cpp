@@ -150,8 +150,10 @@ void serialize_sums(Npus& npus, Archive& archive) {
 
 void Npus::handle(const pdes::Event& event) {
   const auto index = local(NpuId(event.target.value()));
-  Npu& npu = state_->npus[index];
-  if (state_->has_fractions ? npu.handle(in_whole_ns(event)) : npu.handle(event))
+  std::optional<pdes::Event> whole;
+  if (state_->has_fractions) [[unlikely]]
+    whole = in_whole_ns(event);
+  if (state_->npus[index].handle(whole ? *whole : event))
     touch(index);
   else
     state_->bounds.mark(index);

@@ -55,7 +55,8 @@ void Kernel::schedule(const Event& event) {
 }
 
 void Kernel::send(Rank to, Event event, std::span<const std::byte> more) {
-  if (load_) load_->pass(event.source(), lps_[event.source().index()].clock, event.target, event.time);
+  if (load_) [[unlikely]]
+    load_->pass(event.source(), lps_[event.source().index()].clock, event.target, event.time);
   event.depth = depth(event.source());
   if (to == here_) return accept(event);
   ensure(channels_ != nullptr, "an event for another rank in a job of one");
@@ -148,7 +149,8 @@ void Kernel::handle(const Event& event) {
 
 /// Counts an event of an LP, whose depth is that of the event's causes.
 void Kernel::count(LpId id, Lp& lp) {
-  if (load_) load_->count(id, lp.clock);
+  if (load_) [[unlikely]]
+    load_->count(id, lp.clock);
   ++lp.depth;
   statistics_.critical_path = std::max<std::uint64_t>(statistics_.critical_path, lp.depth);
   ++statistics_.events;

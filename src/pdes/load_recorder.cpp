@@ -76,6 +76,15 @@ std::uint64_t LoadRecorder::bin_of(Time time) {
   return static_cast<std::uint64_t>(time.ps()) >> shift_;
 }
 
+void LoadRecorder::count(LpId lp, Time now) {
+  auto bin = static_cast<std::uint64_t>(now.ps()) >> shift_;
+  if (bin >= num_bins_) [[unlikely]] {
+    fit(now);
+    bin = static_cast<std::uint64_t>(now.ps()) >> shift_;
+  }
+  ++events_[(std::size_t{places_.block_of[lp.index()]} << log_bins_) + bin];
+}
+
 void LoadRecorder::pass(LpId from, Time sent, LpId to, Time arrives) {
   const std::uint64_t source = places_.block_of[from.index()], target = places_.block_of[to.index()];
   if (source == target || arrives == Time::max()) return;

@@ -17,7 +17,7 @@ import random_workload  # noqa: E402
 SCALE = harness.SOURCE / "configs/scale"
 SEEDS = range(7001, 7001 + harness.cases(5, 16, 40))
 SPLIT_SEEDS = range(8001, 8001 + harness.cases(4, 16, 60))
-SHARED_REPLICAS = harness.cases(1, 7, 16)  # of the seeds: neither skewed nor one of the exceptions of test_replicas
+SHARED_REPLICAS = harness.cases(1, 6, 12)  # of the seeds: neither skewed nor one of the exceptions of test_replicas
 MESSAGES = (chakra.SEND, chakra.RECV)
 
 
@@ -92,7 +92,7 @@ class Fold(harness.Folder):
 
     def test_replicas_are_folded(self):
         """Replicas of random workloads give the same results folded and not. Without an NPU that differs there are no more classes than
-        one replica has NPUs, unless all NPUs share a memory or the world is one line of an algorithm that does not treat replicas
+        one replica has NPUs, unless NPUs share memories or the world is one line of an algorithm that does not treat replicas
         alike."""
         shared = 0
         for seed in SEEDS:
@@ -112,7 +112,7 @@ class Fold(harness.Folder):
                 count = self.check(arguments, ranks=(0, 1, 2, 3) if seed % 8 == 0 else (0,))
                 # As one line the world lists the replicas one after the other, and halving-doubling does not turn by a replica.
                 in_line = any(str(names).startswith("['one") for key, names in workload.system.system.items() if key.startswith("all-reduce-"))
-                if not skewed and workload.memory["memory-type"] != "MEMORY_POOL" and not (joined == "world" and in_line):
+                if not skewed and not workload.shared_memory() and not (joined == "world" and in_line):
                     self.assertLessEqual(count, workload.num_npus)
                     shared += 1
             self.clear_folder()

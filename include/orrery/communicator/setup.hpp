@@ -38,8 +38,8 @@ struct Setup {
   const Variations* variations = nullptr;  ///< factors of the times of collectives; null: none. at_host only
   /// Members that complete at one time are told in which order they do (Completion::ends_as). at_host only.
   bool orders_ends = false;
-  bool rendezvous = false;  ///< how the messages of collectives go, for that order
-  pdes::LoadRecorder* load = nullptr;      ///< takes note of all collectives; null: nothing is recorded
+  bool rendezvous = false;             ///< how the messages of collectives go, for that order
+  pdes::LoadRecorder* load = nullptr;  ///< takes note of all collectives; null: nothing is recorded
 };
 
 }  // namespace orrery::communicator

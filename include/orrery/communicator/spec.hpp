@@ -51,6 +51,10 @@ struct CommunicatorSpec {
   std::uint32_t num_members(std::uint32_t num_npus) const {
     return group->members.empty() ? num_npus : static_cast<std::uint32_t>(group->members.size());
   }
+  /// Returns the number of the participant that joins for the member at this position.
+  std::uint32_t number_of(std::uint32_t position) const {
+    return representatives ? representatives->of_member[position] : position;
+  }
   NpuId participant(std::uint32_t number) const {
     return representatives ? representatives->npus[number] : member(number);
   }

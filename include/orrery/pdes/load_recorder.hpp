@@ -25,14 +25,7 @@ class LoadRecorder {
   explicit LoadRecorder(LoadPlaces places);
 
   /// Counts an event that a logical process handles.
-  void count(LpId lp, Time now) {
-    auto bin = static_cast<std::uint64_t>(now.ps()) >> shift_;
-    if (bin >= num_bins_) [[unlikely]] {
-      fit(now);
-      bin = static_cast<std::uint64_t>(now.ps()) >> shift_;
-    }
-    ++events_[(std::size_t{places_.block_of[lp.index()]} << log_bins_) + bin];
-  }
+  void count(LpId lp, Time now);
   /// Takes note of an event for another logical process.
   void pass(LpId from, Time sent, LpId to, Time arrives);
   /// Takes note of a collective.
