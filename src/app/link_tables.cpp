@@ -46,6 +46,7 @@ std::vector<QueueTotal> queue_totals(const PacketRecords& records, std::size_t m
     total.waiting += static_cast<double>(queue.waiting);
     total.stopped += queue.stopped;
   }
+  std::erase_if(totals, [](const QueueTotal& total) { return total.deepest == 0; });
   std::ranges::stable_sort(totals, [](const QueueTotal& a, const QueueTotal& b) { return a.deepest > b.deepest; });
   totals.resize(std::min(totals.size(), most));
   return totals;
@@ -67,7 +68,7 @@ void print_meetings(std::span<const LinkMeeting> meetings, const LinkTexts& text
     return;
   }
   fmt::print("links on which the most flows met\n");
-  fmt::print("  {:>7} {:>7} {:>11} {:>11}  {:<24} {}\n", "at once", "in all", "first", "waited", "link",
+  fmt::print("  {:>7} {:>7} {:>11} {:>12}  {:<24} {}\n", "at once", "in all", "at", "sum of waits", "link",
              "flows at that time");
   for (const LinkMeeting& meeting : meetings) {
     std::string flows;
@@ -75,7 +76,7 @@ void print_meetings(std::span<const LinkMeeting> meetings, const LinkTexts& text
       flows += fmt::format("{}{}", i == 0 ? "" : ", ", texts.flow(meeting.met[i].source, meeting.met[i].number));
     if (meeting.met.size() > most_flows_of_line)
       flows += fmt::format(" and {} more", meeting.met.size() - most_flows_of_line);
-    fmt::print("  {:>7} {:>7} {:>11} {:>11}  {:<24} {}\n", meeting.at_once, meeting.flows, readable(meeting.when),
+    fmt::print("  {:>7} {:>7} {:>11} {:>12}  {:<24} {}\n", meeting.at_once, meeting.flows, readable(meeting.when),
                readable(meeting.waited), texts.link(meeting.link), flows);
   }
 }

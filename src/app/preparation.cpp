@@ -1,5 +1,8 @@
 #include "preparation.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <span>
 #include <utility>
 
 #include "agreed.hpp"
@@ -17,6 +20,16 @@ std::vector<Rank> hosts_of_servers(const memory::RemoteMemory& memory, std::span
   std::vector<Rank> hosts;
   for (std::uint32_t s = 0; s < memory.num_servers(); ++s) hosts.push_back(host_of_npu[memory.host_of(s).index()]);
   return hosts;
+}
+
+/// Returns whether an NPU of any rank accesses a memory server. Collective.
+bool any_accesses(const npu::Programs& programs, const memory::RemoteMemory& memory, parallel::Communicator& world) {
+  const bool any = memory.num_servers() > 0 && std::ranges::any_of(programs, [](const auto& program) {
+                     return std::ranges::any_of(program.second->graph->nodes, &trace::Node::is_access);
+                   });
+  std::int64_t on_any_rank = any ? 1 : 0;
+  world.maximum(std::span(&on_any_rank, 1));
+  return on_any_rank != 0;
 }
 
 }  // namespace
@@ -39,6 +52,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
                        })),
       rank_(number(configuration, *system_, traces_, programs_, world)),
       least_recorded_(npu::least_recorded_cost(rank_.npus, configuration.execution, world)),
+      accesses_servers_(any_accesses(programs_, system_->memory, world)),
       sharers_(share_bandwidth(world)) {
   readable_.groups = traces_.groups_are_known;
   Notices mine = traces_.notices;
@@ -115,7 +129,8 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           npus,
           {here_, traces_.partition.ranks(), host_of_server_},
           [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_.workload, npu, node); },
-          least_recorded_};
+          least_recorded_,
+          accesses_servers_};
 }
 
 npu::RunContext Preparation::run_context() {

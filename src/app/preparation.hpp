@@ -104,6 +104,7 @@ class Preparation {
   npu::Programs programs_;
   RankNpus rank_;
   Time least_recorded_;
+  bool accesses_servers_;
   std::vector<std::uint32_t> sharers_;
   std::optional<FoldedRun> folded_;
   std::vector<fold::EarlierClasses> earlier_classes_;

@@ -28,6 +28,8 @@ results::Repetition repetition_of(const Simulation& simulation, const config::Co
 std::optional<Time> repeat(config::Configuration& configuration, std::unique_ptr<Preparation>& preparation,
                            const std::function<bool()>& stop_requested, parallel::Communicator& world,
                            Checkpoints* checkpoints, std::vector<results::Repetition>& all) {
+  config::RunOptions options = configuration.run;
+  options.record_load = false;  // the results have that of the first run
   while (all.size() < configuration.perturbation.repetitions) {
     configuration.draw_with(configuration.execution.noise.seed + 1);
     if (const auto* const known = checkpoints ? checkpoints->complete(all.size()) : nullptr) {
@@ -40,7 +42,7 @@ std::optional<Time> repeat(config::Configuration& configuration, std::unique_ptr
       preparation = prepare(configuration, world);
     }
     if (checkpoints) checkpoints->begin_repetition(all, *preparation, is_new);
-    const auto simulation = simulate(*preparation, configuration.run, stop_requested, world, checkpoints);
+    const auto simulation = simulate(*preparation, options, stop_requested, world, checkpoints);
     if (simulation->stopped_at()) return simulation->stopped_at();
     all.push_back(repetition_of(*simulation, configuration, world));
   }

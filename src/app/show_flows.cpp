@@ -48,10 +48,14 @@ class Waits {
     return found == of_flow_.end() ? std::span<const network::FlowLinkRecord>() : found->second;
   }
   std::string name(const network::FlowLinkRecord& link) const { return printable(names_.of(link.link)); }
-  /// Returns "switch 0 to NPU 3 (12 us)": the link where the packets of a message waited the longest.
+  /// Returns "switch 0 to NPU 3 (12 us)": the link where the packets of a message waited the longest, and how long one
+  /// did on the mean.
   std::string longest(const FlowRecord& flow) const {
     const auto links = of(flow);
-    return links.empty() ? "-" : fmt::format("{} ({})", name(links.front()), readable(links.front().waited));
+    if (links.empty()) return "-";
+    const network::FlowLinkRecord& link = links.front();
+    const auto packets = static_cast<std::int64_t>(std::max<std::uint64_t>(link.packets, 1));
+    return fmt::format("{} ({})", name(link), readable(Time::from_ps(link.waited.ps() / packets)));
   }
 
  private:
@@ -63,7 +67,7 @@ void print_slowest(const std::vector<FlowRecord>& flows, const FlowLabels& label
   if (flows.empty()) return;
   fmt::print("flows with the largest slowdown\n");
   fmt::print("  {:>7} {:>7} {:>11} {:>11} {:>11} {:>11} {:>9}  {:<18} {}\n", "from", "to", "size", "start", "time",
-             "alone", "slowdown", "group", "packets waited most at");
+             "alone", "slowdown", "group", "where a packet waited most (mean)");
   for (const FlowRecord& flow : flows)
     fmt::print("  {:>7} {:>7} {:>11} {:>11} {:>11} {:>11} {:>9.2f}  {:<18} {}\n", flow.source, flow.destination,
                size_text(flow.bytes, 1), readable(flow.start), readable(flow.received - flow.start),
@@ -102,7 +106,7 @@ void show_flows(const config::ShowFlowsCommand& command) {
   const auto slowest = slowest_of(table.flows, command.slowest);
   if (command.form == config::TableForm::csv) return print_flow_classes_as_csv(classes, labels);
   if (command.form == config::TableForm::text) {
-    fmt::print("{}, {} of them over\n", counted(table.flows.size(), "flow"),
+    fmt::print("{}, of which {} have ended\n", counted(table.flows.size(), "flow"),
                classes.empty() ? 0 : classes.front().flows);
     print_flow_classes(classes, labels);
     return print_slowest(slowest, labels, waits);

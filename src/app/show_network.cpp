@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
-#include "orrery/config/units.hpp"
 #include "orrery/network/network_figures.hpp"
 #include "orrery/partition/communication_graph.hpp"
 #include "orrery/partition/strategy.hpp"
@@ -30,7 +30,7 @@ constexpr double bits_of_byte_per_ns = 8e9;
 ordered_json rate_json(double bits_per_second, bool for_programs) {
   const double bytes_per_ns = bits_per_second / bits_of_byte_per_ns;
   if (for_programs || bytes_per_ns <= 0) return bytes_per_ns;
-  return config::to_text(Bandwidth::from_bytes_per_ns(bytes_per_ns));
+  return fmt::format("{}B/s", with_prefix(bits_per_second / 8));
 }
 
 /// Returns the halves of NPUs in the order of their numbers, and for each dimension those that its middle separates.
@@ -91,7 +91,8 @@ ordered_json bisection_json(const network::Bisection& bisection, bool for_progra
   if (bisection.is_exact()) {
     json[for_programs ? "bytes_per_ns" : "bandwidth"] = rate_json(bisection.at_most, for_programs);
   } else {
-    json[for_programs ? "bytes_per_ns_at_least" : "bandwidth_at_least"] = rate_json(bisection.at_least, for_programs);
+    if (bisection.at_least > 0)
+      json[for_programs ? "bytes_per_ns_at_least" : "bandwidth_at_least"] = rate_json(bisection.at_least, for_programs);
     json[for_programs ? "bytes_per_ns_at_most" : "bandwidth_at_most"] = rate_json(bisection.at_most, for_programs);
   }
   json["exact"] = bisection.is_exact();

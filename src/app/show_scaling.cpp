@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spdlog/spdlog.h>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.hpp"
@@ -58,9 +59,9 @@ void print_text(const results::LoadTable& table, const results::RankSpeed& speed
   fmt::print("{} of {} on {}; {} of NPUs; bins of {}\n", counted(table.events, "event"), counted(load.num_npus, "NPU"),
              counted(static_cast<std::uint64_t>(table.num_ranks), "rank"), counted(load.record.num_blocks, "block"),
              readable(Time::from_ps(static_cast<std::int64_t>(load.record.bin_width()))));
-  fmt::print("an event takes {:.0f} ns, a message {:.0f} ns from each of its two ranks, and {:.0f} ns under way\n",
+  fmt::print("an event takes {:.4g} ns, a message {:.4g} ns from each of its two ranks, and {:.4g} ns under way\n",
              speed.event_time * 1e9, speed.message_time * 1e9, speed.latency * 1e9);
-  fmt::print("one rank: {:.3f} s\n\n", static_cast<double>(table.events) * speed.event_time);
+  fmt::print("one rank: {:.4g} s\n\n", static_cast<double>(table.events) * speed.event_time);
   fmt::print("{:>5} {:>10} {:>5} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9}\n", "", "events of", "most/", "events", "posts",
              "", "waits", "seconds", "seconds");
   fmt::print("{:>5} {:>10} {:>5} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7} {:>5}  {}\n", "ranks", "busiest", "mean",
@@ -90,6 +91,8 @@ void print_csv(const std::vector<ScalingRow>& rows) {
 
 void show_scaling(const config::ShowScalingCommand& command) {
   const auto table = results::read_load(command.file);
+  if (table.status != "complete")
+    spdlog::warn("the run in {} is {}: this is the part that it simulated", command.file.string(), table.status);
   const double measured = table.events > 0 ? table.busy_time / static_cast<double>(table.events) : 0;
   const results::RankSpeed speed{command.event_time_s.value_or(measured), command.message_time_s, command.latency_s};
   std::vector<ScalingRow> rows;

@@ -14,7 +14,7 @@ namespace orrery::communicator {
 namespace {
 
 /// Of collectives with more messages the members that end together do so in the order of their numbers.
-constexpr std::uint64_t most_ordered_messages = 1 << 20;
+constexpr std::uint64_t most_ordered_messages = 1 << 16;
 constexpr std::size_t most_kept_orders = 64;  ///< of each communicator
 
 collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
@@ -235,23 +235,22 @@ std::vector<std::uint32_t> HostSide::end_order(Hosted& hosted, const Pending& pe
   std::iota(members.begin(), members.end(), 0U);
   std::ranges::sort(members, {},
                     [&](std::uint32_t i) { return std::tuple(pending.places[spec.number_of(i)], spec.member(i)); });
-  const bool is_together = std::ranges::adjacent_find(pending.arrivals, std::not_equal_to()) == pending.arrivals.end();
-  const std::tuple key(pending.report.collective, size, pending.turn, members);
-  if (const auto known = hosted.end_orders.find(key); is_together && known != hosted.end_orders.end())
-    return known->second;
+  const Time first = *std::ranges::min_element(pending.arrivals);
+  std::vector<Time> after_first;
+  for (std::uint32_t i = 0; i < hosted.members; ++i) after_first.push_back(pending.arrivals[spec.number_of(i)] - first);
+  Hosted::EndKey key(pending.report.collective, size, pending.turn, members, after_first);
+  if (const auto known = hosted.end_orders.find(key); known != hosted.end_orders.end()) return known->second;
   collective::MessageTimes times{
-      .arrivals = {},
+      .arrivals = std::move(after_first),
       .first_to_act = std::move(members),
       .delay = [&](std::uint32_t from, std::uint32_t to,
                    Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
       .endpoint_delay = setup_.engine.endpoint_delay(hosted.members < setup_.hosting.num_npus()),
       .rendezvous = setup_.rendezvous};
-  for (std::uint32_t i = 0; i < hosted.members; ++i) times.arrivals.push_back(pending.arrivals[spec.number_of(i)]);
   auto order = collective::end_order(setup_.engine.message_program(*hosted.layout, kind, size, pending.turn), times,
                                      most_ordered_messages);
-  if (!is_together) return order;
   if (hosted.end_orders.size() >= most_kept_orders) hosted.end_orders.clear();
-  hosted.end_orders.emplace(key, order);
+  hosted.end_orders.emplace(std::move(key), order);
   return order;
 }
 

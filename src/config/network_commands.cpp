@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "option_values.hpp"
+#include "orrery/network/packet_recording.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::config {
@@ -27,6 +28,9 @@ FlowsCommand make_flows(const Arguments& arguments) {
   command.json = arguments.text("json").value_or("");
   command.links = arguments.flag("links").value_or(false);
   command.queue_bins = arguments.count("queue-bins", 0).value_or(0);
+  if (command.queue_bins > network::PacketRecording::most_queue_bins)
+    refuse_usage(fmt::format("orrery flows: --queue-bins: found {}; expected {} at the most", command.queue_bins,
+                             network::PacketRecording::most_queue_bins));
   command.in_scheduling_order = arguments.flag("scheduling-order").value_or(false);
   command.force = arguments.flag("force").value_or(false);
   return command;

@@ -137,6 +137,9 @@ void Validation::validate_load() {
           "false, or run.fold: false (no --fold)");
   require(c_.run.restart.empty() && c_.run.checkpoint.empty(), "run.record-load",
           "found true with checkpoints, which do not keep the load", "false, or neither --checkpoint nor --restart");
+  require(!c_.execution.goes_over_links() || !c_.execution.network.model->sends_packets, "run.record-load",
+          "found true in the packet network, where ranks tell each other of messages by events of their own",
+          "false, or another system.network.model");
 }
 
 void Validation::validate_network() {
@@ -191,18 +194,18 @@ void Validation::validate_graph() {
           "system.network.graph.failures, or links of that rate");
 }
 
-/// Switches that work on data, and links without two equal directions, are not there.
 /// Refuses what only a network that sends packets can record.
 void Validation::validate_recording() {
   const network::PacketRecording& recording = c_.execution.network.recording;
   const bool has_packets = c_.execution.goes_over_links() && c_.execution.network.model->sends_packets;
   require(!recording.flows || has_packets, "run.record-flows", "found true without the packet network",
-          "system.network.model: packet with it");
+          "false, or system.network.model: packet");
   require(recording.queue_bins == 0 || has_packets, "run.queue-bins",
           fmt::format("found {} without the packet network", recording.queue_bins),
-          "system.network.model: packet with it");
+          "0, or system.network.model: packet");
 }
 
+/// Switches that work on data, and links without two equal directions, are not there.
 void Validation::validate_packets() {
   require(c_.execution.network.switching == network::Switching::store_and_forward, "system.network.switching",
           "found cut-through in the packet network, where packets are stored and forwarded", "store-and-forward");

@@ -28,7 +28,8 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                                                                        : communicator::Execution::at_host,
                      .least_recorded = model.run_.least_recorded,
                      .variations = &model.run_.options.noise.variations,
-                     .orders_ends = model.run_.options.one_by_one && model.run_.memory.num_servers() > 0,
+                     .orders_ends = model.run_.options.one_by_one && model.run_.accesses_servers &&
+                                    !model.run_.options.goes_over_links(),
                      .rendezvous = model.run_.options.rendezvous,
                      .load = model.load_},
                     [this](const communicator::Completion& completion) { npus.announce(completion); }),

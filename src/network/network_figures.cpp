@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::uint32_t most_sources = 1024;
 constexpr std::uint64_t most_steps_of_pattern = 1'000'000'000;  // NPUs times links
+constexpr std::uint64_t most_steps_of_paths = 500'000'000;      // pairs times links of an NPU times links
+constexpr std::uint64_t fewest_pairs = 10;                      // of which paths are counted, whatever it takes
 
 NetworkArcs arcs_of_graph(const GivenGraph& given, std::uint32_t num_npus) {
   NetworkArcs network{.num_npus = num_npus,
@@ -114,14 +116,18 @@ ShortestPaths::ShortestPaths(const Leaving& leaving, std::uint32_t source)
 }
 
 /// Adds to each link its share of a message from the source to each other NPU, evenly over all shortest paths (as
-/// betweenness is counted: Brandes, J. Math. Sociology 25, 2001).
-void add_loads(const Leaving& leaving, std::uint32_t source, std::vector<double>& loads) {
+/// betweenness is counted: Brandes, J. Math. Sociology 25, 2001). Returns whether there is a path to all of them.
+bool add_loads(const Leaving& leaving, std::uint32_t source, std::vector<double>& loads) {
   const NetworkArcs& network = leaving.network();
   const ShortestPaths paths(leaving, source);
   std::vector<double> through(network.num_nodes, 0);  // messages that a node gets or passes on
+  std::uint32_t reached = 0;
   for (std::size_t i = paths.reached.size(); i > 0; --i) {
     const std::uint32_t node = paths.reached[i - 1];
-    if (node < network.num_npus && node != source) through[node] += 1;
+    if (node < network.num_npus && node != source) {
+      through[node] += 1;
+      ++reached;
+    }
     if (node != source && network.is_host(node) && !network.hosts_forward) continue;
     for (const std::uint32_t arc : leaving.of(node)) {
       const std::uint32_t to = network.arcs[arc].to;
@@ -131,6 +137,7 @@ void add_loads(const Leaving& leaving, std::uint32_t source, std::vector<double>
       through[node] += share;
     }
   }
+  return reached + 1 == network.num_npus;
 }
 
 PathDiversity::Range range_of(std::vector<double> values) {
@@ -142,9 +149,13 @@ PathDiversity::Range range_of(std::vector<double> values) {
 /// Returns `count` different numbers below `all` by a seed, ascending; all of them if there are no more.
 std::vector<std::uint64_t> chosen(std::uint64_t all, std::uint64_t count, std::uint32_t seed) {
   std::vector<std::uint64_t> numbers;
-  if (all <= count) {
+  if (count > all / 2) {
     numbers.resize(all);
     std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
+    for (std::uint64_t i = 0; i < std::min(count, all); ++i)
+      std::swap(numbers[i], numbers[i + mix(seed, i) % (all - i)]);
+    numbers.resize(std::min(count, all));
+    std::ranges::sort(numbers);
     return numbers;
   }
   for (std::uint64_t draw = 0; numbers.size() < count; ++draw) {
@@ -179,7 +190,8 @@ double bandwidth_of_pattern(const NetworkArcs& network) {
   if (std::uint64_t{network.num_npus} * network.arcs.size() > most_steps_of_pattern) return 0;
   const Leaving leaving(network);
   std::vector<double> loads(network.arcs.size(), 0);
-  for (std::uint32_t npu = 0; npu < network.num_npus; ++npu) add_loads(leaving, npu, loads);
+  for (std::uint32_t npu = 0; npu < network.num_npus; ++npu)
+    if (!add_loads(leaving, npu, loads)) return 0;  // pairs without a path send nothing over the cut
   const bool counts_own_links = !has_single_links(network);
   double rate = HUGE_VAL, own = HUGE_VAL;
   for (std::size_t i = 0; i < network.arcs.size(); ++i) {
@@ -199,8 +211,8 @@ NetworkArcs arcs_of(const topology::Topology& topology, const Options& options) 
 }
 
 std::optional<double> TierFigures::oversubscription() const {
-  if (up.rate <= 0 || down.rate <= 0) return {};
-  return down.rate / up.rate;
+  if (up.rate <= 0 || from_below <= 0) return {};
+  return from_below / up.rate;
 }
 
 std::vector<TierFigures> tiers_of(const NetworkArcs& network) {
@@ -223,8 +235,16 @@ std::vector<TierFigures> tiers_of(const NetworkArcs& network) {
     if (tier[node] == tiers.size()) tiers.push_back({.tier = tier[node]});
     ++tiers[tier[node]].devices;
   }
+  const auto is_known = [&](const NetworkArcs::Arc& arc) {
+    return tier[arc.from] != ShortestPaths::unknown && tier[arc.to] != ShortestPaths::unknown;
+  };
+  std::vector<bool> leads_up(network.num_nodes, false);
+  for (const NetworkArcs::Arc& arc : network.arcs)
+    if (is_known(arc) && tier[arc.to] > tier[arc.from]) leads_up[arc.from] = true;
   for (const NetworkArcs::Arc& arc : network.arcs) {
-    if (tier[arc.from] == ShortestPaths::unknown || tier[arc.to] == ShortestPaths::unknown) continue;
+    if (!is_known(arc)) continue;
+    if (tier[arc.to] > tier[arc.from] && leads_up[arc.to])
+      tiers[tier[arc.to]].from_below += static_cast<double>(arc.rate);
     TierFigures& of = tiers[tier[arc.from]];
     TierFigures::Side& side = tier[arc.to] < tier[arc.from]   ? of.down
                               : tier[arc.to] > tier[arc.from] ? of.up
@@ -256,6 +276,11 @@ PathDiversity paths_of(const NetworkArcs& network, std::uint32_t most_pairs, std
     }
   }
   if (reachable > 0) diversity.mean_hops = hops / static_cast<double>(reachable);
+  // A flow between two NPUs takes at most as many searches of all links as one of them has links.
+  const std::uint64_t links_of_npu = network.arcs.size() / std::max<std::uint64_t>(network.num_nodes, 1) + 1;
+  const std::uint64_t affordable =
+      most_steps_of_paths / (links_of_npu * std::max<std::uint64_t>(network.arcs.size(), 1));
+  most_pairs = static_cast<std::uint32_t>(std::min<std::uint64_t>(most_pairs, std::max(affordable, fewest_pairs)));
   std::vector<std::pair<std::uint32_t, std::uint32_t>> pairs;
   for (const std::uint64_t number : n < 2 ? std::vector<std::uint64_t>() : chosen(n * (n - 1), most_pairs, seed)) {
     const auto from = static_cast<std::uint32_t>(number / (n - 1)),

@@ -220,6 +220,7 @@ LoadTable read_load(const std::filesystem::path& path) {
   require_whole(source, load);
   const KernelTable kernel = read_kernel(path);
   table.num_ranks = static_cast<int>(kernel.ranks.size());
+  table.status = kernel.status;
   for (const KernelRecord& rank : kernel.ranks) {
     table.events += rank.events;
     table.busy_time += rank.busy_time;

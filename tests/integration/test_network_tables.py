@@ -56,6 +56,16 @@ def maximum_flow(arcs, sources, sinks):
         total += least
 
 
+def arcs(graph, capacities):
+    """Returns the directed links of a graph with hosts as two nodes, ("in", h) and ("out", h)."""
+    hosts = range(graph["hosts"])
+    both = {}
+    for (a, b), rate in capacities.items():
+        for x, y in ((a, b), (b, a)):
+            both[("out", x) if x in hosts else x, ("in", y) if y in hosts else y] = rate
+    return both | ({(("in", h), ("out", h)): 10**6 for h in hosts} if graph["forwarding"] else {})
+
+
 class NetworkTables(harness.Folder):
     def flows(self, scenario, *options, ranks=0):
         source, result = self.folder / "flows.yaml", self.folder / "flows.json"
@@ -328,23 +338,29 @@ class NetworkTables(harness.Folder):
             rates = {ends: random.choice((10, 25, 40)) for ends in sorted(links)}
             graph = {"hosts": 6, "switches": switches, "forwarding": case % 3 == 0, "links": [[a, b, f"{rate} GB/s", "1 us"] for (a, b), rate in rates.items()]}
             found = self.network(f"model: packet, graph: {json.dumps(graph)}, dimensions: [{{shape: Switch, size: 6}}]")
-
-            def arcs(capacities):
-                """Hosts as two nodes, ("in", h) and ("out", h)."""
-                both = {}
-                for (a, b), rate in capacities.items():
-                    for x, y in ((a, b), (b, a)):
-                        both[("out", x) if x < 6 else x, ("in", y) if y < 6 else y] = rate
-                return both | ({(("in", h), ("out", h)): 10**6 for h in range(6)} if graph["forwarding"] else {})
-
-            least = min(maximum_flow(arcs(rates), [("out", h) for h in half], [("in", h) for h in range(6) if h not in half])
-                        for half in itertools.combinations(range(6), 3))
-            bounds = found["bisection"]
-            low, high = (bounds["bytes_per_ns"],) * 2 if bounds["exact"] else (bounds["bytes_per_ns_at_least"], bounds["bytes_per_ns_at_most"])
-            self.assertLessEqual(low, least * (1 + 1e-9), graph)
-            self.assertGreaterEqual(high, least * (1 - 1e-9), graph)
-            counts = sorted(maximum_flow(arcs(dict.fromkeys(rates, 1)), [("out", a)], [("in", b)]) for a, b in itertools.permutations(range(6), 2))
+            self.check_bisection(found["bisection"], graph, rates)
+            counts = sorted(maximum_flow(arcs(graph, dict.fromkeys(rates, 1)), [("out", a)], [("in", b)]) for a, b in itertools.permutations(range(6), 2))
             self.assertEqual([found["paths"]["disjoint"][name] for name in ("min", "median", "max")], [counts[0], counts[14], counts[29]], graph)
+
+    def test_rails(self):
+        """Four servers of two NPUs, and a rail for each NPU of a server: most NPUs have no path to most others, so the lower bound is missing."""
+        ends = [(h, 8 + h // 2) for h in range(8)] + [(h, 12 + h % 2) for h in range(8)]
+        for seed in range(4):
+            rates = {pair: random.Random(seed).choice((10, 25, 40)) + pair[0] for pair in ends}
+            graph = {"hosts": 8, "switches": 6, "forwarding": False, "links": [[a, b, f"{rate} GB/s", "1 us"] for (a, b), rate in rates.items()]}
+            found = self.network(f"model: packet, graph: {json.dumps(graph)}, dimensions: [{{shape: Switch, size: 2}}, {{shape: Switch, size: 4}}]")
+            self.assertGreater(found["hops"]["pairs_without_path"], 0)
+            self.assertNotIn("bytes_per_ns_at_least", found["bisection"])
+            self.check_bisection(found["bisection"], graph, rates)
+
+    def check_bisection(self, bounds, graph, rates):
+        """Checks that bounds enclose the least flow between any two halves."""
+        hosts = range(graph["hosts"])
+        least = min(maximum_flow(arcs(graph, rates), [("out", h) for h in half], [("in", h) for h in hosts if h not in half])
+                    for half in itertools.combinations(hosts, len(hosts) // 2))
+        low, high = (bounds["bytes_per_ns"],) * 2 if bounds["exact"] else (bounds.get("bytes_per_ns_at_least", 0), bounds["bytes_per_ns_at_most"])
+        self.assertLessEqual(low, least * (1 + 1e-9), graph)
+        self.assertGreaterEqual(high, least * (1 - 1e-9), graph)
 
     def test_choice(self):
         """Fewer pairs than there are: as many as asked for, the same for one seed."""

@@ -22,7 +22,7 @@ struct EventPlace {
 
   /// Returns the place of what becomes known at `now` because of this event.
   EventPlace next(Time now) const { return {now, since, origin, is_elsewhere}; }
-  /// Returns all but `since` as one number. Of events that were brought about more than 2 s apart it says no more.
+  /// Returns all but `since` as one number. Differences of more than 2 s count as 2 s.
   std::uint64_t packed() const {
     constexpr std::uint64_t longest = (std::uint64_t{1} << 31U) - 1;
     const std::uint64_t apart = std::min(static_cast<std::uint64_t>((since - before).ps()) / 1000, longest);
@@ -31,7 +31,7 @@ struct EventPlace {
   /// Returns the place for which `packed` gave the number.
   static EventPlace unpacked(Time since, std::uint64_t number) {
     const auto apart = Time::from_ns(static_cast<std::int64_t>(number >> 33U));
-    return {since, since - std::min(apart, since), NpuId(static_cast<std::uint32_t>(number >> 1U)), (number & 1U) != 0};
+    return {since, since - apart, NpuId(static_cast<std::uint32_t>(number >> 1U)), (number & 1U) != 0};
   }
 
   friend auto operator<=>(const EventPlace&, const EventPlace&) = default;

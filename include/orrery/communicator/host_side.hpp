@@ -85,9 +85,10 @@ class HostSide {
     Window<Pending> pending;
     collective::Turn turn;  ///< of the next collective
     bool diverges = false;  ///< a collective of a folded run did
-    /// In which order members end that arrive together in some order, in some collectives for which it has been asked.
-    std::map<std::tuple<std::uint8_t, Bytes, collective::Turn, std::vector<std::uint32_t>>, std::vector<std::uint32_t>>
-        end_orders;
+    /// What the order in which members end depends on: the collective, the order in which those begin that arrive
+    /// together, and how long after the first each member arrives.
+    using EndKey = std::tuple<std::uint8_t, Bytes, collective::Turn, std::vector<std::uint32_t>, std::vector<Time>>;
+    std::map<EndKey, std::vector<std::uint32_t>> end_orders;  ///< of some collectives for which it has been asked
   };
   /// When the participants of a collective complete at the earliest.
   struct Reply {

@@ -27,7 +27,7 @@ struct NetworkArcs {
 /// Returns the links of the graph or of the shapes, without those that failed at time 0. O(links).
 NetworkArcs arcs_of(const topology::Topology& topology, const Options& options);
 
-/// Links between NPUs and switches by tier. A switch is of tier t if t links lead from it to the nearest host.
+/// Links between NPUs and switches by tier. A switch is of tier t if t links lead to it from the nearest host.
 struct TierFigures {
   struct Side {
     std::uint64_t links = 0;
@@ -36,7 +36,8 @@ struct TierFigures {
   std::uint32_t tier = 0;
   std::uint64_t devices = 0;
   Side down = {}, across = {}, up = {};  ///< to lower tiers, to the same tier, to higher tiers
-  /// Returns the bandwidth down over that up; none if no link leads up or none leads down.
+  double from_below = 0;  ///< bits per second from lower tiers, to those of its devices from which links lead up
+  /// Returns the bandwidth that comes from below over that which leads up; none if no such link is there.
   std::optional<double> oversubscription() const;
 };
 
@@ -78,12 +79,13 @@ struct Halves {
 
 /// Returns bounds. Above: the least of the maximum flows between these halves, which differ by one NPU at the most.
 /// Below: what a pattern carries in which all NPUs send to all others, evenly over all shortest paths; 0 where that
-/// would take too long. Each half sends |half| * |other half| of its messages over the cut, and the cut carries them.
+/// would take too long or some pairs have no path. Each half sends |half| * |other half| of its messages over the cut,
+/// and the cut carries them.
 Bisection bisection_of(const NetworkArcs& network, const std::vector<Halves>& halves);
 
 /// Returns the most bits per second that a network carries from some hosts to others together.
 double maximum_flow(const NetworkArcs& network, const std::vector<bool>& is_source);
-/// Returns how many paths lead from a host to others of which no two share a link: [destinations].
+/// Returns for each pair how many paths lead from its first host to its second of which no two share a link: [pairs].
 std::vector<std::uint32_t> disjoint_paths(const NetworkArcs& network,
                                           const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs);
 

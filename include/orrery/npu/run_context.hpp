@@ -27,6 +27,7 @@ struct RunContext {
   /// Says where the node with this id of the trace of any NPU is, for errors. May read the trace of another rank's NPU.
   std::function<Place(NpuId, std::uint64_t node)> place_of;
   Time least_recorded = Time::max();  ///< least_recorded_cost
+  bool accesses_servers = false;      ///< an NPU of any rank accesses a memory server
 
   const topology::Topology& topology() const { return delays.topology(); }
 

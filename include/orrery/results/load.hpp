@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "orrery/pdes/load_record.hpp"
@@ -18,6 +19,7 @@ struct LoadTable {
   std::uint64_t events = 0;  ///< of the run
   double busy_time = 0;      ///< s, of all ranks of the run
   int num_ranks = 1;         ///< of the run
+  std::string status;        ///< of the run: "complete", ...
 };
 
 /// Reads /load. Throws Error (bad_input) that names the file: it does not exist, Orrery did not write it, it has

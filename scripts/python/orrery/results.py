@@ -217,7 +217,8 @@ class Results(OpenFile):
         table = self._optional("network/flow_classes")
         if table is None:
             return None
-        names = [self._group_names[group] if group >= 0 else "sends and receives" for group in table["group"]]
+        names = ["" if kind != "group" else self._group_names[group] if group >= 0 else "sends and receives"
+                 for kind, group in zip(table["kind"], table["group"])]
         tables.add(table, "name", names, "1", "the group of a class of kind group", after="group")
         return table
 

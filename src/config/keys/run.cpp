@@ -115,7 +115,8 @@ void add_records(Keys<Configuration>& keys) {
        .otherwise = Default::built_in(),
        .see = "packet-network.md",
        .flag = run_flag("queue-bins", "N")},
-      count(0), [](auto& c) -> auto& { return c.execution.network.recording.queue_bins; });
+      count(0, network::PacketRecording::most_queue_bins),
+      [](auto& c) -> auto& { return c.execution.network.recording.queue_bins; });
   keys.add(
       {.path = "run.print-npus",
        .help = "print ASTRA-sim's line for each NPU at the end",

@@ -239,6 +239,7 @@ void PacketDevices::fail_link(Port& port) {
   port.is_down = true;
   while (!port.frames.empty()) free_packet(port.frames.pop(packets_));
   while (!port.queue.empty()) drop(port, dequeue(port));
+  if (recorder_ && port.is_paused) recorder_->pause(index_of(port), now(), false);
 }
 
 void PacketDevices::drop(Port& port, std::uint32_t slot) {

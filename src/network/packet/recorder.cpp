@@ -45,7 +45,6 @@ void QueueHistory::set_depth(Time now, std::uint64_t bytes) {
     });
   depth_ = bytes;
   since_ = now;
-  if (bytes > 0) bin_at(now).deepest = std::max(bin_at(now).deepest, bytes);
 }
 
 void QueueHistory::pause(Time now) {
