@@ -82,9 +82,11 @@ bool Kernel::advance(LpId lp, Time time) {
   if (!ahead_ || its.num_pending > 0 || !may_handle(time)) return false;
   if (time < its.clock) [[unlikely]]
     fail_causality(Event::make(time, Stage::client, lp, 0, lp), "is handled at once", "it is", its.clock);
+  if (load_) [[unlikely]]
+    load_->count(lp, time);
   its.clock = time;
   latest_[client] = std::max(latest_[client], time);
-  count(lp, its);
+  count(its);
   return true;
 }
 
@@ -136,6 +138,8 @@ void Kernel::insert(const Event& event, const char* what) {
 }
 
 void Kernel::handle(const Event& event) {
+  if (load_ && event.kind != Event::lingering) [[unlikely]]
+    load_->count(event.target, event.time);
   now_ = event.time;
   handling_ = event.stage();
   if (event.kind == Event::lingering) return model_.proceed(event.target);
@@ -143,14 +147,12 @@ void Kernel::handle(const Event& event) {
   lp.clock = event.time;
   --lp.num_pending;
   lp.depth = std::max(lp.depth, event.depth);
-  count(event.target, lp);
+  count(lp);
   model_.handle(event);
 }
 
 /// Counts an event of an LP, whose depth is that of the event's causes.
-void Kernel::count(LpId id, Lp& lp) {
-  if (load_) [[unlikely]]
-    load_->count(id, lp.clock);
+void Kernel::count(Lp& lp) {
   ++lp.depth;
   statistics_.critical_path = std::max<std::uint64_t>(statistics_.critical_path, lp.depth);
   ++statistics_.events;

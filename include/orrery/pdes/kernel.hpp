@@ -105,7 +105,7 @@ class Kernel final : public Scheduler {
   bool activate_earliest();
   std::uint64_t process_servers();
   void handle(const Event& event);
-  void count(LpId id, Lp& lp);
+  void count(Lp& lp);
   void accept(Event event);
   void insert(const Event& event, const char* what);
   void run_alone();
