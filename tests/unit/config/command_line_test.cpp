@@ -56,26 +56,12 @@ TEST(CommandLine, EveryHelpHasAnExample) {
 // They are kept as they are, also beside a long one.
 TEST(CommandLine, ValuesMayBeginWithAControlCharacter) {
   const std::string longer = "--set=a=" + std::string(2000, 'x');
-  const auto inputs = as<RunCommand>({"run",
-                                      "\x01"
-                                      "2",
-                                      "--output", "\x01",
-                                      "--partition=\x01"
-                                      "9",
-                                      longer.c_str()})
-                          .inputs;
-  EXPECT_EQ(inputs.file,
-            "\x01"
-            "2");
+  const auto inputs = as<RunCommand>({"run", "\x01" "2", "--output", "\x01", "--partition=\x01" "9", longer.c_str()}).inputs;
+  EXPECT_EQ(inputs.file, "\x01" "2");
   EXPECT_EQ(inputs.flag("run.output"), "\x01");
-  EXPECT_EQ(inputs.flag("run.partition"),
-            "\x01"
-            "9");
+  EXPECT_EQ(inputs.flag("run.partition"), "\x01" "9");
   EXPECT_EQ(inputs.overrides, (std::vector<std::string>{longer.substr(6)}));
-  refused({"convert", "a.xml", "--output", "a.yaml", "--nodes",
-           "\x01"
-           "99"},
-          {"--nodes"});
+  refused({"convert", "a.xml", "--output", "a.yaml", "--nodes", "\x01" "99"}, {"--nodes"});
 }
 
 // `run` gets a configuration, two settings and all its flags, in both spellings. Each flag becomes the text of its
@@ -239,8 +225,7 @@ TEST(CommandLine, Show) {
   EXPECT_FALSE(collective.is_table);
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
   refused({"show"}, {"trace, topology, collective, tables, plan, graph, network, flows, collisions, queues, kernel, "
-                     "scaling, timeline, "
-                     "keys, completion or man"});
+                     "scaling, timeline, keys, completion or man"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
   refused({"show", "trace"}, {"no file. Give an execution trace."});
   const auto timeline = as<ShowTimelineCommand>({"show", "timeline", "r.h5", "--chrome=t.json.gz", "--npus", "0-3,7"});
