@@ -175,7 +175,9 @@ void StopGuard::start(Rank here) {
 
 void StopGuard::set_watchdog(double seconds) { guarded.watchdog_s = seconds; }
 
+// A guard that ends the job never gives the mutex back, so that no file is begun after those that it has removed.
 void StopGuard::enter(RunPhase phase) {
+  const std::scoped_lock lock(guarded.mutex);
   guarded.phase = phase;
   SignsOfLife::give();
 }

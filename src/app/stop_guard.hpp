@@ -36,6 +36,7 @@ class StopGuard {
   static void start(Rank here);
   /// Sets the time of the watchdog; 0: never.
   static void set_watchdog(double seconds);
+  /// Says what the main thread does from now on. Does not return if the guard ends the job.
   static void enter(RunPhase phase);
 };
 

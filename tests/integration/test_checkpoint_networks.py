@@ -18,7 +18,7 @@ from chakra import Node  # noqa: E402
 
 NOISE = "--noise=0.05"
 # Ranks wait for each other at each link, so that more of them than cores take long.
-FEW_RANKS = (0, 2) if checkpoints.KILLS == 1 else (0, 2, 3, 8)
+FEW_RANKS = (0, 2, 3) if checkpoints.KILLS == 1 else (0, 2, 3, 8)
 # Buffers so small that switches drop what the windows let through, and senders go back.
 LOSSY = ["--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=60 kB", "--set=system.network.packets.window=none"]
 
@@ -29,7 +29,6 @@ MARKS = "--set=system.network.packets.marks=[[400 Gb/s, 5 kB, 50 kB, 0.5], [800 
 
 class Packets(checkpoints.KilledRuns):
     others = FEW_RANKS
-    scattered_over = FEW_RANKS[-1]
 
     def step(self, network, rendezvous, iterations, more=()):
         """Returns the arguments of a training step of 8 NPUs over a packet network."""

@@ -15,7 +15,6 @@ class KilledRuns(harness.Folder):
 
     often = OFTEN
     others = (0, 2, 3, 8)  # numbers of ranks on which runs go on
-    scattered_over = 3  # ranks on which they go on with NPUs dealt at random
 
     def setUp(self):
         super().setUp()
@@ -41,7 +40,7 @@ class KilledRuns(harness.Folder):
     def check(self, arguments, num_npus, kills=KILLS):
         """Checks that runs which are killed go on to the results of one that is not."""
         whole = self.run_once(arguments, "whole.h5")
-        partition = harness.scattered_partition(self.folder / "scattered", num_npus, self.scattered_over)
+        partition = harness.scattered_partition(self.folder / "scattered", num_npus, 3)
         num_killed = num_missed = 0
         while num_killed < kills:
             ranks = self.random.choice([0, 2, 3])
@@ -50,7 +49,7 @@ class KilledRuns(harness.Folder):
                 self.assertLess(num_missed, 10 * kills, "all runs ended before they wrote a checkpoint")
                 continue
             num_killed += 1
-            variants = [*((number, []) for number in self.others), (self.scattered_over, [f"--partition={partition}"])]
+            variants = [*((number, []) for number in self.others), (3, [f"--partition={partition}"])]
             for others, more in variants if KILLS > 1 else self.random.sample(variants, 2):
                 if more and "--fold" in arguments:
                     more = []
