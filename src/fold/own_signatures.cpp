@@ -15,11 +15,6 @@ using Signature = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t most_compared_steps = 64;  // iterations of which the factors of NPUs are compared
 
-bool has_collectives(const npu::Program& program) {
-  return std::ranges::any_of(program.graph->nodes,
-                             [](const trace::Node& node) { return node.kind == trace::NodeKind::collective; });
-}
-
 void append(Signature& signature, double number) {
   const auto bits = std::bit_cast<std::uint64_t>(number);
   signature.push_back(static_cast<std::uint32_t>(bits));
@@ -34,7 +29,8 @@ class SignatureWriter {
       : context_(context),
         streams_(streams),
         shares_memory_(context.memory.num_servers() > 0 && !folds_servers(context)),
-        orders_all_(orders_all(context)) {}
+        orders_all_(context.options.one_by_one && !context.options.replay_only && context.accesses_servers &&
+                    !context.communicators.empty()) {}
 
   OwnSignatures run() {
     OwnSignatures result;
@@ -65,16 +61,6 @@ class SignatureWriter {
     std::uint32_t number = 0;
     bool takes_time = false, accesses_memory = false, sends = false;
   };
-
-  /// Says whether the numbers of NPUs decide in which order collectives end for them, and so in which order they come
-  /// to a memory that they share.
-  static bool orders_all(const npu::RunContext& context) {
-    if (!context.options.one_by_one || context.options.replay_only || context.memory.num_servers() == 0) return false;
-    const auto any = [&](auto&& is_one) {
-      return std::ranges::any_of(context.npus, [&](const npu::NpuSpec& npu) { return is_one(*npu.program); });
-    };
-    return any(accesses_memory) && any(has_collectives);
-  }
 
   /// Says whether what is drawn for NPUs of this structure tells each of them apart. Factors of steps do not where they
   /// are few: NPUs for which the same ones are drawn are alike.
@@ -144,6 +130,7 @@ class SignatureWriter {
   const npu::RunContext& context_;
   const StreamTable* streams_;
   bool shares_memory_;  ///< with NPUs that its position among them does not tell apart
+  /// Numbers of NPUs decide in which order collectives end for them, and so in which order they come to a memory.
   bool orders_all_;
   std::map<const npu::Program*, Structure> structures_;
   Interner routes_;

@@ -22,10 +22,12 @@ class DealtLoad {
  public:
   DealtLoad(const Load& load, Dealing dealing);
 
-  /// Returns when the last worker has handled its last event.
-  double time(const RankSpeed& speed) const { return run(speed).time; }
-  /// Returns how often workers wait for another one.
-  std::uint64_t waits(const RankSpeed& speed) const { return run(speed).waits; }
+  struct Outcome {
+    double time = 0;          ///< when the last worker has handled its last event
+    std::uint64_t waits = 0;  ///< of workers for another one
+  };
+  /// Goes through the bins. O(bins * workers + dependencies + members of replies).
+  Outcome run(const RankSpeed& speed) const;
   std::uint64_t most_events() const;
   std::uint64_t all_events() const;
   // Between ranks:
@@ -55,10 +57,6 @@ class DealtLoad {
     std::uint32_t host = 0;
     std::vector<std::uint32_t> workers;  ///< ascending
   };
-  struct Outcome {
-    double time = 0;
-    std::uint64_t waits = 0;
-  };
   /// The recurrence between two bins.
   struct Progress {
     std::vector<double> finished;  ///< [bins][workers]
@@ -77,7 +75,6 @@ class DealtLoad {
   void deal_communicators(const Load& load);
   void deal_replies(const Load& load);
   void add_messages();
-  Outcome run(const RankSpeed& speed) const;
   void wait_for_data(std::uint32_t bin, double latency, Progress& progress) const;
   std::uint64_t wait_for_promises(std::uint32_t bin, double latency, Progress& progress) const;
 

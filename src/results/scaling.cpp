@@ -35,7 +35,7 @@ ScalingLimit limit_of(const ScalingRow& row, const DealtLoad& dealt, const RankS
   constexpr double good = 0.8;
   if (row.efficiency >= good) return ScalingLimit::events;
   const double busiest = static_cast<double>(row.most_events) * speed.event_time;
-  const double without_latency = dealt.time({speed.event_time, speed.message_time, 0});
+  const double without_latency = dealt.run({speed.event_time, speed.message_time, 0}).time;
   const std::array<std::pair<double, ScalingLimit>, 4> losses{{
       {busiest - row.mean_events * speed.event_time, ScalingLimit::imbalance},
       {row.time_without_messages - busiest, ScalingLimit::dependencies},
@@ -63,14 +63,15 @@ ScalingRow predict_scaling(const Load& load, std::uint32_t ranks, const RankSpee
   row.events_sent = dealt.events_sent();
   row.posts_sent = dealt.posts_sent();
   row.messages = dealt.num_messages();
-  row.waits = dealt.waits(speed);
-  row.time = dealt.time(speed);
-  row.time_without_messages = dealt.time({speed.event_time, 0, 0});
+  const DealtLoad::Outcome outcome = dealt.run(speed);
+  row.waits = outcome.waits;
+  row.time = outcome.time;
+  row.time_without_messages = dealt.run({speed.event_time, 0, 0}).time;
   row.time_ahead = row.time;
   if (load.runs_ahead) {
     const DealtLoad by_block(load, {numbers_below(load.record.num_blocks), rank_of_block});
     row.time_ahead = std::min(row.time, std::max(static_cast<double>(row.most_events) * speed.event_time,
-                                                 by_block.time({speed.event_time, 0, speed.latency})));
+                                                 by_block.run({speed.event_time, 0, speed.latency}).time));
   }
   const double alone = row.mean_events * ranks * speed.event_time;
   if (row.time > 0) row.speedup = alone / row.time;

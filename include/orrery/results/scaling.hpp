@@ -44,7 +44,8 @@ struct ScalingRow {
 };
 
 /// Predicts a run on so many ranks, 1 to the number of blocks, to which the NPUs are dealt in contiguous blocks
-/// (docs/scaling.md has the model). A block belongs to the rank of its first NPU. Cost O(rows log rows + ranks * bins).
+/// (docs/scaling.md has the model). A block belongs to the rank of its first NPU. Cost
+/// O(rows log rows + blocks * bins + replies * members).
 ScalingRow predict_scaling(const Load& load, std::uint32_t ranks, const RankSpeed& speed);
 
 }  // namespace orrery::results
