@@ -54,14 +54,6 @@ ordered_json spread_json(const Spread& spread) {
   return json;
 }
 
-/// Returns a text as a cell of CSV.
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 }  // namespace
 
 std::string FlowLabels::of(std::int32_t label) const {

@@ -85,9 +85,9 @@ void print_meetings_as_csv(std::span<const LinkMeeting> meetings, const LinkText
   fmt::print("link,name,at_once,in_all,when_ps,source,number,flow,first_ps,last_ps,waited_ps\n");
   for (const LinkMeeting& meeting : meetings)
     for (const FlowLinkRecord& use : meeting.met)
-      fmt::print("{},{},{},{},{},{},{},{},{},{},{}\n", meeting.link, texts.link(meeting.link), meeting.at_once,
-                 meeting.flows, meeting.when.ps(), use.source, use.number, texts.flow(use.source, use.number),
-                 use.first.ps(), use.last.ps(), use.waited.ps());
+      fmt::print("{},{},{},{},{},{},{},{},{},{},{}\n", meeting.link, csv_cell(texts.link(meeting.link)),
+                 meeting.at_once, meeting.flows, meeting.when.ps(), use.source, use.number,
+                 csv_cell(texts.flow(use.source, use.number)), use.first.ps(), use.last.ps(), use.waited.ps());
 }
 
 ordered_json meetings_json(std::span<const LinkMeeting> meetings, const LinkTexts& texts) {
@@ -138,7 +138,7 @@ void print_queues(const PacketRecords& records, std::size_t most, const LinkText
 void print_queues_as_csv(const PacketRecords& records, const LinkTexts& texts) {
   fmt::print("link,name,start_ps,interval_ps,mean_queue_bytes,deepest_queue_bytes,marks,stopped_ps\n");
   for (const QueueRecord& queue : records.queues)
-    fmt::print("{},{},{},{},{},{},{},{}\n", queue.link, texts.link(queue.link), start_of(queue).ps(),
+    fmt::print("{},{},{},{},{},{},{},{}\n", queue.link, csv_cell(texts.link(queue.link)), start_of(queue).ps(),
                std::int64_t{1} << queue.shift, queue.mean(), queue.deepest, queue.marks, queue.stopped.ps());
 }
 

@@ -98,8 +98,8 @@ void show_scaling(const config::ShowScalingCommand& command) {
   std::vector<ScalingRow> rows;
   for (const std::uint32_t ranks : ranks_of(command, table.load.record.num_blocks))
     rows.push_back(predict_scaling(table.load, ranks, speed));
-  if (command.form == config::ShowScalingCommand::Form::text) return print_text(table, speed, rows);
-  if (command.form == config::ShowScalingCommand::Form::csv) return print_csv(rows);
+  if (command.form == config::TableForm::text) return print_text(table, speed, rows);
+  if (command.form == config::TableForm::csv) return print_csv(rows);
   ordered_json json{{"file", command.file.string()},
                     {"events", table.events},
                     {"blocks", table.load.record.num_blocks},

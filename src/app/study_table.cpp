@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "orrery/base/text.hpp"
 #include "orrery/explore/ranking.hpp"
 #include "orrery/explore/sensitivity.hpp"
 #include "orrery/results/figures.hpp"
@@ -228,26 +229,20 @@ std::vector<std::pair<std::string, double>> main_effects(const Study& study, con
 }
 
 void write_csv(const std::filesystem::path& path, const results::StudyTable& table) {
-  const auto quoted = [](const std::string& text) {
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
-    std::string inner;
-    for (const char c : text) inner.append(c == '"' ? 2 : 1, c);
-    return fmt::format("\"{}\"", inner);
-  };
   TextOutput output(path);
   std::vector<std::string> cells{"number", "status"};
-  for (const auto& parameter : table.parameters) cells.push_back(quoted(parameter.name));
-  for (const auto& metric : table.metrics) cells.push_back(quoted(fmt::format("{} [{}]", metric.name, metric.units)));
+  for (const auto& parameter : table.parameters) cells.push_back(csv_cell(parameter.name));
+  for (const auto& metric : table.metrics) cells.push_back(csv_cell(fmt::format("{} [{}]", metric.name, metric.units)));
   cells.insert(cells.end(), {"error", "caveat"});
   output.write(fmt::format("{}\n", fmt::join(cells, ",")));
   for (std::size_t row = 0; row < table.number.size(); ++row) {
     cells = {fmt::format("{}", table.number[row]), table.status[row]};
     for (const auto& parameter : table.parameters)  // numbers in SI units
-      cells.push_back(quoted(explore::to_text(explore::value_of(parameter.values[row]))));
+      cells.push_back(csv_cell(explore::to_text(explore::value_of(parameter.values[row]))));
     for (const auto& metric : table.metrics)
       cells.push_back(std::isnan(metric.values[row]) ? "" : fmt::format("{}", metric.values[row]));
-    cells.push_back(quoted(table.error[row]));
-    cells.push_back(quoted(table.caveat[row]));
+    cells.push_back(csv_cell(table.error[row]));
+    cells.push_back(csv_cell(table.caveat[row]));
     output.write(fmt::format("{}\n", fmt::join(cells, ",")));
   }
   output.commit();

@@ -85,6 +85,13 @@ std::string as_typed(const std::string& argument) {
   return quoted + "'";
 }
 
+std::string csv_cell(std::string_view text) {
+  if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
+  std::string inner;
+  for (const char c : text) inner.append(c == '"' ? 2 : 1, c);
+  return fmt::format("\"{}\"", inner);
+}
+
 std::string read_text(const std::filesystem::path& path, const Place& named_by) {
   namespace fs = std::filesystem;
   Place place = named_by;

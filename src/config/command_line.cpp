@@ -285,11 +285,9 @@ Command make_show_collective(const Arguments& arguments) {
     read_option(arguments, "bytes", [&] { command.bytes = parse_bytes(text); });
   }
   command.npus = arguments.count("npus");
-  const bool json = arguments.flag("json").value_or(false), csv = arguments.flag("csv").value_or(false);
-  if (csv && (json || !command.is_table))
-    refuse_usage(fmt::format("orrery show collective: --csv {}.", json ? "and --json are both given. Give one of them"
-                                                                       : "is given without --table, which it prints"));
-  command.form = json ? TableForm::json : csv ? TableForm::csv : TableForm::text;
+  command.form = table_form(arguments, "show collective");
+  if (command.form == TableForm::csv && !command.is_table)
+    refuse_usage("orrery show collective: --csv is given without --table, which it prints.");
   return command;
 }
 

@@ -9,13 +9,6 @@
 namespace orrery::config {
 namespace {
 
-/// Returns how a table is printed, by --json and --csv.
-TableForm table_form(const Arguments& arguments, std::string_view command) {
-  const bool json = arguments.flag("json").value_or(false), csv = arguments.flag("csv").value_or(false);
-  if (json && csv) refuse_usage(fmt::format("orrery {}: --csv and --json are both given. Give one of them.", command));
-  return json ? TableForm::json : csv ? TableForm::csv : TableForm::text;
-}
-
 std::vector<Option> table_options() { return {{"json", "", "print JSON"}, {"csv", "", "print the table as CSV"}}; }
 
 }  // namespace

@@ -16,6 +16,12 @@ std::vector<std::string> settings(const Arguments& arguments, std::string_view c
   return overrides;
 }
 
+TableForm table_form(const Arguments& arguments, std::string_view command) {
+  const bool json = arguments.flag("json").value_or(false), csv = arguments.flag("csv").value_or(false);
+  if (json && csv) refuse_usage(fmt::format("orrery {}: --csv and --json are both given. Give one of them.", command));
+  return json ? TableForm::json : csv ? TableForm::csv : TableForm::text;
+}
+
 std::string needed(const Arguments& arguments, std::string_view command, std::string_view name,
                    std::string_view example) {
   const auto text = arguments.text(name);

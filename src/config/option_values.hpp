@@ -8,6 +8,7 @@
 #include "keys/keys.hpp"
 #include "option_table.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/config/command_line.hpp"
 
 namespace orrery::config {
 
@@ -37,6 +38,9 @@ std::optional<T> choice(const Arguments& arguments, std::string_view name, const
 
 /// Returns the values of --set. Throws Error (usage) for one without a key.
 std::vector<std::string> settings(const Arguments& arguments, std::string_view command);
+
+/// Returns how a table is printed, by --json and --csv. Throws Error (usage) if both are given.
+TableForm table_form(const Arguments& arguments, std::string_view command);
 
 /// Returns the value of an option. Throws Error (usage) with the example if it was not given.
 std::string needed(const Arguments& arguments, std::string_view command, std::string_view name,

@@ -52,11 +52,7 @@ ShowScalingCommand make_show_scaling(const Arguments& arguments) {
     arguments.refuse_as("event-time", "found 0; expected a time that an event takes, such as 200ns");
   if (const auto seconds = read_duration(arguments, "latency")) command.latency_s = *seconds;
   if (const auto seconds = read_duration(arguments, "message-time")) command.message_time_s = *seconds;
-  const bool json = arguments.flag("json").value_or(false), csv = arguments.flag("csv").value_or(false);
-  if (json && csv) refuse_usage("orrery show scaling: both --json and --csv are given. Give one of them.");
-  command.form = json  ? ShowScalingCommand::Form::json
-                 : csv ? ShowScalingCommand::Form::csv
-                       : ShowScalingCommand::Form::text;
+  command.form = table_form(arguments, "show scaling");
   return command;
 }
 

@@ -39,6 +39,9 @@ std::string_view trimmed(std::string_view text, std::string_view blanks = " \t")
 /// Returns an argument as a POSIX shell takes it: in quotes where it has other characters than those of plain words.
 std::string as_typed(const std::string& argument);
 
+/// Returns a text as a cell of CSV (RFC 4180): in quotes if it has a comma, a quote or the end of a line.
+std::string csv_cell(std::string_view text);
+
 /// Returns the whole text of a file. Throws Error (bad_input) for what is no regular file (links are followed; a device
 /// or a pipe might never end), cannot be read or is larger than 64 MiB: at `named_by` if some other file names this
 /// one.

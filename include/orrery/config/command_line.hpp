@@ -244,14 +244,12 @@ struct ShowKernelCommand {
 
 /// `orrery show scaling FILE`: what more ranks would gain, from the load that a run recorded.
 struct ShowScalingCommand {
-  enum class Form : std::uint8_t { text, json, csv };
-
   std::filesystem::path file;
   std::vector<std::uint32_t> ranks;    ///< empty: 2, 4, ... up to the number of blocks
   std::optional<double> event_time_s;  ///< of an event; none: as measured in the run
   double latency_s = 2e-6;             ///< of a message from rank to rank
   double message_time_s = 1e-6;        ///< that each of the two ranks spends on a message
-  Form form = Form::text;
+  TableForm form = TableForm::text;
 };
 
 /// `orrery show timeline FILE --chrome OUTPUT`: what NPUs did when, for a viewer.
