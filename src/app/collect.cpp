@@ -9,6 +9,7 @@
 #include "orrery/base/host.hpp"
 #include "orrery/communicator/communications.hpp"
 #include "orrery/fold/folding.hpp"
+#include "orrery/model/load_places.hpp"
 #include "orrery/pdes/load_recorder.hpp"
 #include "orrery/topology/dimension.hpp"
 
@@ -49,9 +50,7 @@ results::Load load_of(const model::RankModel& model, const pdes::LoadRecorder& r
                      .runs_ahead = !model.run().options.goes_over_links(),
                      .num_npus = model.run().hosting.num_npus(),
                      .communicators = {}};
-  std::vector<Rank> as_ranks;
-  for (std::uint64_t npu = 0; npu < load.num_npus; ++npu)
-    as_ranks.emplace_back(static_cast<int>(npu * load.record.num_blocks / load.num_npus));
+  const std::vector<Rank> as_ranks = model::blocks_of_npus(load.num_npus, load.record.num_blocks);
   for (const communicator::CommunicatorSpec& spec : model.run().communicators) {
     const auto blocks = communicator::ranks_of(spec, as_ranks);
     if (blocks.size() == 1) continue;

@@ -9,15 +9,17 @@
 
 namespace orrery::model {
 
+std::vector<Rank> blocks_of_npus(std::uint32_t num_npus, std::uint32_t num_blocks) {
+  std::vector<Rank> blocks;
+  for (std::uint64_t npu = 0; npu < num_npus; ++npu) blocks.emplace_back(static_cast<int>(npu * num_blocks / num_npus));
+  return blocks;
+}
+
 // The network knows on which rank each of its processes lives. So it is asked as if each block were a rank.
 pdes::LoadPlaces load_places(const npu::RunContext& run, std::uint32_t num_blocks, pdes::Scheduler& kernel) {
-  const std::uint64_t num_npus = run.hosting.num_npus();
   pdes::LoadPlaces places{.num_blocks = num_blocks, .block_of = {}, .is_spread = {}};
-  std::vector<Rank> as_ranks;
-  for (std::uint64_t npu = 0; npu < num_npus; ++npu) {
-    places.block_of.push_back(static_cast<std::uint32_t>(npu * num_blocks / num_npus));
-    as_ranks.emplace_back(static_cast<int>(places.block_of.back()));
-  }
+  const std::vector<Rank> as_ranks = blocks_of_npus(run.hosting.num_npus(), num_blocks);
+  for (const Rank block : as_ranks) places.block_of.push_back(static_cast<std::uint32_t>(block.value()));
   for (const communicator::CommunicatorSpec& spec : run.communicators) {
     const auto blocks = communicator::ranks_of(spec, as_ranks);
     places.is_spread.push_back(static_cast<char>(blocks.size() > 1));
