@@ -103,7 +103,8 @@ class FlowWindows {
   PathFigures largest_;  ///< of the pair with the largest product
 };
 
-/// Simulates a scenario on all ranks. Returns the same results on all of them. Collective. Throws Error (bad_input) if
+/// Simulates a scenario on all ranks. Returns the same results on all of them, but for the records, which only rank 0
+/// gets. Collective. Throws Error (bad_input) if
 /// a flow has no way or depends on flows that do not end at its source.
 FlowResults run_flows(const FlowScenario& scenario, parallel::Communicator& world,
                       EventOrder order = EventOrder::by_system);

@@ -70,9 +70,9 @@ FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, con
   PacketRecords mine;
   const auto before = ports_before(scenario.graph);
   model.devices().collect([&](const Port& port) { return before[port.node] + port.number; }, mine);
-  results.records.links = world.all_gather(std::span<const FlowLinkRecord>(mine.links));
-  results.records.queues = world.all_gather(std::span<const QueueRecord>(mine.queues));
-  results.records.pauses = world.all_gather(std::span<const PauseRecord>(mine.pauses));
+  results.records.links = world.gather(std::span<const FlowLinkRecord>(mine.links), Rank(0));
+  results.records.queues = world.gather(std::span<const QueueRecord>(mine.queues), Rank(0));
+  results.records.pauses = world.gather(std::span<const PauseRecord>(mine.pauses), Rank(0));
   put_in_order(results.records);
   ensure(scenario.flows.size() == results.flows.size(), "each flow has a result");
   return results;
