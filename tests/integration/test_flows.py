@@ -23,14 +23,6 @@ def star(hosts, flows, **packets):
 
 
 class Flows(harness.Folder):
-    def simulate(self, scenario, *options, ranks=0):
-        source, result = self.folder / "flows.yaml", self.folder / "flows.json"
-        if isinstance(scenario, dict):
-            source.write_text(json.dumps(scenario))
-        outcome = harness.orrery("flows", source if isinstance(scenario, dict) else scenario, f"--json={result}", "--force", *options, ranks=ranks)
-        self.assertEqual(outcome.code, 0, outcome.err)
-        return json.loads(result.read_text())
-
     def refused(self, scenario, *parts):
         source = self.folder / "flows.yaml"
         source.write_text(json.dumps(scenario))
@@ -42,7 +34,7 @@ class Flows(harness.Folder):
     def test_one_flow(self):
         """10 packets: the last one leaves after 10, passes the switch, and its acknowledgement comes back. A flow that follows begins then."""
         flows = [{"from": 0, "to": 1, "size": "10 kB"}, {"from": 1, "to": 0, "size": "0 B", "start": "1 us", "after": [0]}]
-        first, second = self.simulate(star(2, flows))["flows"]
+        first, second = self.simulate_flows(star(2, flows))["flows"]
         there = 11 * PACKET + 2 * DELAY
         self.assertEqual(first, {"start_ps": 0, "received_ps": there, "acknowledged_ps": there + 2 * (ACKNOWLEDGEMENT + DELAY),
                                  "alone_ps": there})
@@ -53,18 +45,18 @@ class Flows(harness.Folder):
         """With completion: acknowledged a flow follows when the sender before it has the last acknowledgement."""
         flows = [{"from": 0, "to": 1, "size": "10 kB"}, {"from": 1, "to": 0, "size": "1 kB", "after": [0]}]
         for ranks in (0, 2):
-            first, second = self.simulate(star(2, flows, completion="acknowledged"), ranks=ranks)["flows"]
+            first, second = self.simulate_flows(star(2, flows, completion="acknowledged"), ranks=ranks)["flows"]
             self.assertEqual(second["start_ps"], first["acknowledged_ps"])
 
     def test_window(self):
         """A window of one packet: each packet waits for the acknowledgement of the one before it."""
         flows = [{"from": 0, "to": 1, "size": "5 kB", "window": "1 kB"}]
         round_trip = 2 * PACKET + 2 * ACKNOWLEDGEMENT + 4 * DELAY
-        self.assertEqual(self.simulate(star(2, flows))["flows"][0]["acknowledged_ps"], 5 * round_trip)
+        self.assertEqual(self.simulate_flows(star(2, flows))["flows"][0]["acknowledged_ps"], 5 * round_trip)
 
     def test_incast_is_lossless(self):
         """Eight hosts fill the buffer of a switch, which pauses them; no packet is dropped, and the link to the receiver is never idle."""
-        results = self.simulate(INCAST)
+        results = self.simulate_flows(INCAST)
         self.assertGreater(sum(port["pauses"] for port in results["ports"]), 0)
         self.assertEqual(sum(port["drops"] for port in results["ports"]), 0)
         last = max(flow["received_ps"] for flow in results["flows"])
@@ -72,7 +64,7 @@ class Flows(harness.Folder):
 
     def test_loss(self):
         """Without pauses a small buffer drops packets; the senders go back, and all bytes come unless the last packet of a flow is lost."""
-        results = self.simulate(INCAST, "--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=400 kB",
+        results = self.simulate_flows(INCAST, "--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=400 kB",
                                 "--set=system.network.packets.window=64 kB")
         self.assertGreater(sum(port["drops"] for port in results["ports"]), 0)
         self.assertTrue(any(flow["received_ps"] > 0 for flow in results["flows"]))
@@ -82,9 +74,9 @@ class Flows(harness.Folder):
         options = ["--set=system.network.packets.marks=[[100 Gb/s, 20 kB, 80 kB, 0.5]]", "--set=system.network.graph.failures=[[8, 10, 60 us]]"]
         for case in (options[:1], options + ["--set=system.network.packets.window=none"],
                      ["--set=system.network.packets.preset=hpcc-2019"], ["--set=system.network.packets.completion=acknowledged"]):
-            first = self.simulate(LEAF_SPINE, *case)
+            first = self.simulate_flows(LEAF_SPINE, *case)
             for ranks in (1, 2, 3, 4):
-                other = self.simulate(LEAF_SPINE, *case, ranks=ranks)
+                other = self.simulate_flows(LEAF_SPINE, *case, ranks=ranks)
                 self.assertEqual(other, first, f"{case} on {ranks} ranks")
 
     def test_refusals(self):

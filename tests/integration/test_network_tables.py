@@ -67,14 +67,6 @@ def arcs(graph, capacities):
 
 
 class NetworkTables(harness.Folder):
-    def flows(self, scenario, *options, ranks=0):
-        source, result = self.folder / "flows.yaml", self.folder / "flows.json"
-        if isinstance(scenario, dict):
-            source.write_text(json.dumps(scenario))
-        outcome = harness.orrery("flows", source if isinstance(scenario, dict) else scenario, f"--json={result}", "--force", *options, ranks=ranks)
-        self.assertEqual(outcome.code, 0, outcome.err)
-        return json.loads(result.read_text())
-
     def shown(self, *arguments):
         outcome = harness.orrery("show", *arguments)
         self.assertEqual(outcome.code, 0, outcome.err)
@@ -100,7 +92,7 @@ class NetworkTables(harness.Folder):
             for size in (0, 1, 999, 1000, 1001, 10_000, 123_456):
                 scenario = {"system": {"network": {"graph": {"hosts": 2, "switches": 2, "links": links}, "packets": {"window": "none"}}},
                             "workload": {"flows": [{"from": 0, "to": 1, "size": f"{size} B", "start": "5 us"}]}}
-                results = self.flows(scenario)
+                results = self.simulate_flows(scenario)
                 flow = results["flows"][0]
                 self.assertEqual(flow["received_ps"] - flow["start_ps"], flow["alone_ps"], (rates, size))
                 self.assertEqual(results["classes"][0]["slowdown"]["max"], 1)
@@ -112,7 +104,7 @@ class NetworkTables(harness.Folder):
         flows = [{"from": i % 5, "to": 5 + i % 3, "size": f"{size} B", "start": f"{i} us", "label": ("storage", "training, all")[i % 2]}
                  for i, size in enumerate(sizes)]
         graph = {"hosts": 8, "switches": 1, "links": [[host, 8, "100 Gb/s", "1 us"] for host in range(8)]}
-        results = self.flows({"system": {"network": {"graph": graph}}, "workload": {"flows": flows}})
+        results = self.simulate_flows({"system": {"network": {"graph": graph}}, "workload": {"flows": flows}})
         times = [flow["received_ps"] - flow["start_ps"] for flow in results["flows"]]
         slowdowns = [time / flow["alone_ps"] for time, flow in zip(times, results["flows"])]
         classes = results["classes"]
@@ -178,7 +170,7 @@ class NetworkTables(harness.Folder):
         """Two flows to one host meet at its link, and a third one later does not."""
         graph = {"hosts": 3, "switches": 1, "links": [[host, 3, "100 Gb/s", "1 us"] for host in range(3)]}
         flows = [{"from": 0, "to": 2, "size": "100 kB"}, {"from": 1, "to": 2, "size": "100 kB"}, {"from": 0, "to": 2, "size": "1 kB", "start": "1 ms"}]
-        results = self.flows({"system": {"network": {"graph": graph, "packets": {"window": "none"}}}, "workload": {"flows": flows}}, "--links")
+        results = self.simulate_flows({"system": {"network": {"graph": graph, "packets": {"window": "none"}}}, "workload": {"flows": flows}}, "--links")
         meeting, = results["meetings"]
         self.assertEqual((meeting["name"], meeting["at_once"], meeting["in_all"]), ("node 3 to node 2", 2, 3))
         self.assertEqual([flow["number"] for flow in meeting["flows"]], [0, 1])
@@ -190,7 +182,7 @@ class NetworkTables(harness.Folder):
         """An incast with pauses and marks: intervals add up to what ports count, for any number of them, and to what packets waited."""
         port_sums = None
         for bins in (2, 50, 4000):
-            results = self.flows(INCAST, MARKS, "--links", f"--queue-bins={bins}")
+            results = self.simulate_flows(INCAST, MARKS, "--links", f"--queue-bins={bins}")
             queues = results["queues"]
             ports = {row: port for row, port in enumerate(results["ports"])}
             self.assertLessEqual(len({queue["start_ps"] for queue in queues["queues"]}), bins)
@@ -215,10 +207,10 @@ class NetworkTables(harness.Folder):
     def test_one_answer(self):
         """Flows over two tiers with marks and a link that fails: the same tables on 1, 2 and 3 ranks."""
         options = [MARKS, "--set=system.network.graph.failures=[[8, 10, 60 us]]", "--links", "--queue-bins=100"]
-        first = self.flows(LEAF_SPINE, *options)
+        first = self.simulate_flows(LEAF_SPINE, *options)
         self.assertTrue(first["meetings"] and first["queues"]["queues"])
         for ranks in (1, 2, 3):
-            self.assertEqual(self.flows(LEAF_SPINE, *options, ranks=ranks), first)
+            self.assertEqual(self.simulate_flows(LEAF_SPINE, *options, ranks=ranks), first)
 
     def test_checkpoint(self):
         """A run that goes on from a checkpoint has the records of one that was not stopped."""

@@ -333,6 +333,16 @@ class Folder(unittest.TestCase):
         check_identity(self, path)
         return path
 
+    def simulate_flows(self, scenario, *options, ranks=0):
+        """Runs `orrery flows` on a file or a dictionary to success, and returns its JSON."""
+        source, result = self.folder / "flows.yaml", self.folder / "flows.json"
+        if isinstance(scenario, dict):
+            source.write_text(json.dumps(scenario))
+            scenario = source
+        outcome = orrery("flows", scenario, f"--json={result}", "--force", *options, ranks=ranks)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        return json.loads(result.read_text())
+
     def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if SANITIZED else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):
         """Checks that runs on these numbers of ranks give the results of a run without mpirun. The run on 3 ranks has a scattered
         partition. Returns the path of the results without mpirun."""
