@@ -17,7 +17,8 @@
 namespace orrery::network {
 
 /// The queue of one port over time, in a bounded number of equal intervals. When time goes beyond the last interval,
-/// each becomes twice as long, and two become one. So what is known of an interval does not depend on when that was.
+/// each becomes twice as long, and two become one. So the records are those that intervals of the final length would
+/// have given from the start.
 class QueueHistory {
  public:
   /// What happened in an interval.
@@ -30,10 +31,10 @@ class QueueHistory {
 
   explicit QueueHistory(std::uint32_t most_bins) : most_bins_(most_bins) {}
 
-  /// From now on so many bytes wait.
+  /// Sets how many bytes wait from now on.
   void set_depth(Time now, std::uint64_t bytes);
   void add_mark(Time now) { ++bin_at(now).marks; }
-  /// A pause begins or ends.
+  /// Begins a pause; `resume` ends it.
   void pause(Time now);
   void resume(Time now);
 
@@ -64,10 +65,10 @@ class PacketRecorder {
  public:
   PacketRecorder(const PacketRecording& what, std::size_t num_ports) : what_(what), ports_(num_ports) {}
 
-  /// A packet has come into the queue of a port, or leaves it. `bytes`: that wait then.
+  /// Takes note of a packet that has come into the queue of a port, or leaves it. `bytes`: that wait then.
   void enqueue(std::size_t port, Time now, std::uint64_t bytes);
   void dequeue(std::size_t port, const Packet& packet, Time now, std::uint64_t bytes);
-  /// A packet leaves by a port from one time to another.
+  /// Takes note of a packet that leaves by a port from one time to another.
   void transmit(std::size_t port, const Packet& packet, Time begin, Time end);
   void mark(std::size_t port, Time now);
   void pause(std::size_t port, Time now, bool begins);
