@@ -64,7 +64,7 @@ std::optional<std::string> difference_of_requests(const json& mine, const json& 
 /// Returns what is wrong with the header of a journal.
 std::string difference_of_headers(std::string_view one, std::string_view other) {
   const json mine = json::parse(one, nullptr, false), its = json::parse(other, nullptr, false);
-  if (mine.is_discarded() || its.is_discarded() || !its.is_object() || its.value("format", "") != mine["format"] ||
+  if (mine.is_discarded() || its.is_discarded() || !its.is_object() || its.value("format", json()) != mine["format"] ||
       !its.contains("inputs") || !its["inputs"].is_object())
     return "a journal of another version of the program";
   for (const auto& [name, digest] : mine["inputs"].items())
