@@ -157,7 +157,7 @@ void Validation::validate_network() {
   validate_recording();
   if (network.model->sends_packets) validate_packets();
   if (network.model->simulates_links()) {
-    attempt([&] { const topology::Fabric links(topology_); });
+    if (!network.graph) attempt([&] { const topology::Fabric links(topology_); });
     for (const auto& [kind, files] : c_.collectives.custom.of_kind)
       for (const auto& custom : files)
         require(!custom->uses_switch(), fmt::format("system.collectives.custom.{}", collective::name(kind)),
@@ -176,18 +176,15 @@ void Validation::validate_network() {
                                     d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
 }
 
-/// The delay model takes the routes of a graph for its dimensions, and packets take them one by one.
+/// The delay model takes the routes of a graph for its dimensions, and messages over links take them one by one.
 void Validation::validate_graph() {
   const std::string_view key = "system.network.graph";
   const auto& network = c_.execution.network;
-  require(!network.model->simulates_links() || network.model->sends_packets, key,
-          fmt::format("found a graph in the {} network, whose links are those of shapes", name(network.model)),
-          "system.network.model: packet or congestion-unaware");
   const bool fails_later =
       std::ranges::any_of(network.graph->failures, [](const auto& failure) { return failure.time > Time::zero(); });
   require(
       network.model->sends_packets || !fails_later, key,
-      fmt::format("found failures after the start in the {} network, whose delays do not change", name(network.model)),
+      fmt::format("found failures after the start in the {} network, whose links stay as they are", name(network.model)),
       "failures at 0 s, or system.network.model: packet");
   require(c_.perturbation.links.empty(), "perturbation.links",
           "found faults of links by dimension, but the links are those of system.network.graph",
@@ -267,6 +264,8 @@ void Validation::validate_gpu() {
     require(network.switching == network::Switching::cut_through, key,
             "found GPUs in a network that stores messages whole at each switch",
             "system.network.switching: cut-through");
+    require(!network.graph, key, "found GPUs whose thread blocks send requests over links of a graph",
+            "the links of shapes (no system.network.graph), or system.gpu.evaluate: alone with congestion-unaware");
   }
   require(!c_.collectives.library.library, key, "found GPUs beside a library, which decides the same times",
           "one of the two");

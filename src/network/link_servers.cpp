@@ -5,7 +5,9 @@
 #include <tuple>
 #include <utility>
 
+#include "graph_links.hpp"
 #include "orrery/base/error.hpp"
+#include "shape_links.hpp"
 
 namespace orrery::network {
 namespace {
@@ -31,30 +33,30 @@ std::optional<Message> SwitchCombiner::add(LpId link, const Message& part) {
   waiting_.erase(key);
   return combined;
 }
+template <class Links>
 
-LinkServers::LinkServers(const LinkDelays& delays, const Options& options, const RankPart& part)
-    : delays_(delays),
-      fabric_(delays.fabric()),
-      options_(options),
-      part_(part),
-      first_server_(part.hosting.num_npus()) {
-  const std::uint32_t per_npu = fabric_.links_per_npu();
-  servers_.reserve(part.npus.size() * per_npu);
+LinkServers<Links>::LinkServers(const Links& links, const Options& options, const RankPart& part)
+    : links_(links), options_(options), part_(part), first_server_(part.hosting.num_npus()) {
+  std::size_t num_servers = 0;
+  for (const NpuId npu : part.npus) num_servers += links_.links_of(npu);
+  servers_.reserve(num_servers);
   for (const NpuId npu : part.npus) {
     first_server_[npu.index()] = static_cast<std::uint32_t>(servers_.size());
-    for (std::uint32_t k = 0; k < per_npu; ++k) {
+    for (std::uint32_t k = 0; k < links_.links_of(npu); ++k) {
       servers_.emplace_back();
-      servers_.back().link = fabric_.find(fabric_.link_of(npu, k));
+      servers_.back().link = links_.find(links_.link_of(npu, k));
     }
   }
 }
 
-LinkServers::Server& LinkServers::server_of(LpId link) {
-  const Link found = fabric_.find(LinkId(link.value() - part_.first_process.value()));
-  return servers_[first_server_[found.owner.index()] + fabric_.number_at_owner(found)];
+template <class Links>
+typename LinkServers<Links>::Server& LinkServers<Links>::server_of(LpId link) {
+  const Link found = links_.find(LinkId(link.value() - part_.first_process.value()));
+  return servers_[first_server_[found.owner.index()] + links_.number_at_owner(found)];
 }
 
-void LinkServers::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
+template <class Links>
+void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   Message message;
   const auto more = bytes.size() - std::min(bytes.size(), sizeof message);
   ensure(bytes.size() >= sizeof message && more % sizeof(NpuId) == 0, "a message of the network of wrong size");
@@ -69,8 +71,9 @@ void LinkServers::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
 // ---- From NPUs ----
 
 /// Hands a message to the first link of its route. Returns its slot.
-std::uint32_t LinkServers::put_into(Message message, pdes::Event call) {
-  const LinkId first = fabric_.first(message.source, message.destination);
+template <class Links>
+std::uint32_t LinkServers<Links>::put_into(Message message, pdes::Event call) {
+  const LinkId first = links_.first(message);
   call.target = LpId(part_.first_process.value() + first.value());
   call.kind = message_is_there;
   call.node = messages_.put(message);
@@ -78,19 +81,23 @@ std::uint32_t LinkServers::put_into(Message message, pdes::Event call) {
   return call.node;
 }
 
-void LinkServers::send(const Message& message, pdes::Event call) { put_into(message, call); }
+template <class Links>
+void LinkServers<Links>::send(const Message& message, pdes::Event call) { put_into(message, call); }
 
-void LinkServers::multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) {
+template <class Links>
+void LinkServers<Links>::multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) {
   copies_.emplace(put_into(message, call), std::move(destinations));
 }
 
 // ---- At links ----
 
-pdes::Event LinkServers::event(Server& server, Time time, pdes::Stage stage, LpId target) const {
+template <class Links>
+pdes::Event LinkServers<Links>::event(Server& server, Time time, pdes::Stage stage, LpId target) const {
   return pdes::Event::make(time, stage, lp(server.link), server.sequence++, target);
 }
 
-void LinkServers::serve(const pdes::Event& event) {
+template <class Links>
+void LinkServers<Links>::serve(const pdes::Event& event) {
   if (wait_for_parts(event)) return;
   Server& server = server_of(event.target);
   if (is_ordered(messages_[event.node])) {
@@ -106,7 +113,8 @@ void LinkServers::serve(const pdes::Event& event) {
 }
 
 /// Returns whether the message is a part that waits at its link for others.
-bool LinkServers::wait_for_parts(const pdes::Event& event) {
+template <class Links>
+bool LinkServers<Links>::wait_for_parts(const pdes::Event& event) {
   const Message& part = messages_[event.node];
   if (part.combining.parts == 0 || copies_.contains(event.node)) return false;
   const std::optional<Message> combined = combiner_.add(event.target, part);
@@ -118,12 +126,14 @@ bool LinkServers::wait_for_parts(const pdes::Event& event) {
   return false;
 }
 
-bool LinkServers::is_ordered(const Message& message) const {
+template <class Links>
+bool LinkServers<Links>::is_ordered(const Message& message) const {
   return options_.rules.orders_messages && options_.switching == Switching::store_and_forward &&
          message.kind != Message::Kind::request && message.combining.parts == 0;
 }
 
-void LinkServers::settle() {
+template <class Links>
+void LinkServers<Links>::settle() {
   const auto beside_others =
       std::ranges::partition(arrivals_, [](const Arrival& it) { return it.server->num_here == 1; });
   std::ranges::sort(beside_others, {}, [this](const Arrival& it) {
@@ -139,7 +149,8 @@ void LinkServers::settle() {
 /// Takes note of a service that begins at `start`, of a message that came at `now`. The link was free from `free` on.
 /// What waits goes back to the message after which the link was never free. A message that comes when the service
 /// before ends waits if its event comes before that end.
-void LinkServers::note_service(Server& server, Message& message, Time now, Time free, Time start) {
+template <class Links>
+void LinkServers<Links>::note_service(Server& server, Message& message, Time now, Time free, Time start) {
   const EventHistory end = server.starter.next(server.started);
   const bool waits = start > now || (free == now && message.history < end);
   if (!waits) server.starter = message.history;
@@ -147,15 +158,17 @@ void LinkServers::note_service(Server& server, Message& message, Time now, Time 
   server.started = start;
 }
 
-void LinkServers::learn_delays(Server& server, Bytes size) {
+template <class Links>
+void LinkServers<Links>::learn_delays(Server& server, Bytes size) {
   if (server.is_known && server.size == size) return;
   server.size = size;
-  server.holds = delays_.holds(server.link, size);
-  server.passes = delays_.passes(server.link, size);
+  server.holds = links_.holds(server.link, size);
+  server.passes = links_.passes(server.link, size);
   server.is_known = true;
 }
 
-void LinkServers::store_and_forward(Server& server, const pdes::Event& event) {
+template <class Links>
+void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& event) {
   Message& message = messages_[event.node];
   learn_delays(server, message.size);
   const Time free = server.server.begins(Time::zero());
@@ -169,16 +182,17 @@ void LinkServers::store_and_forward(Server& server, const pdes::Event& event) {
 // service begins here. The link is taken until the last byte has passed it, which a slower link before it may delay. At
 // the end of a dimension a message is stored whole, and its last packet says when it is there. The packets of a message
 // take the same links, so they keep their order.
-void LinkServers::cut_through(Server& server, const pdes::Event& event) {
+template <class Links>
+void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
   const Message packet = messages_[event.node];
   const Bytes size = packet_size(packet), offset(packet.packet.offset);
   const bool is_last = offset + size == packet.size;
   // Differences of the whole message's times, so that packets together take what the message takes, however often times
   // are rounded.
-  const Time takes = delays_.holds(server.link, offset + size) - delays_.holds(server.link, offset);
+  const Time takes = links_.holds(server.link, offset + size) - links_.holds(server.link, offset);
   const Time begin = server.server.begins(event.time);
   const Time holds = std::max(takes, packet.packet.tail - begin);
-  const Time latency = delays_.passes(server.link, Bytes(0));
+  const Time latency = links_.passes(server.link, Bytes(0));
   const Time tail = begin + holds + latency;
   if (server.server.serve(event.time, holds, size) == Time::max() || tail == Time::max()) return note_overrun(event);
   if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, packet, size, begin + holds);
@@ -187,27 +201,29 @@ void LinkServers::cut_through(Server& server, const pdes::Event& event) {
     Message::Packet& onward = messages_[event.node].packet;
     onward.is_at_first_link = false;
     onward.tail = tail;
-    return pass_on(server, event, next, fabric_.takes_whole(*next) ? tail : begin + latency);
+    return pass_on(server, event, next, links_.takes_whole(*next) ? tail : begin + latency);
   }
   if (!is_last) return messages_.free(event.node);
   messages_[event.node].packet = {};
   pass_on(server, event, next, tail);
 }
 
-Time LinkServers::request_holds(Server& server, Bytes size) const {
+template <class Links>
+Time LinkServers<Links>::request_holds(Server& server, Bytes size) const {
   if (!server.request_delays) {
     server.request_delays = std::make_unique<RequestDelays>();
-    server.request_delays->latency = delays_.passes(server.link, Bytes(0));
+    server.request_delays->latency = links_.passes(server.link, Bytes(0));
   }
   auto& known = server.request_delays->known;
-  RequestDelays::Known& of_size = known[size.count() % known.size()];
-  if (of_size.size != size) of_size = {size, delays_.holds(server.link, size)};
+  auto& of_size = known[size.count() % known.size()];
+  if (of_size.size != size) of_size = {size, links_.holds(server.link, size)};
   return of_size.holds;
 }
 
 // Requests are cut through whole. Those that pass data are served when they come; the data behind them then wait for
 // their service, too.
-void LinkServers::pass_request(Server& server, const pdes::Event& event) {
+template <class Links>
+void LinkServers<Links>::pass_request(Server& server, const pdes::Event& event) {
   Message& message = messages_[event.node];
   Message::Request& request = message.request;
   const Time takes = request_holds(server, message.size), latency = server.request_delays->latency;
@@ -227,18 +243,20 @@ void LinkServers::pass_request(Server& server, const pdes::Event& event) {
   const auto next = next_link(server, message);
   const bool goes_on = next && next->dimension == server.link.dimension;
   message.packet.tail = goes_on ? tail : Time();
-  pass_on(server, event, next, goes_on && !fabric_.takes_whole(*next) ? begin + latency : tail);
+  pass_on(server, event, next, goes_on && !links_.takes_whole(*next) ? begin + latency : tail);
 }
 
 /// Returns the size of the packet that begins at the message's offset. What switches combine is not cut.
-Bytes LinkServers::packet_size(const Message& packet) const {
+template <class Links>
+Bytes LinkServers<Links>::packet_size(const Message& packet) const {
   const Bytes rest = packet.size - Bytes(packet.packet.offset);
   const bool is_whole = options_.packet == Bytes(0) || packet.combining.parts > 0;
   return is_whole ? rest : std::min(rest, options_.packet);
 }
 
 /// Hands the next packet of a message to its first link when this one has left that link.
-void LinkServers::send_next_packet(Server& server, const Message& packet, Bytes size, Time time) {
+template <class Links>
+void LinkServers<Links>::send_next_packet(Server& server, const Message& packet, Bytes size, Time time) {
   Message behind = packet;
   behind.packet.offset += size.count();
   const Time later = std::max(time, part_.kernel.now() + Time::from_ps(1));
@@ -248,7 +266,8 @@ void LinkServers::send_next_packet(Server& server, const Message& packet, Bytes 
   part_.kernel.send(part_.hosting.here, call);
 }
 
-void LinkServers::note_overrun(const pdes::Event& event) {
+template <class Links>
+void LinkServers<Links>::note_overrun(const pdes::Event& event) {
   const Message& message = messages_[event.node];
   keep_earliest(part_.overrun, {event.time, message.source, message.node});
   copies_.erase(event.node);
@@ -257,22 +276,25 @@ void LinkServers::note_overrun(const pdes::Event& event) {
 
 // ---- Behind links ----
 
-std::optional<LinkServers::Link> LinkServers::next_link(const Server& server, const Message& message) const {
-  const auto next = fabric_.next(server.link, message.destination);
+template <class Links>
+std::optional<typename LinkServers<Links>::Link> LinkServers<Links>::next_link(const Server& server, const Message& message) const {
+  const auto next = links_.next(server.link, message);
   if (!next) return {};
-  return fabric_.find(*next);
+  return links_.find(*next);
 }
 
 /// Hands a message to the next link, or to its destination, where it is at the time `there`; or copies of it, if it is
 /// at the switch that makes them.
-void LinkServers::pass_on(Server& server, const pdes::Event& event, const std::optional<Link>& next, Time there) {
+template <class Links>
+void LinkServers<Links>::pass_on(Server& server, const pdes::Event& event, const std::optional<Link>& next, Time there) {
   if (messages_[event.node].combining.parts > 0)
     if (const auto copies = copies_.extract(event.node)) return pass_copies_on(server, event, copies.mapped(), there);
   hand_over(server, event.node, next, there);
 }
 
 /// Different links lead to the destinations.
-void LinkServers::pass_copies_on(Server& server, const pdes::Event& event, std::span<const NpuId> destinations,
+template <class Links>
+void LinkServers<Links>::pass_copies_on(Server& server, const pdes::Event& event, std::span<const NpuId> destinations,
                                  Time there) {
   Message copy = messages_.take(event.node);
   for (const NpuId to : destinations) {
@@ -282,7 +304,8 @@ void LinkServers::pass_copies_on(Server& server, const pdes::Event& event, std::
 }
 
 /// Hands the message in a slot to the next link, or to its destination.
-void LinkServers::hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there) {
+template <class Links>
+void LinkServers<Links>::hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there) {
   const Message& message = messages_[slot];
   if (!next) there += message.request.after;
   const LpId target = next ? lp(*next) : LpId(message.destination.value());
@@ -300,7 +323,8 @@ void LinkServers::hand_over(Server& server, std::uint32_t slot, const std::optio
 }
 
 /// Tells the source that its message is at the destination, if it waits for that.
-void LinkServers::give_receipt(Server& server, const Message& message, Time there) {
+template <class Links>
+void LinkServers<Links>::give_receipt(Server& server, const Message& message, Time there) {
   if (message.kind != Message::Kind::data && !message.step.wants_receipt) return;
   pdes::Event receipt = event(server, there, pdes::Stage::client, LpId(message.source.value()));
   receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
@@ -313,7 +337,8 @@ void LinkServers::give_receipt(Server& server, const Message& message, Time ther
 // ---- Checkpoints ----
 
 /// Returns the message of an event, and the NPUs for which a switch will copy it.
-std::vector<std::byte> LinkServers::pack(const pdes::Event& event) const {
+template <class Links>
+std::vector<std::byte> LinkServers<Links>::pack(const pdes::Event& event) const {
   const bool has_message = event.target >= part_.first_process
                                ? event.kind == message_is_there
                                : event.kind == static_cast<std::uint16_t>(Delivery::arrived);
@@ -326,11 +351,13 @@ std::vector<std::byte> LinkServers::pack(const pdes::Event& event) const {
   return archive.written();
 }
 
-Rank LinkServers::host_of(LpId process) const {
-  return part_.hosting.of_npu[fabric_.find(LinkId(process.value() - part_.first_process.value())).owner.index()];
+template <class Links>
+Rank LinkServers<Links>::host_of(LpId process) const {
+  return part_.hosting.of_npu[links_.find(LinkId(process.value() - part_.first_process.value())).owner.index()];
 }
 
-std::vector<LpId> LinkServers::used() {
+template <class Links>
+std::vector<LpId> LinkServers<Links>::used() {
   std::vector<LpId> used;
   for (const Server& server : servers_)
     if (server.server.statistics().messages > 0 || server.sequence > 0) used.push_back(lp(server.link));
@@ -338,7 +365,8 @@ std::vector<LpId> LinkServers::used() {
   return used;
 }
 
-void LinkServers::serialize(LpId process, Archive& archive) {
+template <class Links>
+void LinkServers<Links>::serialize(LpId process, Archive& archive) {
   Server& server = server_of(process);
   archive(server.server, server.sequence, server.started, server.starter);
   combiner_.serialize(process, archive);
@@ -354,16 +382,20 @@ void SwitchCombiner::serialize(LpId link, Archive& archive) {
   if (archive.reads()) waiting_.insert(there.begin(), there.end());
 }
 
-std::vector<LinkRecord> LinkServers::records() const {
+template <class Links>
+std::vector<LinkRecord> LinkServers<Links>::records() const {
   std::vector<LinkRecord> records;
   for (const Server& server : servers_) {
     const LinkStatistics& done = server.server.statistics();
     if (done.messages == 0) continue;
-    const auto [from, to] = fabric_.ends(server.link);
+    const auto [from, to] = links_.ends(server.link);
     records.push_back({server.link.id.value(), server.link.dimension, from, to, done});
   }
   std::ranges::sort(records, {}, &LinkRecord::link);
   return records;
 }
+
+template class LinkServers<ShapeLinks>;
+template class LinkServers<GraphLinks>;
 
 }  // namespace orrery::network

@@ -11,6 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
 import checkpoints  # noqa: E402
+import graphs  # noqa: E402
 import harness  # noqa: E402
 import test_gpu_network  # noqa: E402
 import test_packet_network  # noqa: E402
@@ -30,11 +31,11 @@ MARKS = "--set=system.network.packets.marks=[[400 Gb/s, 5 kB, 50 kB, 0.5], [800 
 class Packets(checkpoints.KilledRuns):
     others = FEW_RANKS
 
-    def step(self, network, rendezvous, iterations, more=()):
-        """Returns the arguments of a training step of 8 NPUs over a packet network."""
+    def step(self, network, rendezvous, iterations, more=(), model="packet"):
+        """Returns the arguments of a training step of 8 NPUs over a network."""
         path = self.folder / "step.yaml"
         path.write_text(test_packet_network.STEP.replace("{dimensions: [DIMENSIONS]}", network).replace("RENDEZVOUS", rendezvous))
-        return [path, "--network=packet", NOISE, "--timeline", f"--iterations={iterations}", *more]
+        return [path, f"--network={model}", NOISE, "--timeline", f"--iterations={iterations}", *more]
 
     def test_shapes(self):
         """A step over each shape, with and without rendezvous: packets, acknowledgements and pauses are under way."""
@@ -50,9 +51,15 @@ class Packets(checkpoints.KilledRuns):
         controls = ("dcqcn", "hpcc") if checkpoints.KILLS == 1 else ("dcqcn", "hpcc", "dctcp", "timely")
         for control in controls:
             with self.subTest(control):
-                graph.write_text(json.dumps(test_packet_network.leaves([6, 4])))
+                graph.write_text(json.dumps(graphs.leaves([6, 4])))
                 network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
                 self.check(self.step(network, "false", 3, [MARKS, f"--set=system.network.packets.control={control}"]), 8)
+
+    def test_graph_of_links(self):
+        """The congestion-aware network on a graph: messages wait at links between leaves and spines."""
+        (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))
+        network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
+        self.check(self.step(network, "true", 3, model="congestion-aware"), 8)
 
     def test_losses(self):
         """Switches that drop packets: receivers complain, and senders go back."""
@@ -60,7 +67,7 @@ class Packets(checkpoints.KilledRuns):
 
     def test_failures(self):
         """A spine fails during the run: routes change."""
-        graph = {**test_packet_network.leaves([6, 4]), "failures": [[10, 12, "3 ms"]]}
+        graph = {**graphs.leaves([6, 4]), "failures": [[10, 12, "3 ms"]]}
         (self.folder / "leaves.yaml").write_text(json.dumps(graph))
         self.check(self.step("{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}", "false", 3), 8)
 

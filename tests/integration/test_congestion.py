@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
+import graphs  # noqa: E402
 import harness  # noqa: E402
 import random_workload  # noqa: E402
 from chakra import Node  # noqa: E402
@@ -356,6 +357,50 @@ class Congestion(harness.Folder):
             times, links = self.results(arguments, 5)
             self.assertEqual(times[2], 2200)
             self.assertEqual(links[slow]["busy_time"], 2000 * NS)
+
+    def on_graph(self, graph, sizes, nodes):
+        """Returns the arguments of a run of these nodes on Switches of these sizes that lie on a graph."""
+        config = self.folder / "graph.yaml"
+        dimensions = [{"shape": "Switch", "size": size} for size in sizes]
+        config.write_text(json.dumps({"system": {"network": {"graph": graph, "dimensions": dimensions}}}))
+        harness.write_workload(self.folder, nodes)
+        return [config, f"--set=workload.traces={self.folder / 'workload'}"]
+
+    def test_messages_share_a_link_of_a_graph(self):
+        """NPUs 0 and 1 of one switch send 1 us each to NPUs 2 and 3 of another one. One link joins the switches: it passes the message
+        of NPU 0 from 1,100 to 2,100 ns and that of NPU 1 after it. With cut-through the first byte is at that link at 100 ns."""
+        graph = {"hosts": 4, "switches": 2, "links": [[a, b, "10 GB/s", "100 ns"] for a, b in ((0, 4), (1, 4), (2, 5), (3, 5), (4, 5))]}
+        nodes = [[send(1, i, i + 2, 10_000)] for i in (0, 1)] + [[receive(1, i, i + 2, 10_000)] for i in (0, 1)]
+        arguments = self.on_graph(graph, [4], nodes)
+        times, links = self.results(arguments, 4)
+        self.assertEqual(times, [3300, 4300] * 2)
+        self.assertEqual(set(links), {(0, -1), (1, -1), (-1, -2), (-2, 2), (-2, 3)})
+        between = links[-1, -2]
+        self.assertEqual((between["messages"], between["bytes"], between["peak_queue"]), (2, 20_000, 1))
+        self.assertEqual((between["busy_time"], between["queueing_time"]), (2000 * NS, 1000 * NS))
+        times, links = self.results([*arguments, CUT[0]], 4)
+        self.assertEqual(times, [1300, 2300] * 2)
+
+    def test_a_spine_of_a_graph_fails(self):
+        """NPUs 0 and 1 send 1 us each over two leaves and two spines: both take the spine that is left. A slower link in front of the
+        others decides with cut-through."""
+        nodes = [[send(1, i, i + 2, 10_000)] for i in (0, 1)] + [[receive(1, i, i + 2, 10_000)] for i in (0, 1)]
+        graph = {"hosts": 4, "switches": 4, "links": [[h, 4 + h // 2, "10 GB/s", "100 ns"] for h in range(4)] +
+                 [[leaf, spine, "10 GB/s", "100 ns"] for leaf in (4, 5) for spine in (6, 7)]}
+        for failed, left in ((6, -4), (7, -3)):
+            times, links = self.results(self.on_graph({**graph, "failures": [[4, failed, "0 s"]]}, [4], nodes), 4)
+            self.assertEqual(times, [4400, 5400] * 2)
+            self.assertEqual({ends for ends in links if ends[0] < 0 and ends[1] < 0}, {(-1, left), (left, -2)})
+        slow = {**graph, "links": [[0, 4, "5 GB/s", "100 ns"], *graph["links"][1:]]}
+        times, links = self.results([*self.on_graph(slow, [4], nodes[:1] + [IDLE] + nodes[2:3] + [IDLE]), CUT[0]], 4)
+        self.assertEqual(times[2], 2400)
+        self.assertEqual({row["busy_time"] for row in links.values()}, {2000 * NS})
+
+    def test_steps_on_a_graph_are_the_same_on_any_number_of_ranks(self):
+        """A short training step of 16 NPUs on two leaves and two spines."""
+        step = [harness.SOURCE / "configs/graph-16.yaml", "--set=workload.model.layers=2", "--set=workload.parallel.micro-batches=2"]
+        for switching, ranks in (([], (2,)), (CUT, harness.cases((), (4,), (2, 4, 8)))):
+            self.check_one_answer([*step, *AWARE, *switching, "--noise=0.05", "--timeline"], 16, ranks=ranks)
 
     def test_results_are_the_same_on_any_number_of_ranks(self):
         """Generated steps of 64 NPUs with skew, slow and failed links, on three kinds of networks, with every mode of switching, give

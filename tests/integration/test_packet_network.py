@@ -12,6 +12,7 @@ import h5py  # noqa: E402
 import chakra  # noqa: E402
 import harness  # noqa: E402
 from chakra import Node  # noqa: E402
+from graphs import leaves, star  # noqa: E402
 
 PACKETS = ["--network=packet"]
 # Almost nothing but the payload.
@@ -34,22 +35,6 @@ workload:
   model: {layers: 2, hidden: 512, heads: 8, sequence: 128}
   parallel: {tp: 2, sp: true, dp: 2, pp: 2, micro-batches: 2}
 """
-
-
-
-
-def star(hosts):
-    """A switch with a link of 100 GB/s and 1 us to each host."""
-    return {"hosts": hosts, "switches": 1, "links": [[h, hosts, "100 GB/s", "1 us"] for h in range(hosts)]}
-
-
-def leaves(sizes, spines=2):
-    """A leaf for each size with so many hosts, and a link of 50 GB/s from each leaf to each spine."""
-    hosts = sum(sizes)
-    leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
-    links = [[h, hosts + leaf, "100 GB/s", "500 ns"] for h, leaf in enumerate(leaf_of)]
-    links += [[hosts + leaf, hosts + len(sizes) + spine, "50 GB/s", "1 us"] for leaf in range(len(sizes)) for spine in range(spines)]
-    return {"hosts": hosts, "switches": len(sizes) + spines, "links": links}
 
 
 class PacketNetwork(harness.Folder):
@@ -103,12 +88,13 @@ class PacketNetwork(harness.Folder):
         return str(path)
 
     def test_graph_of_a_shape(self):
-        """A graph with the links of a Switch gives the times of the Switch, in both networks that take graphs."""
+        """A graph with the links of a Switch gives the times of the Switch, in all networks."""
         traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=100_000)] for _ in range(8)])
         shape, graph = self.configuration(SHAPES["switch"]), self.on_graph(star(8), [8])
-        for network in ("--network=packet", "--network=congestion-unaware"):
-            expected = harness.finish_times(self.run_once([shape, network, *traces], "shape.h5"))
-            self.assertEqual(harness.finish_times(self.run_once([graph, network, *traces], "given.h5")), expected)
+        for network in (["--network=packet"], ["--network=congestion-unaware"], ["--network=congestion-aware"],
+                        ["--network=congestion-aware", "--set=system.network.switching=cut-through"]):
+            expected = harness.finish_times(self.run_once([shape, *network, *traces], "shape.h5"))
+            self.assertEqual(harness.finish_times(self.run_once([graph, *network, *traces], "given.h5")), expected)
 
     def test_graph_one_answer(self):
         """A training step on two leaves and two spines: the same results on 1, 2 and 4 ranks and scattered over 3; two more hosts are idle."""
@@ -165,10 +151,11 @@ class PacketNetwork(harness.Folder):
         pairs = [[a, b, "100 GB/s", "1 us"] for a in range(8) for b in range(a)]
         traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=100_000)] for _ in range(8)])
         for shape, name, links in (("Ring", "ring", near), ("FullyConnected", "all", pairs)):
-            expected = harness.finish_times(self.run_once([self.configuration(SHAPES[name]), *PACKETS, *traces], "shape.h5"))
-            graph = self.on_graph({"hosts": 8, "links": links}, [8])
-            found = self.run_once([graph, f"--set=system.network.dimensions.0.shape={shape}", *PACKETS, *traces], "given.h5")
-            self.assertEqual(harness.finish_times(found), expected)
+            for network in ("--network=packet", "--network=congestion-aware"):
+                expected = harness.finish_times(self.run_once([self.configuration(SHAPES[name]), network, *traces], "shape.h5"))
+                graph = self.on_graph({"hosts": 8, "links": links}, [8])
+                found = self.run_once([graph, f"--set=system.network.dimensions.0.shape={shape}", network, *traces], "given.h5")
+                self.assertEqual(harness.finish_times(found), expected)
         far = self.traces([[Node(1, chakra.SEND, comm_src=0, comm_dst=3, comm_tag=0, comm_size=1000)], [], [],
                            [Node(1, chakra.RECV, comm_src=0, comm_dst=3, comm_tag=0, comm_size=1000)], *[[] for _ in range(4)]])
         ring = ["--set=system.network.dimensions.0.shape=Ring", *PACKETS, *far]
@@ -186,7 +173,8 @@ class PacketNetwork(harness.Folder):
         shown = json.loads(harness.orrery("show", "topology", config, "--json").out)["dimensions"]
         self.assertEqual([(d["bytes_per_ns"], d["latency_ns"]) for d in shown], [(450, 150), (50, 500)])
         traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=100_000)] for _ in range(16)])
-        self.check_one_answer([config, *PACKETS, *traces], 16, ranks=(2,))
+        for network in ("--network=packet", "--network=congestion-aware"):
+            self.check_one_answer([config, network, *traces], 16, ranks=(2,))
         del graph["defaults"]["latency"]
         outcome = harness.orrery("run", self.on_graph(graph, [8, 2]), *PACKETS, *traces, f"--output={self.folder / 'refused.h5'}")
         self.assertEqual(outcome.code, 3, outcome.err)
@@ -241,8 +229,9 @@ class PacketNetwork(harness.Folder):
                             ("qwen_experiment_in_dc/topology.txt", [4, 32])):
             npus = sizes[0] * sizes[1]
             traces = self.traces([[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=10_000)] for _ in range(npus)])
-            path = self.run_once([self.on_graph(str(harness.shared(f"inputs/ns3-htsim/{name}")), sizes), *PACKETS, *traces])
-            self.assertEqual(len(harness.finish_times(path)), npus)
+            for network in ("--network=packet", "--network=congestion-aware"):
+                path = self.run_once([self.on_graph(str(harness.shared(f"inputs/ns3-htsim/{name}")), sizes), network, *traces])
+                self.assertEqual(len(harness.finish_times(path)), npus)
 
     def test_graph_refusals(self):
         """What a graph cannot have is refused with the place."""
@@ -256,7 +245,6 @@ class PacketNetwork(harness.Folder):
         (self.folder / "file.yaml").write_text(json.dumps({"hosts": 4, "file": "file.yaml"}))
         for graph, more, text in (
                 (star(3), [], "dimensions of 4 NPUs on a graph of 3 hosts"),
-                (star(4), ["--set=system.network.model=congestion-aware"], "expected system.network.model: packet or congestion-unaware"),
                 (star(4), [f"--set=system.network.dimensions=[{json.dumps(bandwidth)}]"], "a property of links beside system.network.graph"),
                 (star(4), ["--set=system.network.dimensions.0.shape=Ring"], "NPU 0 has the same port towards NPU 1 and NPU 3"),
                 (star(4), ["--set=system.network.dimensions.0.shape=Mesh"], "found a Mesh on a graph"),
@@ -268,6 +256,7 @@ class PacketNetwork(harness.Folder):
                 ({"file": "file.yaml"}, [], "found a file in the file of a graph"),
                 ({**star(4), "placement": [3, 2]}, [], "dimensions of 4 NPUs and a placement of 2"),
                 ({**star(4), "failures": [[0, 4, "1 us"]]}, ["--set=system.network.model=congestion-unaware"], "found failures after the start"),
+                ({**star(4), "failures": [[0, 4, "1 us"]]}, ["--set=system.network.model=congestion-aware"], "found failures after the start"),
                 (apart, [], "no working links lead from NPU 1 to NPU 2")):
             outcome = harness.orrery("run", self.on_graph(graph, [4]), "--set=system.network.model=packet", *more, *traces, f"--output={self.folder / 'refused.h5'}")
             self.assertEqual(outcome.code, 3, outcome.err)
@@ -277,9 +266,10 @@ class PacketNetwork(harness.Folder):
         self.run_once([self.on_graph(rails, [2, 2]), *PACKETS, *direct, *traces])  # neighbours are on a switch together
         crossing = self.traces([[Node(1, chakra.SEND, comm_src=0, comm_dst=3, comm_tag=0, comm_size=8)], [], [],
                                 [Node(1, chakra.RECV, comm_src=0, comm_dst=3, comm_tag=0, comm_size=8)]])
-        outcome = harness.orrery("run", self.on_graph(rails, [2, 2]), *PACKETS, *crossing, f"--output={self.folder / 'refused.h5'}")
-        self.assertEqual(outcome.code, 3, outcome.err)
-        self.assertIn("NPU 0 sends a message to NPU 3, and no working links lead there", outcome.err)
+        for network in ("--network=packet", "--network=congestion-aware"):
+            outcome = harness.orrery("run", self.on_graph(rails, [2, 2]), network, *crossing, f"--output={self.folder / 'refused.h5'}")
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertIn("NPU 0 sends a message to NPU 3, and no working links lead there", outcome.err)
 
     def test_refusals(self):
         """What the packet network does not have is refused with the place."""

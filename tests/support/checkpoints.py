@@ -1,12 +1,14 @@
 """Runs that are killed and go on from their checkpoints, for tests.
 
-With ORRERY_CHECKPOINT_KILLS=50 each case is killed 50 times, and goes on on 1, 2, 3 and 8 ranks each time."""
+With ORRERY_CHECKPOINT_KILLS=50 each case is killed 50 times, and goes on on 1, 2, 3 and 8 ranks each time. ORRERY_CHECKPOINT_SEED draws
+other moments."""
 import os
 import random
 
 import harness
 
 KILLS = int(os.environ.get("ORRERY_CHECKPOINT_KILLS", "1"))
+SEED = int(os.environ.get("ORRERY_CHECKPOINT_SEED", "20"))
 OFTEN = "--checkpoint-interval=0.02"
 
 
@@ -19,7 +21,7 @@ class KilledRuns(harness.Folder):
     def setUp(self):
         super().setUp()
         self.file = self.folder / "run.chk"
-        self.random = random.Random(20)
+        self.random = random.Random(SEED)
 
     def start(self, arguments, ranks, *more):
         """Starts a run that writes checkpoints."""

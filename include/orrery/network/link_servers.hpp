@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "orrery/base/slots.hpp"
-#include "orrery/network/link_delays.hpp"
 #include "orrery/network/link_server.hpp"
 #include "orrery/network/model.hpp"
 #include "orrery/topology/fabric.hpp"
@@ -42,11 +41,12 @@ class SwitchCombiner {
 
 /// The links of one rank in the congestion-aware network, each a logical process: a server that takes messages from
 /// NPUs of its rank and from other links, and hands them to the next link or NPU (docs/network.md). A link lives with
-/// the NPU that it belongs to (topology::Fabric).
+/// the NPU that it belongs to. `Links` are the links of shapes (ShapeLinks) or of a graph (GraphLinks).
+template <class Links>
 class LinkServers final : public MessageNetwork {
  public:
-  /// The delays must outlive it.
-  LinkServers(const LinkDelays& delays, const Options& options, const RankPart& part);
+  /// The links must outlive it.
+  LinkServers(const Links& links, const Options& options, const RankPart& part);
 
   void send(const Message& message, pdes::Event call) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
@@ -114,12 +114,11 @@ class LinkServers final : public MessageNetwork {
   LpId lp(const Link& link) const { return LpId(part_.first_process.value() + link.id.value()); }
   pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
 
-  const LinkDelays& delays_;
-  const topology::Fabric& fabric_;
+  const Links& links_;
   Options options_;
   RankPart part_;
   std::vector<std::uint32_t> first_server_;  // [num_npus] index of an NPU's first server; only of those that live here
-  std::vector<Server> servers_;              // [local NPUs][links of an NPU]
+  std::vector<Server> servers_;              // by local NPU, then by number among its links
   Slots<Message> messages_;                  // that are under way; events carry their slots
   std::map<std::uint32_t, std::vector<NpuId>> copies_;  // by slot: where a switch hands copies of the message
   SwitchCombiner combiner_;

@@ -84,6 +84,11 @@ struct GivenGraph {
   std::uint32_t num_placed = 0;  ///< hosts that a placement names; 0: none was given
 };
 
+/// Returns for each node how many ports the nodes before it have: the number of its first port among those of all nodes.
+std::vector<std::uint32_t> ports_before(const PacketGraph& graph);
+/// Returns the number by which results name a node of a GivenGraph: that of a host, or -1 - s for switch s.
+std::int64_t device_number(const PacketGraph& graph, std::uint32_t node);
+
 /// Returns which rank has each node, where `of_hosts` has the ranks of the hosts: a switch is with most of its
 /// neighbours. Hosts without a rank have that of most of their neighbours too. O(links * longest path).
 std::vector<Rank> place_nodes(const PacketGraph& graph, std::span<const Rank> of_hosts);

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/error.hpp"
+#include "orrery/base/ids.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/network/packet_graph.hpp"
 
@@ -49,5 +51,8 @@ class PacketRouter {
   RouteRules rules_;
   std::vector<Tables> tables_;  // ascending in time
 };
+
+/// Returns the error (bad_input) that no links lead from an NPU to one that it sends a message to.
+Error unreachable(NpuId from, NpuId to);
 
 }  // namespace orrery::network

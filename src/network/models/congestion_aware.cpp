@@ -1,30 +1,31 @@
-#include "orrery/network/link_delays.hpp"
+#include "graph_links.hpp"
 #include "orrery/network/link_servers.hpp"
 #include "orrery/network/model.hpp"
-#include "orrery/topology/fabric.hpp"
+#include "shape_links.hpp"
 
 namespace orrery::network {
 namespace {
 
-/// Every directed link of the topology is a logical process.
+/// Every directed link is a logical process.
+template <class Links>
 class CongestionAware final : public SimulatedNetwork {
  public:
-  CongestionAware(const topology::Topology& topology, const Options& options)
-      : options_(options), fabric_(topology), delays_(fabric_, options.rules.rounding) {}
+  template <class... Of>
+  explicit CongestionAware(const Options& options, const Of&... of)
+      : options_(options), links_(of..., options.rules.rounding) {}
 
-  std::uint32_t num_processes() const override { return fabric_.num_links(); }
-  Time least_relay_delay() const override { return delays_.least_pass(); }
+  std::uint32_t num_processes() const override { return links_.num_links(); }
+  Time least_relay_delay() const override { return links_.least_pass(); }
   std::optional<Time> notice_delay() const override {
     return options_.has_requests ? std::optional(Time::from_ps(1)) : std::nullopt;
   }
   std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const override {
-    return std::make_unique<LinkServers>(delays_, options_, part);
+    return std::make_unique<LinkServers<Links>>(links_, options_, part);
   }
 
  private:
   Options options_;
-  topology::Fabric fabric_;
-  LinkDelays delays_;
+  Links links_;
 };
 
 }  // namespace
@@ -34,7 +35,9 @@ constinit const ModelType congestion_aware_model{
     .name = "congestion-aware",
     .help = "every link serves one message at a time, first come, first served",
     .make = [](const topology::Topology& topology, const Options& options) -> std::unique_ptr<const SimulatedNetwork> {
-      return std::make_unique<CongestionAware>(topology, options);
+      if (options.graph)
+        return std::make_unique<CongestionAware<GraphLinks>>(options, options.graph, topology.num_npus());
+      return std::make_unique<CongestionAware<ShapeLinks>>(options, topology);
     },
 };
 

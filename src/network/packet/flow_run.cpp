@@ -32,16 +32,6 @@ void check(const FlowScenario& scenario, const PacketRouter& router) {
   }
 }
 
-/// Returns for each node how many ports the nodes before it have.
-std::vector<std::uint32_t> ports_before(const PacketGraph& graph) {
-  std::vector<std::uint32_t> before;
-  for (std::uint32_t node = 0, ports = 0; node < graph.num_nodes(); ++node) {
-    before.push_back(ports);
-    ports += static_cast<std::uint32_t>(graph.ports(node).size());
-  }
-  return before;
-}
-
 /// Takes the times and ports of all ranks together. Collective.
 FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, const FlowModel& model,
                    parallel::Communicator& world) {

@@ -51,6 +51,20 @@ int rank_of_most(const PacketGraph& graph, std::uint32_t node, const std::vector
 
 }  // namespace
 
+std::vector<std::uint32_t> ports_before(const PacketGraph& graph) {
+  std::vector<std::uint32_t> before;
+  for (std::uint32_t node = 0, ports = 0; node < graph.num_nodes(); ++node) {
+    before.push_back(ports);
+    ports += static_cast<std::uint32_t>(graph.ports(node).size());
+  }
+  return before;
+}
+
+std::int64_t device_number(const PacketGraph& graph, std::uint32_t node) {
+  const std::int64_t n = node, num_hosts = graph.num_hosts();
+  return n < num_hosts ? n : num_hosts - 1 - n;
+}
+
 std::vector<Rank> place_nodes(const PacketGraph& graph, int num_ranks) {
   std::vector<Rank> of_hosts;
   for (std::uint64_t h = 0; h < graph.num_hosts(); ++h)

@@ -32,10 +32,7 @@ void PacketPlan::use_graph(const GivenGraph& given, std::uint32_t num_npus) {
   given_.set_buffers(Bytes(rules_.buffer));
   failures_ = given.failures;
   router_.emplace(given_, failures_, given.routes);
-  for (std::uint32_t node = 0, ports = 0; node < given_.num_nodes(); ++node) {
-    first_port_.push_back(ports);
-    ports += static_cast<std::uint32_t>(given_.ports(node).size());
-  }
+  first_port_ = ports_before(given_);
 }
 
 LinkRecord PacketPlan::describe(std::uint32_t node, std::uint32_t port) const {
@@ -49,12 +46,9 @@ LinkRecord PacketPlan::describe(std::uint32_t node, std::uint32_t port) const {
     record.to = to;
     return record;
   }
-  const auto device = [&](std::uint32_t n) {
-    return n < given_.num_hosts() ? std::int64_t{n} : std::int64_t{given_.num_hosts()} - 1 - std::int64_t{n};
-  };
   record.link = first_port_[node] + port;
-  record.from = device(node);
-  record.to = device(given_.ports(node)[port].peer);
+  record.from = device_number(given_, node);
+  record.to = device_number(given_, given_.ports(node)[port].peer);
   return record;
 }
 

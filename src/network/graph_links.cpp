@@ -1,0 +1,77 @@
+#include "graph_links.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::network {
+
+using topology::LinkId;
+
+GraphLinks::GraphLinks(std::shared_ptr<const GivenGraph> given, std::uint32_t num_npus, Rounding rounding)
+    : given_(std::move(given)),
+      rounding_(rounding),
+      router_(given_->graph, given_->failures, given_->routes),
+      first_port_(ports_before(given_->graph)) {
+  ensure(num_npus <= given_->graph.num_hosts(), "each NPU has a host");
+  for (std::uint32_t node = 0; node < given_->graph.num_nodes(); ++node)
+    for (const PacketGraph::Port& port : given_->graph.ports(node))
+      links_.push_back({{.id = LinkId(num_links())}, node, port.peer, port.link});
+  deal_links(num_npus);
+}
+
+/// Gives each link to the NPU that its node is placed with, as if each NPU were on a rank of its own.
+void GraphLinks::deal_links(std::uint32_t num_npus) {
+  std::vector<Rank> of_hosts;
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu) of_hosts.emplace_back(static_cast<int>(npu));
+  const std::vector<Rank> of_node = place_nodes(given_->graph, of_hosts);
+  first_of_.assign(num_npus + 1, 0);
+  for (Direction& direction : links_) {
+    direction.link.owner = NpuId(static_cast<std::uint32_t>(of_node[direction.from].value()));
+    direction.link.number = first_of_[direction.link.owner.index() + 1]++;
+  }
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu) first_of_[npu + 1] += first_of_[npu];
+  by_owner_.resize(links_.size());
+  for (const auto& [link, from, to, of_graph] : links_) by_owner_[first_of_[link.owner.index()] + link.number] = link.id;
+}
+
+topology::Fabric::Ends GraphLinks::ends(const Link& link) const {
+  const Direction& direction = links_[link.id.index()];
+  return {device_number(given_->graph, direction.from), device_number(given_->graph, direction.to)};
+}
+
+LinkId GraphLinks::leaving(std::uint32_t node, const Message& message) const {
+  const std::uint16_t port =
+      router_.port(node, {message.source.value(), message.destination.value(), 0}, Time::zero());
+  if (port == PacketRouter::no_way) throw unreachable(message.source, message.destination);
+  return LinkId(first_port_[node] + port);
+}
+
+std::optional<LinkId> GraphLinks::next(const Link& link, const Message& message) const {
+  const std::uint32_t node = links_[link.id.index()].to;
+  if (node == message.destination.value()) return {};
+  return leaving(node, message);
+}
+
+Time GraphLinks::delay(const Link& link, Time latency, Bytes size) const {
+  const auto rate = static_cast<double>(given_->graph.links()[links_[link.id.index()].of_graph].rate);
+  return orrery::delay(static_cast<double>(latency.ps()) / 1000, size, Bandwidth::from_bytes_per_ns(rate / 8e9),
+                       rounding_);
+}
+
+Time GraphLinks::holds(const Link& link, Bytes size) const { return delay(link, Time::zero(), size); }
+
+Time GraphLinks::passes(const Link& link, Bytes size) const {
+  return std::max(delay(link, given_->graph.links()[links_[link.id.index()].of_graph].delay, size), tick(rounding_));
+}
+
+Time GraphLinks::least_pass() const {
+  Time least = Time::max();
+  for (const Direction& direction : links_) least = std::min(least, passes(direction.link, Bytes(0)));
+  return least;
+}
+
+}  // namespace orrery::network

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "orrery/network/message.hpp"
+#include "orrery/network/packet_graph.hpp"
+#include "orrery/network/packet_router.hpp"
+#include "orrery/topology/fabric.hpp"
+
+namespace orrery::network {
+
+/// The directed links of a graph that a user describes, with the routes of messages over them and their delays. NPU i
+/// is host i. All links are of dimension 0, so a message that is cut through is so from end to end. The links that
+/// leave a switch belong to an NPU that is nearest to it.
+class GraphLinks {
+ public:
+  using Link = topology::Fabric::Link;
+
+  /// The graph has a host for each NPU. Throws Error (bad_input) for two NPUs without a way between them.
+  /// O(hosts * links + NPUs^2).
+  GraphLinks(std::shared_ptr<const GivenGraph> given, std::uint32_t num_npus, Rounding rounding);
+  GraphLinks(const GraphLinks&) = delete;
+  GraphLinks& operator=(const GraphLinks&) = delete;
+
+  std::uint32_t num_links() const { return static_cast<std::uint32_t>(links_.size()); }
+  std::uint32_t links_of(NpuId npu) const { return first_of_[npu.index() + 1] - first_of_[npu.index()]; }
+  topology::LinkId link_of(NpuId npu, std::uint32_t k) const { return by_owner_[first_of_[npu.index()] + k]; }
+  std::uint32_t number_at_owner(const Link& link) const { return link.number; }
+  Link find(topology::LinkId link) const { return links_[link.index()].link; }
+  topology::Fabric::Ends ends(const Link& link) const;
+
+  topology::LinkId first(const Message& message) const { return leaving(message.source.value(), message); }
+  std::optional<topology::LinkId> next(const Link& link, const Message& message) const;
+  bool takes_whole(const Link&) const { return false; }
+
+  Time holds(const Link& link, Bytes size) const;
+  /// Returns the time from the start of a message's service to the moment when it is at the next node: at least one
+  /// tick.
+  Time passes(const Link& link, Bytes size) const;
+  Time least_pass() const;
+
+ private:
+  /// One direction of a link of the graph.
+  struct Direction {
+    Link link;
+    std::uint32_t from = 0, to = 0;  ///< nodes
+    std::uint32_t of_graph = 0;      ///< number of the link there
+  };
+  topology::LinkId leaving(std::uint32_t node, const Message& message) const;
+  void check_ways(std::uint32_t num_npus) const;
+  void deal_links(std::uint32_t num_npus);
+  Time delay(const Link& link, Time latency, Bytes size) const;
+
+  std::shared_ptr<const GivenGraph> given_;
+  Rounding rounding_;
+  PacketRouter router_;
+  std::vector<std::uint32_t> first_port_;   // [nodes] number of its first port, which is that of the link that leaves it
+  std::vector<Direction> links_;            // [2 * links of the graph]
+  std::vector<topology::LinkId> by_owner_;  // [2 * links of the graph]
+  std::vector<std::uint32_t> first_of_;     // [NPUs + 1] of by_owner_
+};
+
+}  // namespace orrery::network

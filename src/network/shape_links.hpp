@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+
+#include "orrery/network/link_delays.hpp"
+#include "orrery/network/message.hpp"
+#include "orrery/topology/fabric.hpp"
+
+namespace orrery::network {
+
+/// The links of shapes, with their delays.
+class ShapeLinks {
+ public:
+  using Link = topology::Fabric::Link;
+
+  /// The topology must outlive it. Throws Error (bad_input) if it has too many links.
+  ShapeLinks(const topology::Topology& topology, Rounding rounding) : fabric_(topology), delays_(fabric_, rounding) {}
+  ShapeLinks(const ShapeLinks&) = delete;
+  ShapeLinks& operator=(const ShapeLinks&) = delete;
+
+  std::uint32_t num_links() const { return fabric_.num_links(); }
+  std::uint32_t links_of(NpuId) const { return fabric_.links_per_npu(); }
+  topology::LinkId link_of(NpuId npu, std::uint32_t k) const { return fabric_.link_of(npu, k); }
+  std::uint32_t number_at_owner(const Link& link) const { return fabric_.number_at_owner(link); }
+  Link find(topology::LinkId link) const { return fabric_.find(link); }
+  topology::Fabric::Ends ends(const Link& link) const { return fabric_.ends(link); }
+
+  topology::LinkId first(const Message& message) const { return fabric_.first(message.source, message.destination); }
+  std::optional<topology::LinkId> next(const Link& link, const Message& message) const {
+    return fabric_.next(link, message.destination);
+  }
+  bool takes_whole(const Link& link) const { return fabric_.takes_whole(link); }
+
+  Time holds(const Link& link, Bytes size) const { return delays_.holds(link, size); }
+  Time passes(const Link& link, Bytes size) const { return delays_.passes(link, size); }
+  Time least_pass() const { return delays_.least_pass(); }
+
+ private:
+  topology::Fabric fabric_;
+  LinkDelays delays_;
+};
+
+}  // namespace orrery::network
