@@ -74,7 +74,7 @@ GivenGraph GraphReader::read() {
     read_nodes();
     read_links();
   }
-  if (given_.graph.num_nodes() == 0) return {};  // which is a fault already
+  if (given_.graph.num_hosts() == 0) return {};  // which is a fault already
   read_failures();
   read_routes();
   read_placement();

@@ -32,17 +32,19 @@ class Neighbours {
   /// Adds answers of a server here to NPUs there.
   void add_answers(Rank to, Time delay) {
     least_service_ = std::min(least_service_, delay);
-    if (to != here_) at(to).service_delay = std::min(at(to).service_delay, delay);
+    if (to == here_) return;
+    at(to).service_delay = std::min(at(to).service_delay, delay);
+    least_between_ = std::min(least_between_, delay);
   }
-  /// Adds a server here that answers NPUs there and calls servers there.
+  /// Adds a server here that answers NPUs there and calls servers there. There is another rank.
   void add_relay(Rank to, Time delay) {
     add_answers(to, delay);
-    if (to != here_) at(to).relay_delay = std::min(at(to).relay_delay, delay);
+    add_hand_over(to, delay);
   }
-  /// Adds a server here that calls servers there and answers no NPU there.
+  /// Adds a server here that calls servers there and answers no NPU there. There is another rank.
   void add_hand_over(Rank to, Time delay) {
-    least_hand_over_ = std::min(least_hand_over_, delay);
-    if (to != here_) at(to).relay_delay = std::min(at(to).relay_delay, delay);
+    at(to).relay_delay = std::min(at(to).relay_delay, delay);
+    least_between_ = std::min(least_between_, delay);
   }
   /// Adds the completions of collectives that are computed here, for NPUs there: `delay` after the first member has
   /// arrived, and `final_delay` after the last one.
@@ -59,7 +61,7 @@ class Neighbours {
     options.reply_delay = table_[here_.index()].reply_delay;
     options.final_delay = std::min(least_over_ranks(world, least_final_), longest_final_delay);
     options.least_reply_delay = least_over_ranks(world, least_reply_);
-    options.least_service_delay = least_over_ranks(world, std::min(least_service_, least_hand_over_));
+    options.least_service_delay = least_over_ranks(world, least_between_);
     options.least_event_delay = least_over_ranks(world, least_event());
     options.neighbours = agree_on_channels(world);
     return options;
@@ -102,7 +104,7 @@ class Neighbours {
   Rank here_;
   std::vector<pdes::Neighbour> table_;  // [ranks]
   Time least_service_ = Time::max(), least_reply_ = Time::max(), least_final_ = Time::max();
-  Time least_hand_over_ = Time::max();
+  Time least_between_ = Time::max();  // of servers here, to other ranks
 };
 
 using Layouts = std::vector<std::shared_ptr<const collective::GroupLayout>>;
@@ -208,15 +210,17 @@ void add_memory_servers(Neighbours& neighbours, const npu::RunContext& run) {
 pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   Neighbours neighbours(world);
   if (simulated_network_) {
-    // Links are on all ranks, and messages to all ranks take some of them.
-    const Time relay_delay = simulated_network_->least_relay_delay();
     const std::optional<Time> own_answer_delay = simulated_network_->own_answer_delay();
-    if (own_answer_delay) neighbours.add_answers(world.rank(), *own_answer_delay);
+    neighbours.add_answers(world.rank(), own_answer_delay.value_or(simulated_network_->least_relay_delay()));
     if (const auto notice_delay = simulated_network_->notice_delay())
       neighbours.add_answers(world.rank(), *notice_delay);
-    for (int rank = 0; rank < world.size(); ++rank)
-      own_answer_delay ? neighbours.add_hand_over(Rank(rank), relay_delay)
-                       : neighbours.add_relay(Rank(rank), relay_delay);
+    // Processes are on all ranks, and messages to all ranks pass some of them.
+    const Time between_ranks = simulated_network_->relay_delay_between_ranks(run_.hosting);
+    for (int rank = 0; rank < world.size(); ++rank) {
+      if (Rank(rank) == world.rank()) continue;
+      own_answer_delay ? neighbours.add_hand_over(Rank(rank), between_ranks)
+                       : neighbours.add_relay(Rank(rank), between_ranks);
+    }
   } else {
     add_communicators(neighbours, run_);
     add_messages(neighbours, run_);

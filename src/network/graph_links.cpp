@@ -27,10 +27,11 @@ GraphLinks::GraphLinks(std::shared_ptr<const GivenGraph> given, std::uint32_t nu
 void GraphLinks::deal_links(std::uint32_t num_npus) {
   std::vector<Rank> of_hosts;
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) of_hosts.emplace_back(static_cast<int>(npu));
-  const std::vector<Rank> of_node = place_nodes(given_->graph, of_hosts);
+  for (const Rank owner : place_nodes(given_->graph, of_hosts))
+    owner_of_.emplace_back(static_cast<std::uint32_t>(owner.value()));
   first_of_.assign(num_npus + 1, 0);
   for (Direction& direction : links_) {
-    direction.link.owner = NpuId(static_cast<std::uint32_t>(of_node[direction.from].value()));
+    direction.link.owner = owner_of_[direction.from];
     direction.link.number = first_of_[direction.link.owner.index() + 1]++;
   }
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) first_of_[npu + 1] += first_of_[npu];
@@ -71,6 +72,29 @@ Time GraphLinks::passes(const Link& link, Bytes size) const {
 Time GraphLinks::least_pass() const {
   Time least = Time::max();
   for (const Direction& direction : links_) least = std::min(least, passes(direction.link, Bytes(0)));
+  return least;
+}
+
+/// Returns whether a node passes on nothing but what its own NPUs and those of its neighbours send, which are all on its
+/// rank.
+bool GraphLinks::only_passes_neighbours(std::uint32_t node, std::span<const Rank> of_node) const {
+  if (given_->routes.hosts_forward) return false;
+  return given_->graph.node(node).is_host ||
+         std::ranges::all_of(given_->graph.ports(node), [&](const PacketGraph::Port& port) {
+           return given_->graph.node(port.peer).is_host && of_node[port.peer] == of_node[node];
+         });
+}
+
+// A message goes on at the node to which a link leads. If this is its destination, the source hears of it.
+Time GraphLinks::least_pass_between_ranks(const Hosting& hosting) const {
+  std::vector<Rank> of_node;
+  for (const NpuId owner : owner_of_) of_node.push_back(hosting.of_npu[owner.index()]);
+  Time least = Time::max();
+  for (const auto& [link, from, to, of_graph] : links_) {
+    const bool may_end = given_->graph.node(to).is_host;
+    const bool stays = of_node[from] == of_node[to] && (!may_end || only_passes_neighbours(from, of_node));
+    if (!stays) least = std::min(least, passes(link, Bytes(0)));
+  }
   return least;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "orrery/base/hosting.hpp"
 #include "orrery/network/message.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/network/packet_router.hpp"
@@ -41,6 +42,8 @@ class GraphLinks {
   /// tick.
   Time passes(const Link& link, Bytes size) const;
   Time least_pass() const;
+  /// As ShapeLinks::least_pass_between_ranks. O(links).
+  Time least_pass_between_ranks(const Hosting& hosting) const;
 
  private:
   /// One direction of a link of the graph.
@@ -53,6 +56,7 @@ class GraphLinks {
   void check_ways(std::uint32_t num_npus) const;
   void deal_links(std::uint32_t num_npus);
   Time delay(const Link& link, Time latency, Bytes size) const;
+  bool only_passes_neighbours(std::uint32_t node, std::span<const Rank> of_node) const;
 
   std::shared_ptr<const GivenGraph> given_;
   Rounding rounding_;
@@ -61,6 +65,7 @@ class GraphLinks {
   std::vector<Direction> links_;            // [2 * links of the graph]
   std::vector<topology::LinkId> by_owner_;  // [2 * links of the graph]
   std::vector<std::uint32_t> first_of_;     // [NPUs + 1] of by_owner_
+  std::vector<NpuId> owner_of_;             // [nodes] to whom the links that leave it belong
 };
 
 }  // namespace orrery::network

@@ -39,11 +39,13 @@ Time LinkDelays::passes(const Fabric::Link& link, Bytes size) const {
 
 Time LinkDelays::least_pass() const {
   Time least = Time::max();
-  for (std::uint32_t d = 0; d < core_latency_.size(); ++d) {
-    if (fabric_.topology().dimension(d).size == 1) continue;
-    least = std::min(least, fabric_.has_core(d) ? core_latency_[d] : least_latency(d));
-  }
-  return std::max(least, tick(rounding_));
+  for (std::uint32_t d = 0; d < core_latency_.size(); ++d)
+    if (fabric_.topology().dimension(d).size > 1) least = std::min(least, least_pass(d));
+  return least;
+}
+
+Time LinkDelays::least_pass(std::uint32_t d) const {
+  return std::max(fabric_.has_core(d) ? core_latency_[d] : least_latency(d), tick(rounding_));
 }
 
 }  // namespace orrery::network

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "orrery/base/hosting.hpp"
 #include "orrery/network/link_delays.hpp"
 #include "orrery/network/message.hpp"
 #include "orrery/topology/fabric.hpp"
@@ -34,6 +35,9 @@ class ShapeLinks {
   Time holds(const Link& link, Bytes size) const { return delays_.holds(link, size); }
   Time passes(const Link& link, Bytes size) const { return delays_.passes(link, size); }
   Time least_pass() const { return delays_.least_pass(); }
+  /// Returns a time that no message passes a link in less than if what follows, the receipt of the source included, is
+  /// on another rank; max() if there is no such link. O(NPUs * dimensions).
+  Time least_pass_between_ranks(const Hosting& hosting) const;
 
  private:
   topology::Fabric fabric_;

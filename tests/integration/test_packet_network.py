@@ -252,6 +252,7 @@ class PacketNetwork(harness.Folder):
                 ({**star(4), "failures": [[0, 1, "1 us"]]}, [], "no link joins"),
                 ({**star(4), "spines": 3}, [], "spines"),
                 ({**star(4), "hosts": 0, "failures": [[0, 0, "1 us"]]}, [], "graph.hosts"),
+                ({"switches": 1, "links": [], "placement": [0]}, [], "graph.hosts"),
                 ({"file": "own.yaml", "defaults": {"latency": "1 us"}}, [], "defaults"),
                 ({"file": "file.yaml"}, [], "found a file in the file of a graph"),
                 ({**star(4), "placement": [3, 2]}, [], "dimensions of 4 NPUs and a placement of 2"),

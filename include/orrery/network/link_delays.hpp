@@ -22,6 +22,8 @@ class LinkDelays {
   Time passes(const topology::Fabric::Link& link, Bytes size) const;
   /// Returns a time that no message passes any link in less than: at least one tick; max() if there are no links.
   Time least_pass() const;
+  /// Returns the same for the links of a dimension with more than one NPU.
+  Time least_pass(std::uint32_t d) const;
 
  private:
   Time least_latency(std::uint32_t d) const;

@@ -28,7 +28,7 @@ struct Options {
   Time reply_delay = Time::max();          ///< from the first of the posts that belong together to their reply here
   Time final_delay = Time::from_ps(1);     ///< from the last of the posts that belong together to any reply
   Time least_event_delay = Time::max();    ///< least event delay of all channels of all ranks
-  Time least_service_delay = Time::max();  ///< least service or relay delay of all servers of all ranks
+  Time least_service_delay = Time::max();  ///< least service or relay delay of all ranks to another rank
   Time least_reply_delay = Time::max();    ///< least reply delay of all ranks
   bool lps_run_ahead = false;              ///< clients may be ahead of others; the kernel then asks Model::awaits
   std::vector<std::uint32_t> cell_of;      ///< [clients] the cell of each client, if lps_run_ahead; see Cells

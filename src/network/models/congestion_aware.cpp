@@ -16,6 +16,9 @@ class CongestionAware final : public SimulatedNetwork {
 
   std::uint32_t num_processes() const override { return links_.num_links(); }
   Time least_relay_delay() const override { return links_.least_pass(); }
+  Time relay_delay_between_ranks(const Hosting& hosting) const override {
+    return links_.least_pass_between_ranks(hosting);
+  }
   std::optional<Time> notice_delay() const override {
     return options_.has_requests ? std::optional(Time::from_ps(1)) : std::nullopt;
   }

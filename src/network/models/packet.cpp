@@ -11,6 +11,9 @@ class PacketNetwork final : public SimulatedNetwork {
 
   std::uint32_t num_processes() const override { return plan_.graph().num_nodes(); }
   Time least_relay_delay() const override { return plan_.least_relay(); }
+  Time relay_delay_between_ranks(const Hosting& hosting) const override {
+    return plan_.least_relay_between(place_nodes(plan_.graph(), hosting.of_npu));
+  }
   std::optional<Time> own_answer_delay() const override { return Time::from_ps(1); }
   std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const override {
     return std::make_unique<PacketMessages>(plan_, part);

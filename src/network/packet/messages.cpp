@@ -21,6 +21,7 @@ std::uint64_t key_of(const FlowId& flow) { return std::uint64_t{flow.source} << 
 PacketMessages::PacketMessages(const PacketPlan& plan, const RankPart& part)
     : plan_(plan), part_(part), num_sent_(part.hosting.num_npus()) {
   of_node_ = place_nodes(plan.graph(), part.hosting.of_npu);
+  announced_after_ = plan.least_relay_between(of_node_);
   devices_ = std::make_unique<PacketDevices>(
       plan.system(),
       PacketDevices::Part{part.kernel, part.hosting.here, of_node_, part.first_process, false, plan.recording()},
@@ -70,7 +71,7 @@ void PacketMessages::begin_flow(const Message& message) {
   if (to == part_.hosting.here) {
     incoming_.emplace(key_of(id), messages_.put(message));
   } else {
-    pdes::Event announced = devices_->event(source, destination, part_.kernel.now() + plan_.least_relay());
+    pdes::Event announced = devices_->event(source, destination, part_.kernel.now() + announced_after_);
     announced.kind = announcement;
     announced.detail = id.number;
     part_.kernel.send(to, announced, std::as_bytes(std::span(&message, 1)));

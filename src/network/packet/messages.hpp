@@ -30,6 +30,8 @@ class PacketPlan {
   const PacketRules& rules() const { return rules_; }
   FlowWindows::Window window_of(const PacketRouter::FlowKey& key) const { return windows_->find(key); }
   Time least_relay() const { return least_relay_; }
+  /// Returns the least of the times from a node to a node of another rank, where `of_node` has the ranks of all nodes.
+  Time least_relay_between(std::span<const Rank> of_node) const;
   const PacketRecording& recording() const { return recording_; }
   /// Returns what the results say of a port, as far as its place in the network goes.
   LinkRecord describe(std::uint32_t node, std::uint32_t port) const;
@@ -98,6 +100,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   const PacketPlan& plan_;
   RankPart part_;
   std::vector<Rank> of_node_;
+  Time announced_after_;  // the begin of a message, on another rank
   std::unique_ptr<PacketDevices> devices_;
   std::vector<std::uint32_t> num_sent_;                        // [NPUs]
   Slots<Message> messages_;                                    // that begin, or have come

@@ -35,6 +35,11 @@ void PacketPlan::use_graph(const GivenGraph& given, std::uint32_t num_npus) {
   first_port_ = ports_before(given_);
 }
 
+Time PacketPlan::least_relay_between(std::span<const Rank> of_node) const {
+  const int num_ranks = std::ranges::max(of_node).value() + 1;
+  return RelayDelays(*graph_, rules_, of_node, num_ranks).least_between();
+}
+
 LinkRecord PacketPlan::describe(std::uint32_t node, std::uint32_t port) const {
   LinkRecord record;
   if (shape_) {

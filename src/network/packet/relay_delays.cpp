@@ -22,4 +22,12 @@ RelayDelays::RelayDelays(const PacketGraph& graph, const PacketRules& rules, std
     for (Time& least : least_) least = std::min(least, to_hosts);
 }
 
+Time RelayDelays::least_between() const {
+  Time least = Time::max();
+  for (std::size_t a = 0; a < num_ranks_; ++a)
+    for (std::size_t b = 0; b < num_ranks_; ++b)
+      if (a != b) least = std::min(least, least_[a * num_ranks_ + b]);
+  return least;
+}
+
 }  // namespace orrery::network

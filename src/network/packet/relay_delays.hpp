@@ -17,6 +17,8 @@ class RelayDelays {
 
   /// Returns max() if no packet goes from one rank to the other.
   Time between(Rank from, Rank to) const { return least_[from.index() * num_ranks_ + to.index()]; }
+  /// Returns the least of all pairs of different ranks; max() if no packet goes from one rank to another.
+  Time least_between() const;
   /// Returns the least of all links; max() if there are none.
   Time least() const { return of_all_; }
 
