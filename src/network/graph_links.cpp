@@ -36,7 +36,8 @@ void GraphLinks::deal_links(std::uint32_t num_npus) {
   }
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) first_of_[npu + 1] += first_of_[npu];
   by_owner_.resize(links_.size());
-  for (const auto& [link, from, to, of_graph] : links_) by_owner_[first_of_[link.owner.index()] + link.number] = link.id;
+  for (const auto& [link, from, to, of_graph] : links_)
+    by_owner_[first_of_[link.owner.index()] + link.number] = link.id;
 }
 
 topology::Fabric::Ends GraphLinks::ends(const Link& link) const {
@@ -45,8 +46,7 @@ topology::Fabric::Ends GraphLinks::ends(const Link& link) const {
 }
 
 LinkId GraphLinks::leaving(std::uint32_t node, const Message& message) const {
-  const std::uint16_t port =
-      router_.port(node, {message.source.value(), message.destination.value(), 0}, Time::zero());
+  const std::uint16_t port = router_.port(node, {message.source.value(), message.destination.value(), 0}, Time::zero());
   if (port == PacketRouter::no_way) throw unreachable(message.source, message.destination);
   return LinkId(first_port_[node] + port);
 }
@@ -75,8 +75,8 @@ Time GraphLinks::least_pass() const {
   return least;
 }
 
-/// Returns whether a node passes on nothing but what its own NPUs and those of its neighbours send, which are all on its
-/// rank.
+/// Returns whether a node passes on nothing but what its own NPUs and those of its neighbours send, which are all on
+/// its rank.
 bool GraphLinks::only_passes_neighbours(std::uint32_t node, std::span<const Rank> of_node) const {
   if (given_->routes.hosts_forward) return false;
   return given_->graph.node(node).is_host ||

@@ -61,8 +61,8 @@ class GraphLinks {
   std::shared_ptr<const GivenGraph> given_;
   Rounding rounding_;
   PacketRouter router_;
-  std::vector<std::uint32_t> first_port_;   // [nodes] number of its first port, which is that of the link that leaves it
-  std::vector<Direction> links_;            // [2 * links of the graph]
+  std::vector<std::uint32_t> first_port_;  // [nodes] number of its first port, which is that of the link that leaves it
+  std::vector<Direction> links_;           // [2 * links of the graph]
   std::vector<topology::LinkId> by_owner_;  // [2 * links of the graph]
   std::vector<std::uint32_t> first_of_;     // [NPUs + 1] of by_owner_
   std::vector<NpuId> owner_of_;             // [nodes] to whom the links that leave it belong

@@ -82,7 +82,9 @@ std::uint32_t LinkServers<Links>::put_into(Message message, pdes::Event call) {
 }
 
 template <class Links>
-void LinkServers<Links>::send(const Message& message, pdes::Event call) { put_into(message, call); }
+void LinkServers<Links>::send(const Message& message, pdes::Event call) {
+  put_into(message, call);
+}
 
 template <class Links>
 void LinkServers<Links>::multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) {
@@ -277,7 +279,8 @@ void LinkServers<Links>::note_overrun(const pdes::Event& event) {
 // ---- Behind links ----
 
 template <class Links>
-std::optional<typename LinkServers<Links>::Link> LinkServers<Links>::next_link(const Server& server, const Message& message) const {
+std::optional<typename LinkServers<Links>::Link> LinkServers<Links>::next_link(const Server& server,
+                                                                               const Message& message) const {
   const auto next = links_.next(server.link, message);
   if (!next) return {};
   return links_.find(*next);
@@ -286,7 +289,8 @@ std::optional<typename LinkServers<Links>::Link> LinkServers<Links>::next_link(c
 /// Hands a message to the next link, or to its destination, where it is at the time `there`; or copies of it, if it is
 /// at the switch that makes them.
 template <class Links>
-void LinkServers<Links>::pass_on(Server& server, const pdes::Event& event, const std::optional<Link>& next, Time there) {
+void LinkServers<Links>::pass_on(Server& server, const pdes::Event& event, const std::optional<Link>& next,
+                                 Time there) {
   if (messages_[event.node].combining.parts > 0)
     if (const auto copies = copies_.extract(event.node)) return pass_copies_on(server, event, copies.mapped(), there);
   hand_over(server, event.node, next, there);
@@ -295,7 +299,7 @@ void LinkServers<Links>::pass_on(Server& server, const pdes::Event& event, const
 /// Different links lead to the destinations.
 template <class Links>
 void LinkServers<Links>::pass_copies_on(Server& server, const pdes::Event& event, std::span<const NpuId> destinations,
-                                 Time there) {
+                                        Time there) {
   Message copy = messages_.take(event.node);
   for (const NpuId to : destinations) {
     copy.destination = to;

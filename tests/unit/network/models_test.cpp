@@ -65,8 +65,8 @@ TEST(NetworkModels, OnlyLinksBetweenRanksDelayWhatPassesBetweenThem) {
 }
 
 // Two servers, each with a switch of its own at 50 ns, and a leaf that all NPUs have a link of 100 ns to. What a leaf
-// passes on may come from any rank; what a server's switch passes on comes from the server. The shortest packet is a pause
-// frame of 31 B.
+// passes on may come from any rank; what a server's switch passes on comes from the server. The shortest packet is a
+// pause frame of 31 B.
 TEST(NetworkModels, SwitchesInsideARankDoNotCount) {
   const auto given = std::make_shared<GivenGraph>();
   for (int h = 0; h < 4; ++h) given->graph.add_host();
@@ -78,7 +78,8 @@ TEST(NetworkModels, SwitchesInsideARankDoNotCount) {
   Options options;
   options.graph = given;
   const Topology topology({dimension_of(Shape("Switch"), 4)});
-  for (const auto& [model, shortest] : {std::pair("congestion-aware", Time()), std::pair("packet", Time::from_ps(310))}) {
+  for (const auto& [model, shortest] :
+       {std::pair("congestion-aware", Time()), std::pair("packet", Time::from_ps(310))}) {
     options.model = ModelName(model);
     const auto network = make_network(topology, options);
     EXPECT_EQ(between_ranks(*network, {0, 0, 1, 1}), Time::from_ns(100) + shortest) << model;
