@@ -19,7 +19,7 @@ GraphLinks::GraphLinks(std::shared_ptr<const GivenGraph> given, std::uint32_t nu
   ensure(num_npus <= given_->graph.num_hosts(), "each NPU has a host");
   for (std::uint32_t node = 0; node < given_->graph.num_nodes(); ++node)
     for (const PacketGraph::Port& port : given_->graph.ports(node))
-      links_.push_back({{.id = LinkId(num_links())}, node, port.peer, port.link});
+      links_.push_back({{LinkId(num_links()), 0, NpuId(0), 0}, node, port.peer, port.link});
   deal_links(num_npus);
 }
 
