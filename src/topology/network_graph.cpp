@@ -161,15 +161,14 @@ class NetworkMaker {
     }
     graph_.links.push_back({a, b, link.kind});
   }
-  /// Returns the NPU that a NIC is for.
+  /// Returns the NPU that a NIC is for; none if it is of a machine without XPUs that no host reaches.
   std::uint32_t npu_of_nic(std::uint32_t component) const {
     const OfMachine& of = of_machine_[machine(component)];
+    if (of.xpus.empty()) return no_node;
     const auto found = std::ranges::find(of.nics, component);
-    if (found == of.nics.end()) {
-      if (of.xpus.empty()) return no_node;
+    if (found == of.nics.end())
       fail(fmt::format("component '{}' of a host is joined to another machine", cited(in_.components[component].name)),
            "links of NICs, XPUs or switches between machines");
-    }
     if (of.nics.size() < of.xpus.size())
       fail(fmt::format("host '{}' has {} and {}", cited(in_.machines[machine(component)].name),
                        counted(of.nics.size(), "NIC"), counted(of.xpus.size(), "XPU")),

@@ -86,6 +86,22 @@ TEST(InfraGraph, MachinesBecomeANetwork) {
   EXPECT_EQ(find_dimensions(network), expected);
 }
 
+// Two boxes with a NIC each are joined, and no host reaches them.
+TEST(InfraGraph, MachinesThatNoHostReachesAreLeftOut) {
+  const std::string box = R"(
+  - {name: box, components: [{name: nic, choice: nic}]}
+)";
+  std::string text = replaced(fabric(rails), "links: [{name: rail,", box + "links: [{name: rail,");
+  text = replaced(text, "instances: [", "instances: [{name: box, device: box, count: 2}, ");
+  text = replaced(text, "scheme: one2one, link: rail}]",
+                  "scheme: one2one, link: rail}, {ep1: {instance: \"box[0]\", component: nic}, ep2: {instance: "
+                  "\"box[1]\", component: nic}, scheme: one2one, link: rail}]");
+  const NetworkGraph network = network_of(parse_infragraph(text, "graph.yaml")),
+                     alone = network_of(parse_infragraph(fabric(rails), "graph.yaml"));
+  EXPECT_EQ(network.nodes.size(), alone.nodes.size());
+  EXPECT_EQ(network.links.size(), alone.links.size());
+}
+
 // Ranks number the XPUs; a rank that is missing is refused.
 TEST(InfraGraph, RanksNumberTheNpus) {
   const auto with_ranks = [](int last) {
