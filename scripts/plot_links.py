@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws what each link of the congestion-aware network did: for each dimension how many links have which value, and where they are.
+"""Draws what each link of the congestion-aware or packet network did: for each dimension how many links have which value, and where they are.
 
 usage: plot_links.py RESULTS.h5 [--quantity busy|queueing|bytes|peak] [--output FILE.png] [--dpi N]
 
 Ring and Mesh have a map for each direction: a row for each group of NPUs that the dimension connects, a column for each position in it.
 FullyConnected has one map from each position to each other one. Shapes with switches have a map for each kind of link, with a row for
-each switch.
+each switch. A graph (system.network.graph) is drawn as it is, in tiers, with two lines for each link.
 """
 import sys
 from pathlib import Path

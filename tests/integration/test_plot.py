@@ -127,6 +127,33 @@ class Links(harness.Folder):
         self.assertEqual(width, 1650)
         self.assertLess(height, 2 * width)
 
+    def test_draws_graphs(self):
+        """Links of a graph give a picture, in both networks with links: leaves, spines and switches in servers, of which some links carry
+        nothing; and a ring of hosts without switches."""
+        ring = self.folder / "ring.yaml"
+        links = ", ".join(f"[{h}, {(h + 1) % 4}, 10 GB/s, 1 us]" for h in range(4))
+        ring.write_text(f"system: {{network: {{graph: {{hosts: 4, links: [{links}]}}, dimensions: [{{shape: Ring, size: 4}}]}}}}\n")
+        nodes = [[chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)]] * 4
+        harness.write_workload(self.folder, nodes)
+        for number, arguments in enumerate(([harness.SOURCE / "configs/graph-16.yaml", "--network=congestion-aware"], [harness.SOURCE / "configs/graph-16.yaml"],
+                                            [ring, "--network=congestion-aware", f"--set=workload.traces={self.folder / 'workload'}"])):
+            picture = self.folder / f"graph{number}.png"
+            outcome = self.plot(self.run_once(arguments), "--output", picture)
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertGreater(picture.stat().st_size, 10_000)
+
+    def test_tiers_of_a_graph(self):
+        """Hosts 0 to 3 with a switch for each pair, two leaves and a spine, and a switch that nothing is joined to."""
+        sys.path.insert(0, str(harness.SOURCE / "scripts/python"))
+        from orrery.plots import graph_map
+        links = [(0, 4), (1, 4), (2, 5), (3, 5), (0, 6), (1, 6), (2, 7), (3, 7), (6, 8), (7, 8)]
+        x, tiers = graph_map.places_of(4, links, 10)
+        self.assertEqual(tiers.tolist(), [0, 0, 0, 0, -1, -1, 1, 1, 2, 3])
+        self.assertEqual(x.tolist(), [0.125, 0.375, 0.625, 0.875, 0.25, 0.75, 0.25, 0.75, 0.5, 0.5])
+        crossed = [(0, 4), (1, 4), (2, 5), (3, 5), (0, 7), (1, 7), (2, 6), (3, 6), (6, 8), (7, 8)]
+        self.assertEqual(graph_map.places_of(4, crossed, 9)[0][6:8].tolist(), [0.75, 0.25])
+        self.assertEqual(graph_map.places_of(2, [(0, 2), (1, 2)], 3)[1].tolist(), [0, 0, 1])
+
     def test_results_without_links_are_refused(self):
         """Results of the congestion-unaware network end with an error that names the other network."""
         outcome = self.plot(self.results())

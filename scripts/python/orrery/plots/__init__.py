@@ -8,7 +8,7 @@ All pictures share one look (orrery.plots.style): a colour has the same meaning 
 """
 import os
 
-from . import link_maps, memory, queues as queue_lines, ranks, step, style, timeline, use
+from . import graph_map, link_maps, memory, queues as queue_lines, ranks, step, style, timeline, use
 from ..errors import ResultsError
 from ..packages import load
 from ..summary import share
@@ -78,7 +78,8 @@ def kernel(run):
 
 
 def links(run, quantity="busy"):
-    """Draws what each link did, a row of panels for each dimension: how many links have which value, and where these are.
+    """Draws what each link did, a row of panels for each dimension: how many links have which value, and where these are. Links of a graph
+    (system.network.graph) are drawn as the graph, in tiers.
 
     quantity: "busy" (share of the time), "queueing" (mean wait of a message), "bytes" or "peak" (most messages that waited).
     Raises ResultsError if the run had the congestion-unaware network.
@@ -89,6 +90,9 @@ def links(run, quantity="busy"):
     if quantity not in link_maps.QUANTITIES:
         raise ValueError(f"found the quantity {quantity!r}; expected one of {', '.join(link_maps.QUANTITIES)}")
     chosen = link_maps.QUANTITIES[quantity]
+    graph = run.configuration["system"]["network"].get("graph")
+    if graph is not None and len(run.links):
+        return _graph(run, graph, chosen)
     dimensions, values, rows = run.dimensions, chosen.values(run.links).to_numpy().astype(float), []
     for number, dimension in dimensions.iterrows():
         mine = (run.links["dimension"] == number).to_numpy()
@@ -109,6 +113,18 @@ def links(run, quantity="busy"):
             foot.legend(handles=handles, loc="center", ncol=len(handles))
         for part, (name, maps, mine) in zip(np.atleast_1d(body.subfigures(len(rows), 1, height_ratios=heights)), rows):
             link_maps.draw_dimension(part, name, maps, mine, chosen.unit)
+        return figure
+
+
+def _graph(run, graph, quantity):
+    """The picture of `links` for a network that is a graph."""
+    with style.look():
+        handles = graph_map.legend_of(graph, run.links)
+        figure, _, body = style.picture(4.6 + (0.35 if handles else 0), f"{os.path.basename(run.path)}: {quantity.title}", title_of(run)[1])
+        if handles:
+            body, foot = body.subfigures(2, 1, height_ratios=[4.6, 0.35])
+            foot.legend(handles=handles, loc="center")
+        graph_map.draw_graph(body, graph, run.links, quantity.values(run.links).to_numpy().astype(float), quantity.unit)
         return figure
 
 
