@@ -163,7 +163,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   auto simulation =
       simulate(*preparation, configuration.run, stop_requested, world, checkpoints ? &*checkpoints : nullptr);
 
-  const auto mine = collect(*preparation, *simulation);
+  const auto mine = collect(*preparation, *simulation, world);
   auto description = describe(configuration, *preparation, *simulation, command_line);
   description.preparation_time = preparation_time.count();
   const std::string folding = preparation->folding_description();

@@ -32,6 +32,12 @@ EquivalenceClasses classes_under(Assumptions&& assumptions, SignatureGraph& grap
   return classes;
 }
 
+StreamsOf streams_of_programs(std::span<const npu::NpuSpec> npus) {
+  StreamsOf streams;
+  add_streams_of_programs(npus, streams);
+  return streams;
+}
+
 /// Returns labels that are equal where both lists are. The first list may be empty.
 std::vector<std::uint32_t> finer(std::span<const std::uint32_t> one, std::span<const std::uint32_t> other) {
   std::vector<std::uint32_t> labels(other.begin(), other.end());
@@ -42,42 +48,80 @@ std::vector<std::uint32_t> finer(std::span<const std::uint32_t> one, std::span<c
 
 }  // namespace
 
-Folding::Folding(const npu::RunContext& context, const Dealing& dealing, Assumptions assumptions)
-    : all_npus_(context.npus),
+Folding::Folding(const npu::RunContext& context, const Dealing& dealing, const ReadNpus& read,
+                 parallel::Communicator& world, Assumptions assumptions)
+    : own_npus_(context.npus),
+      owners_(context.hosting),
       all_communicators_(context.communicators),
       replay_only_(context.options.replay_only),
       streams_(streams_of_programs(context.npus)),
       num_wrong_(assumptions.num_wrong),
-      signatures_(signatures_of(context, streams_)),
+      signatures_(signatures_of(context, streams_, world)),
       classes_(classes_under(std::move(assumptions), signatures_.graph)) {
   signatures_.graph.positions_among = {};  // it refers to `context`
-  deal(dealing);
+  deal(dealing, world.size());
+  share_groups(world);
   if (replay_only_)  // in which NPUs do not communicate
     communicators_.assign(all_communicators_.begin(), all_communicators_.end());
   else
     choose_communicators();
+  host_representatives(read, world);
+}
+
+/// Makes the representatives that this rank simulates, and reads those that other ranks have.
+void Folding::host_representatives(const ReadNpus& read, parallel::Communicator& world) {
+  std::vector<NpuId> missing;
+  for (const auto representative : classes_.representatives)
+    if (host_of_npu_[representative] == owners_.here && !owners_.is_here(NpuId(representative)))
+      missing.emplace_back(representative);
+  std::vector<npu::NpuSpec> others;
+  world.agree([&] { others = read(missing); });
+  add_streams_of_programs(others, streams_);
   for (const auto representative : classes_.representatives) {
-    if (host_of_npu_[representative] != dealing.here) continue;
-    const npu::NpuSpec& npu = all_npus_[representative];
+    if (host_of_npu_[representative] != owners_.here) continue;
+    const NpuId id(representative);
+    npu::NpuSpec npu = owners_.is_here(id) ? own_npu(id) : *std::ranges::find(others, id, &npu::NpuSpec::id);
+    npu.groups.assign(groups_of(id).begin(), groups_of(id).end());
     folded_npus_.push_back(folded_npu(npu));
-    npus_.push_back({npu.id, npu.trace, npu.program, npu.groups, &folded_npus_.back()});
+    npu.folded = &folded_npus_.back();
+    npus_.push_back(std::move(npu));
     if (replay_only_) continue;
     for (GroupId& group : npus_.back().groups)
       group = GroupId(communicator_of_class_.at(classes_.of_group[group.index()]));
   }
 }
 
-void Folding::deal(const Dealing& dealing) {
+/// Returns an NPU that this rank has read.
+const npu::NpuSpec& Folding::own_npu(NpuId npu) const {
+  return *std::ranges::lower_bound(own_npus_, npu, {}, &npu::NpuSpec::id);
+}
+
+/// Tells all ranks the groups of all representatives. Collective.
+void Folding::share_groups(parallel::Communicator& world) {
+  std::vector<std::uint32_t> counts;
+  for (const auto representative : classes_.representatives)  // those of rank r are lower than those of rank r + 1
+    if (owners_.is_here(NpuId(representative))) {
+      const auto& groups = own_npu(NpuId(representative)).groups;
+      counts.push_back(static_cast<std::uint32_t>(groups.size()));
+      groups_.insert(groups_.end(), groups.begin(), groups.end());
+    }
+  groups_ = world.all_gather(std::span<const GroupId>(groups_));
+  first_group_.push_back(0);
+  for (const auto count : world.all_gather(std::span<const std::uint32_t>(counts)))
+    first_group_.push_back(first_group_.back() + count);
+}
+
+void Folding::deal(const Dealing& dealing, int ranks) {
   const std::uint64_t count = classes_.count();
-  const auto num_ranks = static_cast<std::uint64_t>(dealing.num_ranks);
+  const auto num_ranks = static_cast<std::uint64_t>(ranks);
   std::vector<Rank> hosts;  // [classes]
   hosts.reserve(count);
   if (dealing.rank_of_npu.empty()) {
     for (std::uint64_t its = 0; its < count; ++its) hosts.emplace_back(static_cast<int>(its * num_ranks / count));
   } else {
     std::vector<std::pair<std::uint32_t, Rank>> possible;  // by class
-    possible.reserve(all_npus_.size());
-    for (std::size_t npu = 0; npu < all_npus_.size(); ++npu)
+    possible.reserve(num_npus());
+    for (std::size_t npu = 0; npu < num_npus(); ++npu)
       possible.emplace_back(classes_.of_npu[npu], dealing.rank_of_npu[npu]);
     std::ranges::sort(possible);
     std::vector<std::uint64_t> loads(num_ranks);  // nodes
@@ -86,19 +130,19 @@ void Folding::deal(const Dealing& dealing) {
       const auto least = std::min_element(
           first, end, [&](const auto& a, const auto& b) { return loads[a.second.index()] < loads[b.second.index()]; });
       const Rank host = least->second;
-      loads[host.index()] += all_npus_[classes_.representatives[first->first]].trace->graph->num_nodes();
+      loads[host.index()] += signatures_.num_nodes_of(classes_.representatives[first->first]);
       hosts.push_back(host);
       first = end;
     }
   }
-  host_of_npu_.reserve(all_npus_.size());
+  host_of_npu_.reserve(num_npus());
   for (const auto its : classes_.of_npu) host_of_npu_.push_back(hosts[its]);
 }
 
 /// Chooses one communicator for each class of groups that a representative is a member of.
 void Folding::choose_communicators() {
   for (const auto representative : classes_.representatives)
-    for (const GroupId group : all_npus_[representative].groups) {
+    for (const GroupId group : groups_of(NpuId(representative))) {
       const auto its = classes_.of_group[group.index()];
       const auto next = static_cast<std::uint32_t>(communicators_.size());
       if (!communicator_of_class_.try_emplace(its, next).second) continue;
@@ -162,7 +206,7 @@ Assumptions Folding::assumptions_after(std::span<const communicator::Divergence>
 }
 
 std::vector<npu::NpuSpec> Folding::npus_to_compare() const {
-  std::vector<char> compared(all_npus_.size());
+  std::vector<char> compared(num_npus());
   for (const auto representative : classes_.representatives) {
     compared[representative] = 1;
     for (const auto& stream : signatures_.graph.streams_of(representative)) compared[stream.peer] = 1;
@@ -172,13 +216,13 @@ std::vector<npu::NpuSpec> Folding::npus_to_compare() const {
     for (const NpuId member : spec.group->members) compared[member.index()] = 1;
   }
   std::vector<npu::NpuSpec> npus;
-  for (const auto& npu : all_npus_)
+  for (const auto& npu : own_npus_)
     if (compared[npu.id.index()]) npus.push_back(npu);
   return npus;
 }
 
 std::string Folding::description(std::span<const EarlierClasses> earlier) const {
-  const auto num_npus = all_npus_.size();
+  const auto num_npus = this->num_npus();
   std::string text = fmt::format("folded: {} in ", counted(num_npus, "NPU"));
   for (const auto& before : earlier)
     text += fmt::format("{} to {}, then in ", counted(before.count, "class", "classes"), readable(before.end));
