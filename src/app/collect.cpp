@@ -108,7 +108,6 @@ results::RunDescription describe(const config::Configuration& configuration, con
     run.num_classes = folding->classes().count();
     run.class_of_npu = folding->classes().of_npu;
   }
-  run.groups = preparation.groups();
   run.network = network_of(configuration, preparation);
   run.inputs = inputs_of(configuration, command_line);
   run.wall_time = simulation.wall_seconds();

@@ -90,6 +90,7 @@ void Preparation::fold(fold::Dealing dealing, fold::Assumptions assumptions, par
     return specs;
   };
   folded_.emplace(unfolded_context(rank_.npus), std::move(dealing), read, world, std::move(assumptions));
+  require_same_traces(store(), world);  // several ranks have read those of representatives
 }
 
 void Preparation::fold_again(std::span<const communicator::Divergence> divergences, parallel::Communicator& world) {
@@ -208,7 +209,6 @@ std::unique_ptr<Preparation> prepare(const config::Configuration& configuration,
   Faults faults;
   auto result = std::make_unique<Preparation>(configuration, world, faults, configuration.run.fold);
   parallel::raise_faults(faults, world);
-  if (configuration.run.fold) require_same_traces(result->store(), world);  // of some NPUs several ranks have read them
   return result;
 }
 

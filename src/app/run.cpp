@@ -174,6 +174,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     description.step = training_step(configuration, *figures);
     description.step->generation = generation;
   }
+  if (world.is_root()) description.groups = preparation->groups();
   if (world.is_root()) description.plant = plant_of(configuration);
   if (world.is_root() && description.network.has_links)
     description.network.switches = switches_of(configuration, preparation->system().topology());

@@ -19,14 +19,14 @@ constexpr std::uint32_t most_wrong = 6;  // runs that show divergences
 /// Returns the classes under these assumptions, which the graph takes over. After a run that has shown divergences,
 /// nothing is assumed any more if that makes fewer than twice as many classes, or if there have been too many such
 /// runs.
-EquivalenceClasses classes_under(Assumptions&& assumptions, SignatureGraph& graph) {
+EquivalenceClasses classes_under(Assumptions&& assumptions, SignatureGraph& graph, parallel::Communicator& world) {
   graph.assumes_completing_together = assumptions.num_wrong < most_wrong;
   graph.divergences = std::move(assumptions.divergences);
-  auto classes = refine(graph);
+  auto classes = refine(graph, world);
   if (assumptions.num_wrong == 0) return classes;
   graph.assumes_completing_together = false;
   auto divergences = std::exchange(graph.divergences, {});
-  if (auto proven = refine(graph); proven.count() < 2 * classes.count()) return proven;
+  if (auto proven = refine(graph, world); proven.count() < 2 * classes.count()) return proven;
   graph.assumes_completing_together = true;
   graph.divergences = std::move(divergences);
   return classes;
@@ -57,15 +57,16 @@ Folding::Folding(const npu::RunContext& context, const Dealing& dealing, const R
       streams_(streams_of_programs(context.npus)),
       num_wrong_(assumptions.num_wrong),
       signatures_(signatures_of(context, streams_, world)),
-      classes_(classes_under(std::move(assumptions), signatures_.graph)) {
+      classes_(classes_under(std::move(assumptions), signatures_.graph, world)) {
   signatures_.graph.positions_among = {};  // it refers to `context`
   deal(dealing, world.size());
-  share_groups(world);
+  share_representatives(world);
   if (replay_only_)  // in which NPUs do not communicate
     communicators_.assign(all_communicators_.begin(), all_communicators_.end());
   else
-    choose_communicators();
+    choose_communicators(world);
   host_representatives(read, world);
+  signatures_.graph.forget_items();
 }
 
 /// Makes the representatives that this rank simulates, and reads those that other ranks have.
@@ -96,19 +97,29 @@ const npu::NpuSpec& Folding::own_npu(NpuId npu) const {
   return *std::ranges::lower_bound(own_npus_, npu, {}, &npu::NpuSpec::id);
 }
 
-/// Tells all ranks the groups of all representatives. Collective.
-void Folding::share_groups(parallel::Communicator& world) {
-  std::vector<std::uint32_t> counts;
-  for (const auto representative : classes_.representatives)  // those of rank r are lower than those of rank r + 1
-    if (owners_.is_here(NpuId(representative))) {
-      const auto& groups = own_npu(NpuId(representative)).groups;
-      counts.push_back(static_cast<std::uint32_t>(groups.size()));
-      groups_.insert(groups_.end(), groups.begin(), groups.end());
-    }
+/// Tells all ranks the groups and streams of all representatives. Collective.
+void Folding::share_representatives(parallel::Communicator& world) {
+  std::vector<std::uint32_t> counts;  // of groups and of streams, in turn
+  for (const auto representative : classes_.representatives) {  // those of rank r are lower than those of rank r + 1
+    if (!owners_.is_here(NpuId(representative))) continue;
+    const auto& groups = own_npu(NpuId(representative)).groups;
+    const auto ends = signatures_.graph.streams_of(representative);
+    groups_.insert(groups_.end(), groups.begin(), groups.end());
+    ends_.insert(ends_.end(), ends.begin(), ends.end());
+    for (std::size_t use = 0; use < groups.size() && !replay_only_; ++use)
+      positions_.push_back(signatures_.graph.memberships_of(representative)[use].position);
+    counts.insert(counts.end(), {static_cast<std::uint32_t>(groups.size()), static_cast<std::uint32_t>(ends.size())});
+  }
   groups_ = world.all_gather(std::span<const GroupId>(groups_));
+  positions_ = world.all_gather(std::span<const std::uint32_t>(positions_));
+  ends_ = world.all_gather(std::span<const SignatureGraph::StreamEnd>(ends_));
+  counts = world.all_gather(std::span<const std::uint32_t>(counts));
   first_group_.push_back(0);
-  for (const auto count : world.all_gather(std::span<const std::uint32_t>(counts)))
-    first_group_.push_back(first_group_.back() + count);
+  first_end_.push_back(0);
+  for (std::size_t i = 0; i < counts.size(); i += 2) {
+    first_group_.push_back(first_group_.back() + counts[i]);
+    first_end_.push_back(first_end_.back() + counts[i + 1]);
+  }
 }
 
 void Folding::deal(const Dealing& dealing, int ranks) {
@@ -139,27 +150,62 @@ void Folding::deal(const Dealing& dealing, int ranks) {
   for (const auto its : classes_.of_npu) host_of_npu_.push_back(hosts[its]);
 }
 
-/// Chooses one communicator for each class of groups that a representative is a member of.
-void Folding::choose_communicators() {
-  for (const auto representative : classes_.representatives)
-    for (const GroupId group : groups_of(NpuId(representative))) {
-      const auto its = classes_.of_group[group.index()];
-      const auto next = static_cast<std::uint32_t>(communicators_.size());
-      if (!communicator_of_class_.try_emplace(its, next).second) continue;
-      auto& representatives = representatives_.emplace_back();
-      representatives.count = 0;
-      std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number_of;  // by class and use
-      for (const auto& member : signatures_.graph.members_of(group.value())) {
-        const auto number = static_cast<std::uint32_t>(representatives.npus.size());
-        const auto [found, added] = number_of.try_emplace({classes_.of_npu[member.npu], member.use}, number);
-        if (added) representatives.npus.push_back(representative_of(NpuId(member.npu)));
-        representatives.of_member.push_back(found->second);
-      }
-      const auto& spec = all_communicators_[group.index()];
-      const NpuId host = representatives.npus[next % representatives.npus.size()];
-      communicators_.push_back(
-          {GroupId(next), spec.group, spec.dimensions, spec.custom, host_of_npu_[host.index()], &representatives});
+/// Numbers the classes of groups that a representative is a member of. Returns the first group of each.
+std::vector<GroupId> Folding::chosen_groups() {
+  std::vector<GroupId> chosen;
+  for (const GroupId group : groups_) {
+    const auto next = static_cast<std::uint32_t>(chosen.size());
+    if (communicator_of_class_.try_emplace(classes_.of_group[group.index()], next).second) chosen.push_back(group);
+  }
+  return chosen;
+}
+
+/// Returns with which use the members of some groups are in them, group by group. Collective.
+std::vector<std::uint32_t> Folding::uses_of_members(std::span<const GroupId> chosen,
+                                                    parallel::Communicator& world) const {
+  const SignatureGraph& graph = signatures_.graph;
+  std::vector<std::uint32_t> mine;
+  for (const GroupId group : chosen)
+    if (graph.group_blocks.rank_of(group.value()) == world.rank().index())
+      for (const auto& member : graph.members_of(group.value())) mine.push_back(member.use);
+  if (world.size() == 1) return mine;
+  std::vector<std::size_t> counts;
+  const auto all = world.all_gather(std::span<const std::uint32_t>(mine), &counts);
+  std::vector<std::size_t> next(counts.size());  // of each rank
+  for (std::size_t rank = 1; rank < next.size(); ++rank) next[rank] = next[rank - 1] + counts[rank - 1];
+  std::vector<std::uint32_t> uses;
+  for (const GroupId group : chosen) {
+    auto& at = next[graph.group_blocks.rank_of(group.value())];
+    const auto of_group =
+        std::span(all).subspan(at, all_communicators_[group.index()].num_members(num_npus()));
+    uses.insert(uses.end(), of_group.begin(), of_group.end());
+    at += of_group.size();
+  }
+  return uses;
+}
+
+/// Chooses one communicator for each class of groups that a representative is a member of. Collective.
+void Folding::choose_communicators(parallel::Communicator& world) {
+  const std::vector<GroupId> chosen = chosen_groups();
+  const std::vector<std::uint32_t> uses = uses_of_members(chosen, world);
+  auto use = uses.begin();
+  for (const GroupId group : chosen) {
+    const auto& spec = all_communicators_[group.index()];
+    auto& representatives = representatives_.emplace_back();
+    representatives.count = 0;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> number_of;  // by class and use
+    for (std::uint32_t i = 0; i < spec.num_members(num_npus()); ++i) {
+      const NpuId member = spec.member(i);
+      const auto number = static_cast<std::uint32_t>(representatives.npus.size());
+      const auto [found, added] = number_of.try_emplace({class_of(member), *use++}, number);
+      if (added) representatives.npus.push_back(representative_of(member));
+      representatives.of_member.push_back(found->second);
     }
+    const auto next = static_cast<std::uint32_t>(communicators_.size());
+    const NpuId host = representatives.npus[next % representatives.npus.size()];
+    communicators_.push_back(
+        {GroupId(next), spec.group, spec.dimensions, spec.custom, host_of_npu_[host.index()], &representatives});
+  }
   groups_of_.resize(communicators_.size());
   for (const auto& spec : all_communicators_) {
     const auto found = communicator_of_class_.find(classes_.of_group[spec.id.index()]);
@@ -174,12 +220,12 @@ npu::FoldedNpu Folding::folded_npu(const npu::NpuSpec& npu) const {
   result.count = classes_.sizes[class_of(npu.id)];
   result.streams = &streams_.at(npu.program);
   if (replay_only_) return result;
-  for (const auto& [peer, stream] : signatures_.graph.streams_of(npu.id.value()))
+  for (const auto& [peer, stream] : of_class(ends_, first_end_, class_of(npu.id)))
     result.ends.push_back({representative_of(NpuId(peer)), stream});
   for (std::size_t use = 0; use < npu.groups.size(); ++use) {
     // The communicator may be made of another group of the class, which is equivalent position by position.
     const auto communicator = communicator_of_class_.at(classes_.of_group[npu.groups[use].index()]);
-    const auto position = signatures_.graph.memberships_of(npu.id.value())[use].position;
+    const auto position = positions_[first_group_[class_of(npu.id)] + use];
     result.participants.push_back(representatives_[communicator].of_member[position]);
   }
   return result;
@@ -207,10 +253,8 @@ Assumptions Folding::assumptions_after(std::span<const communicator::Divergence>
 
 std::vector<npu::NpuSpec> Folding::npus_to_compare() const {
   std::vector<char> compared(num_npus());
-  for (const auto representative : classes_.representatives) {
-    compared[representative] = 1;
-    for (const auto& stream : signatures_.graph.streams_of(representative)) compared[stream.peer] = 1;
-  }
+  for (const auto representative : classes_.representatives) compared[representative] = 1;
+  for (const auto& stream : ends_) compared[stream.peer] = 1;
   for (const auto& spec : communicators_) {
     if (spec.group->members.empty()) compared.assign(compared.size(), 1);
     for (const NpuId member : spec.group->members) compared[member.index()] = 1;

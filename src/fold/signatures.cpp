@@ -10,41 +10,32 @@
 namespace orrery::fold {
 namespace {
 
-/// Returns the first index of each NPU in a list of what NPUs have, of which this rank knows how many each of its own
-/// has: [npus + 1]. Collective.
-std::vector<std::size_t> shared_firsts(std::span<const std::uint32_t> mine, parallel::Communicator& world) {
-  std::vector<std::size_t> firsts{0};
-  const auto all = world.all_gather(mine);
-  firsts.reserve(all.size() + 1);
-  for (const auto count : all) firsts.push_back(firsts.back() + count);
-  return firsts;
+/// Says which NPUs are of which rank. Collective.
+void add_blocks(const npu::RunContext& context, SignatureGraph& graph, parallel::Communicator& world) {
+  if (world.size() == 1) return;
+  const auto mine = static_cast<std::uint32_t>(context.npus.size());
+  graph.npu_blocks.bounds.push_back(0);
+  for (const auto count : world.all_gather(std::span(&mine, 1)))
+    graph.npu_blocks.bounds.push_back(graph.npu_blocks.bounds.back() + count);
+  graph.first_npu = graph.npu_blocks.first(world.rank().index());
 }
 
-/// Fills in the groups of the NPUs of all ranks, and `none` for the memory server that an NPU accesses. Collective.
-void add_memberships(const npu::RunContext& context, const Structures& structures, SignatureGraph& graph,
-                     parallel::Communicator& world) {
+/// Adds the groups of the NPUs of this rank, and `none` for the memory server that an NPU accesses.
+void add_memberships(const npu::RunContext& context, const Structures& structures, SignatureGraph& graph) {
   const bool has_servers = folds_servers(context);
-  std::vector<std::uint32_t> counts, groups;
-  counts.reserve(context.npus.size());
+  const auto accesses = [&](const npu::NpuSpec& npu) {
+    return has_servers && structures.all[structures.number_of.at(npu.program)].accesses_memory;
+  };
+  std::size_t count = 0;
+  for (const npu::NpuSpec& npu : context.npus) count += npu.groups.size() + (accesses(npu) ? 1 : 0);
+  graph.memberships.reserve(count);
+  graph.first_membership.reserve(context.npus.size() + 1);
+  graph.first_membership.push_back(0);
   for (const npu::NpuSpec& npu : context.npus) {
-    const bool accesses = has_servers && structures.all[structures.number_of.at(npu.program)].accesses_memory;
-    for (const GroupId group : npu.groups) groups.push_back(group.value());
-    if (accesses) groups.push_back(SignatureGraph::none);
-    counts.push_back(static_cast<std::uint32_t>(npu.groups.size() + (accesses ? 1 : 0)));
+    for (const GroupId group : npu.groups) graph.memberships.push_back({group.value(), 0});
+    if (accesses(npu)) graph.memberships.push_back({SignatureGraph::none, 0});
+    graph.first_membership.push_back(graph.memberships.size());
   }
-  graph.first_membership = shared_firsts(counts, world);
-  groups = world.all_gather(std::span<const std::uint32_t>(groups));
-  graph.memberships.reserve(groups.size());
-  for (const auto group : groups) graph.memberships.push_back({group, 0});
-}
-
-/// Fills in the streams of the NPUs of all ranks. Collective.
-void add_streams(const npu::RunContext& context, const StreamTable& table, SignatureGraph& graph,
-                 parallel::Communicator& world) {
-  std::vector<std::uint32_t> counts(context.npus.size());
-  for (std::uint32_t i = 0; i < counts.size(); ++i) counts[i] = table.count(i);
-  graph.first_stream = shared_firsts(counts, world);
-  graph.streams = world.all_gather(std::span<const SignatureGraph::StreamEnd>(table.other_ends(context.hosting, world)));
 }
 
 }  // namespace
@@ -55,6 +46,7 @@ Signatures signatures_of(const npu::RunContext& context, const StreamsOf& stream
   Signatures result;
   for (const Structure& structure : structures.all) result.num_nodes.push_back(structure.num_nodes);
   SignatureGraph& graph = result.graph;
+  add_blocks(context, graph, world);
   const auto add_own = [&](const StreamTable* table) {
     auto own = own_signatures(context, structures, table, world);
     graph.signature_of_npu = world.all_gather(std::span<const std::uint32_t>(own.of_npu));
@@ -64,20 +56,21 @@ Signatures signatures_of(const npu::RunContext& context, const StreamsOf& stream
   if (!communicates) {
     add_own(nullptr);
     graph.first_member = {0};
-    graph.first_membership.assign(graph.num_npus() + 1, 0);
-    graph.first_stream.assign(graph.num_npus() + 1, 0);
+    graph.first_membership.assign(context.npus.size() + 1, 0);
+    graph.first_stream.assign(context.npus.size() + 1, 0);
     return result;
   }
   {
     const StreamTable table(context.npus, streams);
     add_own(&table);
-    add_streams(context, table, graph, world);
+    graph.first_stream = table.first();
+    graph.streams = table.other_ends(context.hosting, world);
   }
-  add_memberships(context, structures, graph, world);
+  add_memberships(context, structures, graph);
   const auto structure_of = [&](std::uint32_t npu) -> const Structure& {
     return structures.all[result.structure_of_signature[graph.signature_of_npu[npu]]];
   };
-  add_groups(context, structure_of, graph);
+  add_groups(context, structure_of, graph, world);
   return result;
 }
 

@@ -44,16 +44,18 @@ void write_lists(File& file, const GroupLists& lists) {
 }  // namespace
 
 std::vector<std::uint32_t> write_groups(Output& output, const RunDescription& run) {
-  std::vector<std::uint32_t> order(run.groups.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](auto a, auto b) { return run.groups[a] < run.groups[b]; });
+  std::vector<std::uint32_t> position;
   output.on_root([&](File& file) {
+    std::vector<std::uint32_t> order(run.groups.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::stable_sort(order, [&](auto a, auto b) { return run.groups[a] < run.groups[b]; });
+    position.resize(order.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) position[order[i]] = i;
     GroupLists lists;
     for (const auto index : order) lists.add(run.groups[index], run.num_npus);
     write_lists(file, lists);
   });
-  std::vector<std::uint32_t> position(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) position[order[i]] = i;
+  output.world().broadcast(position, Rank(0));
   return position;
 }
 
