@@ -28,7 +28,7 @@ std::vector<Record> Folding::exchanged(std::span<const Record> records, parallel
   if (world.size() == 1) return {records.begin(), records.end()};
   std::vector<std::vector<Record>> outgoing(static_cast<std::size_t>(world.size()));
   std::vector<std::vector<char>> needs(outgoing.size(), std::vector<char>(classes_.count()));  // classes of each rank
-  for (std::uint32_t npu = 0; npu < num_npus(); ++npu) needs[owners_.of_npu[npu].index()][classes_.of_npu[npu]] = 1;
+  for (std::uint32_t npu = 0; npu < num_npus(); ++npu) needs[own_npus_.owners.of_npu[npu].index()][classes_.of_npu[npu]] = 1;
   for (const Record& record : records)
     for (std::size_t rank = 0; rank < outgoing.size(); ++rank)
       if (needs[rank][class_of(record.npu)] != 0) outgoing[rank].push_back(record);
@@ -44,7 +44,7 @@ void Folding::for_each_npu(std::span<const Record> records, Visit visit) const {
   std::map<std::uint32_t, std::pair<std::size_t, std::size_t>> rows;  // of each class
   for (std::size_t i = 0; i < records.size(); ++i)
     rows.try_emplace(class_of(records[i].npu), i, i).first->second.second = i + 1;
-  for (const npu::NpuSpec& npu : own_npus_)
+  for (const npu::NpuSpec& npu : own_npus_.all)
     if (const auto found = rows.find(class_of(npu.id)); found != rows.end())
       visit(npu, records.subspan(found->second.first, found->second.second - found->second.first));
 }

@@ -50,8 +50,7 @@ std::vector<std::uint32_t> finer(std::span<const std::uint32_t> one, std::span<c
 
 Folding::Folding(const npu::RunContext& context, const Dealing& dealing, const ReadNpus& read,
                  parallel::Communicator& world, Assumptions assumptions)
-    : own_npus_(context.npus),
-      owners_(context.hosting),
+    : own_npus_{context.npus, context.hosting},
       all_communicators_(context.communicators),
       replay_only_(context.options.replay_only),
       streams_(streams_of_programs(context.npus)),
@@ -60,7 +59,7 @@ Folding::Folding(const npu::RunContext& context, const Dealing& dealing, const R
       classes_(classes_under(std::move(assumptions), signatures_.graph, world)) {
   signatures_.graph.positions_among = {};  // it refers to `context`
   deal(dealing, world.size());
-  share_representatives(world);
+  tables_ = RepresentativeTables(classes_.representatives, own_npus_, signatures_.graph, world);
   if (replay_only_)  // in which NPUs do not communicate
     communicators_.assign(all_communicators_.begin(), all_communicators_.end());
   else
@@ -73,15 +72,15 @@ Folding::Folding(const npu::RunContext& context, const Dealing& dealing, const R
 void Folding::host_representatives(const ReadNpus& read, parallel::Communicator& world) {
   std::vector<NpuId> missing;
   for (const auto representative : classes_.representatives)
-    if (host_of_npu_[representative] == owners_.here && !owners_.is_here(NpuId(representative)))
+    if (host_of_npu_[representative] == own_npus_.owners.here && !own_npus_.has(NpuId(representative)))
       missing.emplace_back(representative);
   std::vector<npu::NpuSpec> others;
   world.agree([&] { others = read(missing); });
   add_streams_of_programs(others, streams_);
   for (const auto representative : classes_.representatives) {
-    if (host_of_npu_[representative] != owners_.here) continue;
+    if (host_of_npu_[representative] != own_npus_.owners.here) continue;
     const NpuId id(representative);
-    npu::NpuSpec npu = owners_.is_here(id) ? own_npu(id) : *std::ranges::find(others, id, &npu::NpuSpec::id);
+    npu::NpuSpec npu = own_npus_.has(id) ? own_npus_[id] : *std::ranges::find(others, id, &npu::NpuSpec::id);
     npu.groups.assign(groups_of(id).begin(), groups_of(id).end());
     folded_npus_.push_back(folded_npu(npu));
     npu.folded = &folded_npus_.back();
@@ -89,36 +88,6 @@ void Folding::host_representatives(const ReadNpus& read, parallel::Communicator&
     if (replay_only_) continue;
     for (GroupId& group : npus_.back().groups)
       group = GroupId(communicator_of_class_.at(classes_.of_group[group.index()]));
-  }
-}
-
-/// Returns an NPU that this rank has read.
-const npu::NpuSpec& Folding::own_npu(NpuId npu) const {
-  return *std::ranges::lower_bound(own_npus_, npu, {}, &npu::NpuSpec::id);
-}
-
-/// Tells all ranks the groups and streams of all representatives. Collective.
-void Folding::share_representatives(parallel::Communicator& world) {
-  std::vector<std::uint32_t> counts;  // of groups and of streams, in turn
-  for (const auto representative : classes_.representatives) {  // those of rank r are lower than those of rank r + 1
-    if (!owners_.is_here(NpuId(representative))) continue;
-    const auto& groups = own_npu(NpuId(representative)).groups;
-    const auto ends = signatures_.graph.streams_of(representative);
-    groups_.insert(groups_.end(), groups.begin(), groups.end());
-    ends_.insert(ends_.end(), ends.begin(), ends.end());
-    for (std::size_t use = 0; use < groups.size() && !replay_only_; ++use)
-      positions_.push_back(signatures_.graph.memberships_of(representative)[use].position);
-    counts.insert(counts.end(), {static_cast<std::uint32_t>(groups.size()), static_cast<std::uint32_t>(ends.size())});
-  }
-  groups_ = world.all_gather(std::span<const GroupId>(groups_));
-  positions_ = world.all_gather(std::span<const std::uint32_t>(positions_));
-  ends_ = world.all_gather(std::span<const SignatureGraph::StreamEnd>(ends_));
-  counts = world.all_gather(std::span<const std::uint32_t>(counts));
-  first_group_.push_back(0);
-  first_end_.push_back(0);
-  for (std::size_t i = 0; i < counts.size(); i += 2) {
-    first_group_.push_back(first_group_.back() + counts[i]);
-    first_end_.push_back(first_end_.back() + counts[i + 1]);
   }
 }
 
@@ -151,9 +120,9 @@ void Folding::deal(const Dealing& dealing, int ranks) {
 }
 
 /// Numbers the classes of groups that a representative is a member of. Returns the first group of each.
-std::vector<GroupId> Folding::chosen_groups() {
+std::vector<GroupId> Folding::choose_groups() {
   std::vector<GroupId> chosen;
-  for (const GroupId group : groups_) {
+  for (const GroupId group : tables_.all_groups()) {
     const auto next = static_cast<std::uint32_t>(chosen.size());
     if (communicator_of_class_.try_emplace(classes_.of_group[group.index()], next).second) chosen.push_back(group);
   }
@@ -186,7 +155,7 @@ std::vector<std::uint32_t> Folding::uses_of_members(std::span<const GroupId> cho
 
 /// Chooses one communicator for each class of groups that a representative is a member of. Collective.
 void Folding::choose_communicators(parallel::Communicator& world) {
-  const std::vector<GroupId> chosen = chosen_groups();
+  const std::vector<GroupId> chosen = choose_groups();
   const std::vector<std::uint32_t> uses = uses_of_members(chosen, world);
   auto use = uses.begin();
   for (const GroupId group : chosen) {
@@ -220,12 +189,12 @@ npu::FoldedNpu Folding::folded_npu(const npu::NpuSpec& npu) const {
   result.count = classes_.sizes[class_of(npu.id)];
   result.streams = &streams_.at(npu.program);
   if (replay_only_) return result;
-  for (const auto& [peer, stream] : of_class(ends_, first_end_, class_of(npu.id)))
+  for (const auto& [peer, stream] : tables_.ends_of(class_of(npu.id)))
     result.ends.push_back({representative_of(NpuId(peer)), stream});
   for (std::size_t use = 0; use < npu.groups.size(); ++use) {
     // The communicator may be made of another group of the class, which is equivalent position by position.
     const auto communicator = communicator_of_class_.at(classes_.of_group[npu.groups[use].index()]);
-    const auto position = positions_[first_group_[class_of(npu.id)] + use];
+    const auto position = tables_.positions_of(class_of(npu.id))[use];
     result.participants.push_back(representatives_[communicator].of_member[position]);
   }
   return result;
@@ -254,13 +223,13 @@ Assumptions Folding::assumptions_after(std::span<const communicator::Divergence>
 std::vector<npu::NpuSpec> Folding::npus_to_compare() const {
   std::vector<char> compared(num_npus());
   for (const auto representative : classes_.representatives) compared[representative] = 1;
-  for (const auto& stream : ends_) compared[stream.peer] = 1;
+  for (const auto& stream : tables_.all_ends()) compared[stream.peer] = 1;
   for (const auto& spec : communicators_) {
     if (spec.group->members.empty()) compared.assign(compared.size(), 1);
     for (const NpuId member : spec.group->members) compared[member.index()] = 1;
   }
   std::vector<npu::NpuSpec> npus;
-  for (const auto& npu : own_npus_)
+  for (const auto& npu : own_npus_.all)
     if (compared[npu.id.index()]) npus.push_back(npu);
   return npus;
 }

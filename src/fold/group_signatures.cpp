@@ -76,8 +76,8 @@ class GroupMembers {
     return accessing_[first_accessing_[group - num_communicators()] + position];
   }
   /// Returns blocks of groups that have about as many members each.
-  Blocks blocks(std::uint64_t num_ranks) const {
-    Blocks blocks;
+  Blocks blocks(std::uint64_t num_ranks, std::size_t here) const {
+    Blocks blocks{{}, here};
     if (num_ranks == 1) return blocks;
     std::uint64_t all = 0, before = 0;
     for (std::uint32_t group = 0; group < count(); ++group) all += size(group);
@@ -103,8 +103,8 @@ class GroupMembers {
 std::uint32_t set_position(std::uint32_t group, bool is_server, std::uint32_t position, std::uint32_t npu,
                            SignatureGraph& graph) {
   std::uint32_t first_use = none;
-  const auto begin = graph.first_membership[npu - graph.first_npu];
-  const auto end = graph.first_membership[npu - graph.first_npu + 1];
+  const auto own = npu - graph.npu_blocks.first();
+  const auto begin = graph.first_membership[own], end = graph.first_membership[own + 1];
   for (auto use = begin; use < end; ++use) {
     auto& membership = graph.memberships[use];
     if (membership.group != (is_server ? none : group)) continue;
@@ -117,11 +117,11 @@ std::uint32_t set_position(std::uint32_t group, bool is_server, std::uint32_t po
 /// Adds the members of the groups of this rank, and the positions of its NPUs in all groups. Collective.
 void add_members(const GroupMembers& groups, SignatureGraph& graph, parallel::Communicator& world) {
   const std::size_t here = world.rank().index();
-  const std::uint32_t num_own_npus = graph.npu_blocks.count(here, graph.num_npus());
+  const std::uint32_t first_npu = graph.npu_blocks.first(), num_own_npus = graph.npu_blocks.count(graph.num_npus());
   std::vector<std::vector<std::uint32_t>> uses(static_cast<std::size_t>(world.size()));  // in groups of other ranks
   std::size_t num_members = 0;
-  for (std::uint32_t i = 0; i < graph.group_blocks.count(here, groups.count()); ++i)
-    num_members += groups.size(graph.first_group + i);
+  for (std::uint32_t i = 0; i < graph.group_blocks.count(groups.count()); ++i)
+    num_members += groups.size(graph.group_blocks.first() + i);
   graph.members.reserve(num_members);
   graph.first_member.push_back(0);
   for (std::uint32_t group = 0; group < groups.count(); ++group) {
@@ -129,7 +129,7 @@ void add_members(const GroupMembers& groups, SignatureGraph& graph, parallel::Co
     const std::uint32_t size = groups.size(group);
     for (std::uint32_t i = 0; i < size; ++i) {
       const std::uint32_t npu = groups.member(group, i);
-      const bool is_own = npu - graph.first_npu < num_own_npus;
+      const bool is_own = npu - first_npu < num_own_npus;
       const std::uint32_t use = is_own ? set_position(group, groups.is_server(group), i, npu, graph) : none;
       if (owner == here)
         graph.members.push_back({npu, use});
@@ -147,7 +147,7 @@ void add_members(const GroupMembers& groups, SignatureGraph& graph, parallel::Co
 }
 
 /// What all ranks know of the collectives of a group: a bit for each kind, and these.
-constexpr std::uint32_t not_together = std::uint32_t{1} << 30U;  ///< members that arrive together do not always complete so
+constexpr std::uint32_t not_together = std::uint32_t{1} << 30U;  ///< members that arrive together may not complete so
 constexpr std::uint32_t not_named = std::uint32_t{1} << 31U;     ///< its first member does not name it: a check refuses it
 
 /// Returns them for a communicator whose first member is of this rank.
@@ -179,8 +179,7 @@ bool folds_servers(const npu::RunContext& context) {
 void add_groups(const npu::RunContext& context, const StructureOf& structure_of, SignatureGraph& graph,
                 parallel::Communicator& world) {
   const GroupMembers groups(context, structure_of, graph.num_npus());
-  graph.group_blocks = groups.blocks(static_cast<std::uint64_t>(world.size()));
-  graph.first_group = graph.group_blocks.first(world.rank().index());
+  graph.group_blocks = groups.blocks(static_cast<std::uint64_t>(world.size()), world.rank().index());
   add_members(groups, graph, world);
   GroupCollectives collectives(context);
   const auto layout_of = [&context](const communicator::CommunicatorSpec& spec) {

@@ -161,9 +161,9 @@ class Refinement {
   Refinement(const SignatureGraph& graph, parallel::Communicator& world)
       : graph_(graph),
         world_(world),
-        npus_(graph.signature_of_npu, graph.first_npu, graph.npu_blocks.count(here(), graph.num_npus())),
-        groups_(std::vector<std::uint32_t>(graph.num_groups(), 0), graph.first_group,
-                graph.group_blocks.count(here(), graph.num_groups())),
+        npus_(graph.signature_of_npu, graph.npu_blocks.first(), graph.npu_blocks.count(graph.num_npus())),
+        groups_(std::vector<std::uint32_t>(graph.num_groups(), 0), graph.group_blocks.first(),
+                graph.group_blocks.count(graph.num_groups())),
         positions_count_(1, 0),
         positions_(1),
         reasons_(npus_.is_pending.size(), Reason::members),
@@ -183,8 +183,6 @@ class Refinement {
 
  private:
   enum class Reason : std::uint8_t { members, position, messages };
-
-  std::size_t here() const { return world_.rank().index(); }
 
   /// Writes the signature that a group has now. Returns whether the positions of members count: not where all members
   /// are of one class and use and complete together, and not where equal ones are taken to complete together.

@@ -17,7 +17,7 @@ void add_blocks(const npu::RunContext& context, SignatureGraph& graph, parallel:
   graph.npu_blocks.bounds.push_back(0);
   for (const auto count : world.all_gather(std::span(&mine, 1)))
     graph.npu_blocks.bounds.push_back(graph.npu_blocks.bounds.back() + count);
-  graph.first_npu = graph.npu_blocks.first(world.rank().index());
+  graph.npu_blocks.here = world.rank().index();
 }
 
 /// Adds the groups of the NPUs of this rank, and `none` for the memory server that an NPU accesses.

@@ -13,6 +13,8 @@
 #include "orrery/communicator/spec.hpp"
 #include "orrery/fold/equivalence.hpp"
 #include "orrery/fold/origins.hpp"
+#include "orrery/fold/own_npus.hpp"
+#include "orrery/fold/representative_tables.hpp"
 #include "orrery/fold/signatures.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/npu/record.hpp"
@@ -74,7 +76,7 @@ class Folding {
 
   /// Returns the groups of a representative of any rank, as the run that is not folded numbers them: [program uses].
   std::span<const GroupId> groups_of(NpuId representative) const {
-    return of_class(groups_, first_group_, class_of(representative));
+    return tables_.groups_of(class_of(representative));
   }
 
   /// Returns the NPUs of this rank whose messages and collectives have to be compared with those of others: the
@@ -102,41 +104,27 @@ class Folding {
 
  private:
   void deal(const Dealing& dealing, int num_ranks);
-  void share_representatives(parallel::Communicator& world);
-  std::vector<GroupId> chosen_groups();
+  std::vector<GroupId> choose_groups();
   std::vector<std::uint32_t> uses_of_members(std::span<const GroupId> chosen, parallel::Communicator& world) const;
   void choose_communicators(parallel::Communicator& world);
   void host_representatives(const ReadNpus& read, parallel::Communicator& world);
-  const npu::NpuSpec& own_npu(NpuId npu) const;
   npu::FoldedNpu folded_npu(const npu::NpuSpec& npu) const;
   template <class Record>
   std::vector<Record> exchanged(std::span<const Record> records, parallel::Communicator& world) const;
   template <class Record, class Visit>
   void for_each_npu(std::span<const Record> records, Visit visit) const;
-  template <class T>
-  static std::span<const T> of_class(const std::vector<T>& all, const std::vector<std::size_t>& first,
-                                     std::uint32_t its) {
-    return std::span(all).subspan(first[its], first[its + 1] - first[its]);
-  }
   std::uint32_t class_of(NpuId npu) const { return classes_.of_npu[npu.index()]; }
   NpuId representative_of(NpuId npu) const { return NpuId(classes_.representatives[class_of(npu)]); }
-
   std::uint32_t num_npus() const { return static_cast<std::uint32_t>(classes_.of_npu.size()); }
 
-  std::span<const npu::NpuSpec> own_npus_;
-  Hosting owners_;  // which ranks have read which NPUs
+  OwnNpus own_npus_;
   std::span<const communicator::CommunicatorSpec> all_communicators_;
   bool replay_only_ = false;
   StreamsOf streams_;
   std::uint32_t num_wrong_;
   Signatures signatures_;
   EquivalenceClasses classes_;
-  // Of the representatives of all ranks:
-  std::vector<std::size_t> first_group_;         // [classes + 1] index into groups_ and positions_
-  std::vector<GroupId> groups_;                  // of their uses
-  std::vector<std::uint32_t> positions_;         // in these groups; empty in a replay
-  std::vector<std::size_t> first_end_;           // [classes + 1] index into ends_
-  std::vector<SignatureGraph::StreamEnd> ends_;  // of their streams
+  RepresentativeTables tables_;
   std::vector<Rank> host_of_npu_;
   std::deque<npu::FoldedNpu> folded_npus_;
   std::deque<communicator::Representatives> representatives_;  // [communicators] by class

@@ -21,18 +21,17 @@ struct Divergences {
 /// Items 0, 1, ... in contiguous blocks, one for each rank.
 struct Blocks {
   std::vector<std::uint32_t> bounds;  ///< [ranks + 1]; empty: all are of one rank
+  std::size_t here = 0;               ///< this rank
 
   /// Returns the rank of an item. O(log ranks).
   std::size_t rank_of(std::uint32_t item) const {
     if (bounds.empty()) return 0;
     return static_cast<std::size_t>(std::upper_bound(bounds.begin(), bounds.end(), item) - bounds.begin()) - 1;
   }
-  /// Returns the first item of a rank.
-  std::uint32_t first(std::size_t rank) const { return bounds.empty() ? 0 : bounds[rank]; }
-  /// Returns the number of items of a rank, of so many in all.
-  std::uint32_t count(std::size_t rank, std::uint32_t all) const {
-    return bounds.empty() ? all : bounds[rank + 1] - bounds[rank];
-  }
+  /// Returns the first item of this rank.
+  std::uint32_t first() const { return bounds.empty() ? 0 : bounds[here]; }
+  /// Returns the number of items of this rank, of so many in all.
+  std::uint32_t count(std::uint32_t all) const { return bounds.empty() ? all : bounds[here + 1] - bounds[here]; }
 };
 
 /// What tells NPUs apart (docs/folding.md): the signature that each has by itself, the groups that it is in, and the
@@ -61,9 +60,8 @@ struct SignatureGraph {
   using PositionsAmong =
       std::function<std::vector<std::uint32_t>(std::uint32_t group, std::span<const std::uint32_t> labels)>;
 
-  Blocks npu_blocks, group_blocks;         ///< which rank has which of them
-  std::uint32_t first_npu = 0;             ///< of this rank
-  std::uint32_t first_group = 0;           ///< of this rank
+  Blocks npu_blocks, group_blocks;  ///< which rank has which of them
+
 
   std::vector<std::uint32_t> signature_of_npu;  ///< [npus] NPUs of different signatures are not equivalent
 
@@ -86,13 +84,13 @@ struct SignatureGraph {
   std::uint32_t num_groups() const { return static_cast<std::uint32_t>(layouts.size()); }
   // Of groups and NPUs of this rank:
   std::span<const Member> members_of(std::uint32_t group) const {
-    return range(members, first_member, group - first_group);
+    return range(members, first_member, group - group_blocks.first());
   }
   std::span<const Membership> memberships_of(std::uint32_t npu) const {
-    return range(memberships, first_membership, npu - first_npu);
+    return range(memberships, first_membership, npu - npu_blocks.first());
   }
   std::span<const StreamEnd> streams_of(std::uint32_t npu) const {
-    return range(streams, first_stream, npu - first_npu);
+    return range(streams, first_stream, npu - npu_blocks.first());
   }
 
   /// Frees all that is known of single NPUs and groups. What is assumed of them stays.

@@ -110,7 +110,7 @@ struct RunDescription {
   /// [num_npus] of a folded run: the class of each NPU, numbered in the order of their first NPUs, whose records those
   /// of the class are. Empty: each NPU was simulated.
   std::vector<std::uint32_t> class_of_npu = {};
-  std::vector<trace::Group> groups;               ///< in order of GroupId
+  std::vector<trace::Group> groups;  ///< in order of GroupId; only rank 0 needs them
   NetworkDescription network;
   RunInputs inputs;
   double preparation_time = 0;  ///< wall-clock seconds from the start of the program to that of the simulation

@@ -327,15 +327,14 @@ SignatureGraph part_of(const SignatureGraph& graph, std::uint32_t rank, std::uin
     part.group_blocks.bounds.push_back(graph.num_groups() * (num_ranks - r) / num_ranks);
   }
   for (auto& bound : part.group_blocks.bounds) bound = graph.num_groups() - bound;  // cut at other places
-  part.first_npu = part.npu_blocks.first(rank);
-  part.first_group = part.group_blocks.first(rank);
+  part.npu_blocks.here = part.group_blocks.here = rank;
   part.first_member = part.first_membership = part.first_stream = {0};
-  for (std::uint32_t g = part.first_group; g < part.group_blocks.bounds[rank + 1]; ++g) {
+  for (std::uint32_t g = part.group_blocks.first(); g < part.group_blocks.bounds[rank + 1]; ++g) {
     const auto members = graph.members_of(g);
     part.members.insert(part.members.end(), members.begin(), members.end());
     part.first_member.push_back(part.members.size());
   }
-  for (std::uint32_t npu = part.first_npu; npu < part.npu_blocks.bounds[rank + 1]; ++npu) {
+  for (std::uint32_t npu = part.npu_blocks.first(); npu < part.npu_blocks.bounds[rank + 1]; ++npu) {
     const auto memberships = graph.memberships_of(npu);
     part.memberships.insert(part.memberships.end(), memberships.begin(), memberships.end());
     part.first_membership.push_back(part.memberships.size());
