@@ -186,6 +186,8 @@ void run(const config::RunCommand& command, const std::string& command_line, par
                         description.repetitions);
     if (stopped_at) description.status = results::Status::interrupted;
   }
+  simulation.reset();  // what is written has been collected
+  preparation.reset();
   StopGuard::enter(RunPhase::writing);
   const auto all = results::write(configuration.run.output, description, mine, world);
   StopGuard::enter(RunPhase::ending);
