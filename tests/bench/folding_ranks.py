@@ -5,10 +5,11 @@ usage: folding_ranks.py [--orrery BIN] [--ranks 1,2,4] [--instructions] [--compa
 
 The default is configs/scale/gpt3-175b-65536.yaml, and configs/scale/gpt3-175b-1048576.yaml takes some seconds for each row. It needs GNU
 time. With --instructions each rank also runs under callgrind (valgrind), about 50 times slower: the columns are of the rank with most
-instructions and of all ranks. With --compare-with the table has rows of another program too, and the results of both are compared. Exits
-with 1 if the results of the NPUs depend on the number of ranks or on the program."""
+instructions and of all ranks, without those of MPI, which mostly wait. With --compare-with the table has rows of another program too, and
+the results of both are compared. Exits with 1 if the results of the NPUs depend on the number of ranks or on the program."""
 import argparse
 import pathlib
+import re
 import resource
 import subprocess
 import sys
@@ -42,19 +43,39 @@ def simulate(program, arguments, ranks, folder):
         return file["npus/finish_time"][...], memory, cpu_seconds() - before
 
 
+def instructions_in(path):
+    """Returns the instructions in a file of callgrind, without those of MPI, which mostly wait."""
+    names, total, is_counted, is_call = {}, 0, True, False
+    for line in path.read_text().splitlines():
+        if found := re.fullmatch(r"ob=\((\d+)\)(?: (.*))?", line):
+            if found[2]:
+                names[found[1]] = found[2]
+            is_counted = not re.search(r"libmpi|libopen-|libevent|/mca_", names[found[1]])
+        elif found := re.fullmatch(r"cob=\((\d+)\) (.*)", line):
+            names[found[1]] = found[2]
+        elif line.startswith("calls="):
+            is_call = True
+        elif re.match(r"[+*\d-]\S* \d+$", line):
+            if is_counted and not is_call:  # the line after a call has what the callee costs, which stands there too
+                total += int(line.split()[1])
+            is_call = False
+    return total
+
+
 def instructions(program, arguments, ranks, folder):
     """Returns the instructions of each rank."""
     wrapper = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p"]
     subprocess.run(command_of(program, arguments, ranks, folder / "callgrind.h5", wrapper), check=True, stdout=subprocess.DEVNULL, timeout=3600)
     counts = []
     for path in folder.glob("callgrind.[0-9]*"):
-        counts += [int(line.split()[1]) for line in path.read_text().splitlines() if line.startswith("totals:")]
+        counts.append(instructions_in(path))
         path.unlink()
     return counts
 
 
 def table(arguments, folder):
-    print("| program | ranks | largest rank, MiB | all ranks, MiB | CPU s |" + (" M instructions, largest rank | all ranks |" if arguments.instructions else ""))
+    counted = " M instructions, largest rank | all ranks |" if arguments.instructions else ""
+    print("| program | ranks | largest rank, MiB | all ranks, MiB | CPU s |" + counted)
     print("|---|---|---|---|---|" + ("---|---|" if arguments.instructions else ""))
     first = None
     for ranks in arguments.ranks:
