@@ -177,7 +177,7 @@ void Checkpoints::prepare(Preparation& preparation) {
   world_.broadcast_bytes(bytes, Rank(0));
   Archive archive(bytes);
   archive(head_.first, head_.complete, head_.later);
-  for (const auto& divergences : head_.first.foldings) preparation.fold_again(divergences);
+  for (const auto& divergences : head_.first.foldings) preparation.fold_again(divergences, world_);
 }
 
 void Checkpoints::begin(model::RankModel& model, pdes::Kernel& kernel) {
@@ -209,7 +209,7 @@ void Checkpoints::begin_repetition(const std::vector<results::Repetition>& compl
                                    bool is_new) {
   is_later_ = true;
   if (!restart_.empty()) {
-    for (const auto& divergences : head_.later.foldings) preparation.fold_again(divergences);
+    for (const auto& divergences : head_.later.foldings) preparation.fold_again(divergences, world_);
     return;
   }
   head_.complete = complete;

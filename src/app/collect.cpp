@@ -65,17 +65,20 @@ results::Load load_of(const model::RankModel& model, const pdes::LoadRecorder& r
 
 }  // namespace
 
-results::RankResults collect(const Preparation& preparation, const Simulation& simulation) {
+results::RankResults collect(const Preparation& preparation, const Simulation& simulation,
+                             parallel::Communicator& world) {
   const model::RankModel& model = simulation.model();
   const auto bytes = model.network().bytes();
   const auto busy = model.network().busy_time();
+  const fold::Folding* const folding = preparation.folding();
   const auto of_all = [&](auto records) {
     using Record = typename decltype(records)::value_type;
-    return preparation.folding() ? preparation.folding()->expand(std::span<const Record>(records)) : records;
+    return folding ? folding->expand(std::span<const Record>(records), world) : records;
   };
   results::RankResults mine;
-  mine.npus = of_all(model.npus().records());
-  mine.collectives = of_all(model.communicators().records());
+  mine.npus = model.npus().records();  // a class has one record for all its NPUs
+  mine.collectives = model.communicators().records();
+  if (folding) mine.collectives = folding->expand(mine.collectives);
   mine.collective_sums = model.communicators().sums();
   mine.timeline = of_all(model.npus().timeline());
   mine.usage = of_all(model.npus().usage_timeline());
@@ -101,8 +104,10 @@ results::RunDescription describe(const config::Configuration& configuration, con
   run.status = simulation.stopped_at() ? results::Status::interrupted : results::Status::complete;
   run.force = configuration.run.force;
   run.num_npus = preparation.num_npus();
-  if (preparation.folding()) run.num_classes = preparation.folding()->classes().count();
-  run.groups = preparation.groups();
+  if (const fold::Folding* const folding = preparation.folding()) {
+    run.num_classes = folding->classes().count();
+    run.class_of_npu = folding->classes().of_npu;
+  }
   run.network = network_of(configuration, preparation);
   run.inputs = inputs_of(configuration, command_line);
   run.wall_time = simulation.wall_seconds();

@@ -5,6 +5,7 @@
 
 #include "orrery/config/configuration.hpp"
 #include "orrery/cost/cost.hpp"
+#include "orrery/parallel/communicator.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/workload/figures.hpp"
 #include "preparation.hpp"
@@ -13,8 +14,10 @@
 /// Collects what the results of a run are written from.
 namespace orrery::app {
 
-/// Returns what this rank knows when the run has ended; of a folded run for all NPUs of its classes. Cost O(records).
-results::RankResults collect(const Preparation& preparation, const Simulation& simulation);
+/// Returns what this rank knows when the run has ended. In a folded run the timelines are of all NPUs that this rank has
+/// read, and the collectives of all groups for which its communicators stand. Collective. Cost O(records).
+results::RankResults collect(const Preparation& preparation, const Simulation& simulation,
+                             parallel::Communicator& world);
 
 /// Returns what all ranks know of the run, without what only rank 0 needs.
 results::RunDescription describe(const config::Configuration& configuration, const Preparation& preparation,

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "agreed.hpp"
 #include "orrery/base/signs_of_life.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/parallel/raise_faults.hpp"
 #include "orrery/workload/generator.hpp"
 #include "progress.hpp"
 #include "recorded_starts.hpp"
@@ -62,14 +64,14 @@ struct TraceList {
 };
 
 /// Reads the traces of these NPUs. Leaves out those that cannot be read.
-TraceList read_traces(const config::Configuration& configuration, std::span<const NpuId> npus, Rank rank_of_run,
+TraceList read_traces(const config::Configuration& configuration, std::span<const NpuId> npus, Rank here,
                       trace::Store& store, Faults& faults) {
   const config::Workload& workload = configuration.workload;
   if (workload.generated)
     return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store, workload.estimates.get())};
   TraceList list;
   list.traces.reserve(npus.size());
-  ReadingLine progress(configuration.run, rank_of_run, npus.size());
+  ReadingLine progress(configuration.run, here, npus.size());
   std::size_t num_unreadable = 0;
   for (const NpuId npu : npus) {
     end_if_stopped();
@@ -165,12 +167,6 @@ void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
   }
 }
 
-bool any_faults(const Faults& faults, parallel::Communicator& world) {
-  std::int64_t any = faults.empty() ? 0 : 1;
-  world.maximum(std::span(&any, 1));
-  return any != 0;
-}
-
 /// Looks on rank 0 whether the trace files are those of the system's NPUs; adds what is wrong to its faults and
 /// notices. Returns whether they are worth reading, on all ranks. Collective.
 bool has_traces_of_all(const config::Workload& workload, std::uint32_t num_npus, parallel::Communicator& world,
@@ -180,25 +176,12 @@ bool has_traces_of_all(const config::Workload& workload, std::uint32_t num_npus,
     if (world.is_root() && !workload.generated) compare_trace_files(workload, num_npus, found, notices);
   });
   found.for_each([&](const Error& fault) { faults.add(fault); });
-  return !any_faults(found, world);
-}
-
-/// Returns the partition that the strategy makes of the graph on rank 0. Collective.
-partition::Partition partition_by_graph(const partition::PartitionOptions& options, const System& system,
-                                        const partition::CommunicationGraph& graph, parallel::Communicator& world) {
-  std::vector<Rank> ranks;
-  world.agree([&] {
-    if (!world.is_root()) return;
-    const auto made = options.make({system.topology(), world.size(), &graph});
-    ranks.assign(made.ranks().begin(), made.ranks().end());
-  });
-  world.broadcast(ranks, Rank(0));
-  return {std::move(ranks), world.size()};
+  return !parallel::any_faults(found, world);
 }
 
 }  // namespace
 
-HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system, Rank rank_of_run,
+HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
                                 parallel::Communicator& world, Faults& faults) {
   const auto& workload = configuration.workload;
   const auto& options = configuration.run.partition;
@@ -210,7 +193,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   auto groups = agreed(world, [&] {
     return is_worth_reading ? read_group_file(configuration, num_npus, faults) : GroupFile{{}, false};
   });
-  auto partition = agreed(world, [&] {  // in a folded run of this rank alone, since its partition deals classes
+  auto partition = agreed(world, [&] {
     const bool is_for_later = by_graph || configuration.run.fold;
     return (is_for_later ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
   });
@@ -228,23 +211,54 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                        std::move(groups.groups));
     TraceList read;
     if (is_worth_reading)
-      read = read_traces(configuration, partition.npus_of(world.rank()), rank_of_run, store, faults);
+      read = read_traces(configuration, partition.npus_of(world.rank()), world.rank(), store, faults);
     Notices notices = store.notices();
     notices.merge(of_files);
     return HostedTraces{std::move(partition),   std::move(store),   std::move(read.npus),
                         std::move(read.traces), std::move(notices), groups.is_readable};
   });
-  if (any_faults(faults, world)) return traces;
+  if (parallel::any_faults(faults, world)) return traces;
   require_same_traces(traces.store, world);
   list_groups_by_use(traces, world);
-  keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
-  if (!by_graph || world.size() == 1) return traces;
-  const auto graph = communication_graph(traces, configuration, system, world);
-  auto by_traffic = partition_by_graph(options, system, graph, world);
+  const auto delays = keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
+  if (configuration.run.fold) traces.delays = world.all_gather(std::span<const Time>(delays));
+  if (!by_graph || configuration.run.fold || world.size() == 1) return traces;
+  auto by_traffic = make_partition(traces, configuration, system, world);
   traces = agreed(world,
                   [&] { return moved(std::move(traces), std::move(by_traffic), configuration, world.rank(), faults); });
-  if (!any_faults(faults, world)) keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
+  if (!parallel::any_faults(faults, world)) keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
   return traces;
+}
+
+std::vector<trace::NpuTrace> read_others(HostedTraces& traces, const config::Configuration& configuration,
+                                         std::span<const NpuId> npus, Rank here) {
+  std::vector<NpuId> all(traces.npus);
+  all.insert(all.end(), npus.begin(), npus.end());
+  std::ranges::sort(all);
+  traces.store.host_instead(is_one_of(all));
+  Faults faults;
+  TraceList read = read_traces(configuration, npus, here, traces.store, faults);
+  faults.raise();
+  if (!traces.delays.empty())
+    for (std::size_t i = 0; i < read.npus.size(); ++i)
+      if (const Time delay = traces.delays[read.npus[i].index()]; read.traces[i].recorded)
+        traces.store.delay(read.traces[i], delay);
+  return std::move(read.traces);
+}
+
+partition::Partition make_partition(const HostedTraces& traces, const config::Configuration& configuration,
+                                    const System& system, parallel::Communicator& world) {
+  const auto& options = configuration.run.partition;
+  std::optional<partition::CommunicationGraph> graph;
+  if (options.strategy().needs_traces) graph = communication_graph(traces, configuration, system, world);
+  std::vector<Rank> ranks;
+  world.agree([&] {
+    if (!world.is_root()) return;
+    const auto made = options.make({system.topology(), world.size(), graph ? &*graph : nullptr});
+    ranks.assign(made.ranks().begin(), made.ranks().end());
+  });
+  world.broadcast(ranks, Rank(0));
+  return {std::move(ranks), world.size()};
 }
 
 partition::CommunicationGraph communication_graph(const HostedTraces& traces,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "orrery/base/faults.hpp"
@@ -22,6 +23,7 @@ struct HostedTraces {
   std::vector<trace::NpuTrace> traces;  ///< [npus]
   Notices notices;                      ///< of the traces that this rank has read
   bool groups_are_known = true;         ///< the communicator file has no faults
+  std::vector<Time> delays = {};        ///< [npus of all ranks] in a folded run: how much later they begin; empty: none
 };
 
 /// Reads the communicator file, decides the partition and reads the traces. Where the strategy needs the traces, each
@@ -31,9 +33,19 @@ struct HostedTraces {
 /// Faults of the files are added to `faults`; their traces are left out. If there are any, the partition is the default
 /// one, as the run will be refused. Throws Error on all ranks for a rank map that cannot be used, and Error
 /// (interrupted) when a signal has come. Collective. Cost O(bytes of the traces).
-/// `rank_of_run`: in a folded run `world` is of one rank, and this is which of the run it is. Rank 0 shows progress.
-HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system, Rank rank_of_run,
+/// The partition of a folded run is the default one, as its strategy deals classes later. Rank 0 shows progress.
+HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
                                 parallel::Communicator& world, Faults& faults);
+
+/// Reads the traces of some NPUs that other ranks host, as these have read them. Leaves the notices as they are. Throws
+/// the faults of the files (Faults::raise). Cost O(bytes of the traces).
+std::vector<trace::NpuTrace> read_others(HostedTraces& traces, const config::Configuration& configuration,
+                                         std::span<const NpuId> npus, Rank here);
+
+/// Returns the partition that the configuration asks for, which rank 0 makes. Throws Error on all ranks for a rank map
+/// that cannot be used. Collective.
+partition::Partition make_partition(const HostedTraces& traces, const config::Configuration& configuration,
+                                    const System& system, parallel::Communicator& world);
 
 /// Returns who communicates with whom in the traces of all ranks. Collective.
 partition::CommunicationGraph communication_graph(const HostedTraces& traces,

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -37,12 +39,12 @@ bool any_accesses(const npu::Programs& programs, const memory::RemoteMemory& mem
 // The parts of a preparation, in this order: the system; the partition and the traces; programs; communicators; the
 // collectives that share bandwidth; the checks, and folding between them; the warnings of all ranks.
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
-                         const std::optional<FoldedRank>& folded)
+                         bool folds)
     : configuration_(configuration),
       readable_{.system = faults.empty()},
       here_(world.rank()),
       system_(agreed(world, [&] { return std::make_unique<System>(configuration); })),
-      traces_(read_hosted_traces(configuration, *system_, folded ? folded->rank : world.rank(), world, faults)),
+      traces_(read_hosted_traces(configuration, *system_, world, faults)),
       host_of_server_(hosts_of_servers(system_->memory, traces_.partition.ranks())),
       programs_(agreed(world,
                        [&] {
@@ -59,8 +61,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   const check::Findings findings{faults, mine};
   check::run_checks(check::checks_of_nodes(), {configuration, unfolded_context(rank_.npus), traces_.store, readable_},
                     world, findings);
-  if (folded && faults.empty())
-    folded_.emplace(unfolded_context(rank_.npus), dealing_for(*folded, world), fold::Assumptions{});
+  if (folds && !parallel::any_faults(faults, world)) fold(dealing(world), {}, world);
   // In a folded run the other NPUs would only repeat what these do.
   const auto compared = folded_ ? folded_->folding.npus_to_compare() : std::vector<npu::NpuSpec>();
   check::run_checks(check::checks_of_agreement(),
@@ -71,15 +72,62 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   notices_ = parallel::gather_notices(mine, world);
 }
 
-Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, fold::Assumptions assumptions)
+Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, const fold::ReadNpus& read,
+                                  parallel::Communicator& world, fold::Assumptions assumptions)
     : dealing(std::move(ranks)),
-      folding(unfolded, dealing, std::move(assumptions)),
+      folding(unfolded, dealing, read, world, std::move(assumptions)),
       host_of_server(hosts_of_servers(unfolded.memory, folding.host_of_npu())) {}
 
-void Preparation::fold_again(std::span<const communicator::Divergence> divergences) {
+/// Folds the run. Collective.
+void Preparation::fold(fold::Dealing dealing, fold::Assumptions assumptions, parallel::Communicator& world) {
+  const auto read = [this](std::span<const NpuId> npus) {
+    read_more(npus);
+    std::vector<npu::NpuSpec> specs;
+    for (const NpuId npu : npus) {
+      const trace::NpuTrace& trace = other_traces_.at(npu);
+      specs.push_back({npu, &trace, programs_.at(trace.graph.get()).get(), {}});
+    }
+    return specs;
+  };
+  folded_.emplace(unfolded_context(rank_.npus), std::move(dealing), read, world, std::move(assumptions));
+  require_same_traces(store(), world);  // several ranks have read those of representatives
+}
+
+void Preparation::fold_again(std::span<const communicator::Divergence> divergences, parallel::Communicator& world) {
   auto assumptions = folded_->folding.assumptions_after(divergences);
   fold::Dealing dealing = folded_->dealing;
-  folded_.emplace(unfolded_context(rank_.npus), std::move(dealing), std::move(assumptions));
+  fold(std::move(dealing), std::move(assumptions), world);
+}
+
+/// Reads the traces of NPUs that other ranks host, as far as this rank has not read them yet.
+void Preparation::read_more(std::span<const NpuId> npus) {
+  std::vector<NpuId> missing;
+  for (const NpuId npu : npus)
+    if (!other_traces_.contains(npu)) missing.push_back(npu);
+  if (missing.empty()) return;
+  auto traces = read_others(traces_, configuration_, missing, here_);
+  auto programs = npu::make_programs(traces, configuration_.execution,
+                                     communicator::dimensions_in_use(system_->topology(), system_->engine));
+  programs_.merge(programs);
+  for (std::size_t i = 0; i < missing.size(); ++i) other_traces_.emplace(missing[i], std::move(traces[i]));
+}
+
+std::vector<npu::NpuSpec> Preparation::unfolded(std::span<const NpuId> representatives) {
+  const auto is_here = [&](NpuId npu) { return traces_.partition.rank_of(npu) == here_; };
+  std::vector<NpuId> others;
+  std::ranges::copy_if(representatives, std::back_inserter(others), std::not_fn(is_here));
+  read_more(others);
+  std::vector<npu::NpuSpec> specs;
+  for (const NpuId npu : representatives) {
+    if (is_here(npu)) {
+      specs.push_back(*std::ranges::lower_bound(rank_.npus, npu, {}, &npu::NpuSpec::id));
+      continue;
+    }
+    const trace::NpuTrace& trace = other_traces_.at(npu);
+    const auto groups = folded_->folding.groups_of(npu);
+    specs.push_back({npu, &trace, programs_.at(trace.graph.get()).get(), {groups.begin(), groups.end()}});
+  }
+  return specs;
 }
 
 void Preparation::note_split(std::optional<fold::EarlierClasses> before) {
@@ -89,16 +137,13 @@ void Preparation::note_split(std::optional<fold::EarlierClasses> before) {
     earlier_classes_.clear();
 }
 
-/// Returns which ranks of the run simulate the classes, as the partition says. `world`: of this rank alone.
-fold::Dealing Preparation::dealing_for(const FoldedRank& rank, parallel::Communicator& world) const {
-  fold::Dealing dealing{.here = rank.rank, .num_ranks = rank.num_ranks};
-  const auto& partition = configuration_.run.partition;
-  if (partition.is_default()) return dealing;
-  std::optional<partition::CommunicationGraph> graph;
-  if (partition.strategy().needs_traces) graph = communication_graph(traces_, configuration_, *system_, world);
-  const auto made = partition.make({system_->topology(), rank.num_ranks, graph ? &*graph : nullptr});
-  dealing.rank_of_npu.assign(made.ranks().begin(), made.ranks().end());
-  return dealing;
+/// Returns which ranks simulate the classes, as the partition says. Collective.
+fold::Dealing Preparation::dealing(parallel::Communicator& world) const {
+  if (configuration_.run.partition.is_default()) return {};
+  const auto made = make_partition(traces_, configuration_, *system_, world);
+  fold::Dealing result;
+  result.rank_of_npu.assign(made.ranks().begin(), made.ranks().end());
+  return result;
 }
 
 Preparation::RankNpus Preparation::number(const config::Configuration& configuration, const System& system,
@@ -137,7 +182,7 @@ npu::RunContext Preparation::run_context() {
   npu::RunContext context = unfolded_context(folded_ ? folded_->folding.npus() : rank_.npus);
   if (!folded_) return context;
   context.communicators = folded_->folding.communicators();
-  context.hosting = {folded_->dealing.here, folded_->folding.host_of_npu(), folded_->host_of_server};
+  context.hosting = {here_, folded_->folding.host_of_npu(), folded_->host_of_server};
   return context;
 }
 
@@ -161,21 +206,10 @@ std::uint64_t Preparation::num_nodes() const {
 }
 
 std::unique_ptr<Preparation> prepare(const config::Configuration& configuration, parallel::Communicator& world) {
-  if (!configuration.run.fold) {
-    Faults faults;
-    auto result = std::make_unique<Preparation>(configuration, world, faults);
-    parallel::raise_faults(faults, world);
-    return result;
-  }
-  auto preparation = agreed(world, [&] {
-    const auto alone = parallel::make_serial();
-    Faults faults;
-    auto result = std::make_unique<Preparation>(configuration, *alone, faults, FoldedRank{world.rank(), world.size()});
-    parallel::raise_faults(faults, *alone);
-    return result;
-  });
-  require_same_traces(preparation->store(), world);
-  return preparation;
+  Faults faults;
+  auto result = std::make_unique<Preparation>(configuration, world, faults, configuration.run.fold);
+  parallel::raise_faults(faults, world);
+  return result;
 }
 
 }  // namespace orrery::app

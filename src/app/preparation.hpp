@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,21 +22,15 @@
 
 namespace orrery::app {
 
-/// A rank of a folded run.
-struct FoldedRank {
-  Rank rank;
-  int num_ranks = 1;
-};
-
 /// Everything that is made before a run: the programs of the NPUs of this rank, and the communicators, which have the
 /// same numbers on all ranks. All of it has been checked. It outlives the model, which refers to it.
 class Preparation {
  public:
   /// Prepares the NPUs that this rank hosts and adds what is wrong with them to `faults`, which may hold faults of the
-  /// configuration already. With faults on any rank, the result is of no use for a run. With `folded`, `world` is of
-  /// one rank, which prepares all NPUs; then those that represent others are dealt to the ranks of the run. Collective.
+  /// configuration already. With faults on any rank, the result is of no use for a run. With `folds`, the NPUs that
+  /// represent others are then dealt to the ranks. Collective.
   Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
-              const std::optional<FoldedRank>& folded = {});
+              bool folds = false);
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 
@@ -47,8 +42,8 @@ class Preparation {
   /// Returns how the run is folded; null if it is not.
   const fold::Folding* folding() const { return folded_ ? &folded_->folding : nullptr; }
   /// Folds again after a run with these divergences, which are those of all ranks. The run has to be made again, or to
-  /// be split.
-  void fold_again(std::span<const communicator::Divergence> divergences);
+  /// be split. Collective.
+  void fold_again(std::span<const communicator::Divergence> divergences, parallel::Communicator& world);
   /// Takes note of the classes up to a time from which the run goes on with those of now; without any, that it begins
   /// again with these.
   void note_split(std::optional<fold::EarlierClasses> before);
@@ -58,8 +53,8 @@ class Preparation {
   }
   /// Returns the process groups in order of GroupId, also those that a folded run does not simulate.
   const std::vector<trace::Group>& groups() const { return rank_.communicators.groups(); }
-  /// Returns the NPUs of this rank; all NPUs, if the run is folded.
-  std::span<const npu::NpuSpec> npus() const { return rank_.npus; }
+  /// Returns NPUs that represent others, as they are in the run that is not folded. Reads those that other ranks have.
+  std::vector<npu::NpuSpec> unfolded(std::span<const NpuId> representatives);
   /// Returns the communicators of all of them, also those that a folded run does not simulate.
   std::span<const communicator::CommunicatorSpec> communicators() const { return rank_.communicators.specs(); }
   /// Returns the NPUs that this rank simulates.
@@ -82,7 +77,8 @@ class Preparation {
     std::vector<npu::NpuSpec> npus;
   };
   struct FoldedRun {
-    FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, fold::Assumptions assumptions);
+    FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, const fold::ReadNpus& read,
+              parallel::Communicator& world, fold::Assumptions assumptions);
 
     fold::Dealing dealing;
     fold::Folding folding;
@@ -92,7 +88,9 @@ class Preparation {
   static RankNpus number(const config::Configuration& configuration, const System& system, const HostedTraces& traces,
                          const npu::Programs& programs, parallel::Communicator& world);
   npu::RunContext unfolded_context(std::span<const npu::NpuSpec> npus);
-  fold::Dealing dealing_for(const FoldedRank& rank, parallel::Communicator& world) const;
+  fold::Dealing dealing(parallel::Communicator& world) const;
+  void fold(fold::Dealing dealing, fold::Assumptions assumptions, parallel::Communicator& world);
+  void read_more(std::span<const NpuId> npus);
   std::vector<std::uint32_t> share_bandwidth(parallel::Communicator& world);
 
   const config::Configuration& configuration_;
@@ -106,14 +104,14 @@ class Preparation {
   Time least_recorded_;
   bool accesses_servers_;
   std::vector<std::uint32_t> sharers_;
+  std::map<NpuId, trace::NpuTrace> other_traces_;  // of NPUs that other ranks host, as far as this one needs them
   std::optional<FoldedRun> folded_;
   std::vector<fold::EarlierClasses> earlier_classes_;
   Notices notices_;
 };
 
 /// Prepares a run, folded or not as the configuration says. Throws on all ranks if something is wrong: on rank 0 the
-/// faults of all ranks (Faults::raise), elsewhere parallel::FailedElsewhere. In a folded run every rank reads all
-/// traces. Collective.
+/// faults of all ranks (Faults::raise), elsewhere parallel::FailedElsewhere. Collective.
 std::unique_ptr<Preparation> prepare(const config::Configuration& configuration, parallel::Communicator& world);
 
 }  // namespace orrery::app

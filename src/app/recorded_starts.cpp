@@ -38,8 +38,8 @@ void check_steps(std::span<const NpuId> npus, std::span<const trace::NpuTrace> t
 
 }  // namespace
 
-void keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces, trace::Store& store, Notices& notices,
-                 parallel::Communicator& world) {
+std::vector<Time> keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces, trace::Store& store,
+                              Notices& notices, parallel::Communicator& world) {
   check_steps(npus, traces, world);
   constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
   const auto readable_ns = [](std::int64_t ns) {
@@ -56,14 +56,14 @@ void keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces,
     }
   world.maximum(extremes);
   const auto& [latest, negative_earliest, ahead, behind, longest] = extremes;
-  if (latest == -never) return;
+  if (latest == -never) return {};
   if (ahead + behind > longest / 100 && world.is_root())
     notices.add("recording-clocks", 0,
                 fmt::format("the clocks of the recordings differ by up to {}: they are set by the ends of the "
                             "collectives and messages that ranks share",
                             readable_ns(ahead + behind)));
   const std::int64_t earliest = -negative_earliest, spread = latest - earliest;
-  if (spread == 0) return;
+  if (spread == 0) return {};
   if (spread > longest) {
     if (world.is_root())
       notices.add(
@@ -71,11 +71,15 @@ void keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces,
           fmt::format("the recordings of the ranks begin {} apart, longer than a step, and share no collectives "
                       "that could set their clocks: all ranks begin together",
                       readable_ns(spread)));
-    return;
+    return {};
   }
+  std::vector<Time> delays(traces.size());
   for (std::size_t i = 0; i < traces.size(); ++i)
-    if (const auto& recorded = traces[i].recorded)
-      store.delay(traces[i], Time::from_ps((recorded->start_ns - offsets[i] - earliest) * 1000));
+    if (const auto& recorded = traces[i].recorded) {
+      delays[i] = Time::from_ps((recorded->start_ns - offsets[i] - earliest) * 1000);
+      store.delay(traces[i], delays[i]);
+    }
+  return delays;
 }
 
 }  // namespace orrery::app

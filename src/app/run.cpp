@@ -163,7 +163,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   auto simulation =
       simulate(*preparation, configuration.run, stop_requested, world, checkpoints ? &*checkpoints : nullptr);
 
-  const auto mine = collect(*preparation, *simulation);
+  const auto mine = collect(*preparation, *simulation, world);
   auto description = describe(configuration, *preparation, *simulation, command_line);
   description.preparation_time = preparation_time.count();
   const std::string folding = preparation->folding_description();
@@ -174,6 +174,7 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     description.step = training_step(configuration, *figures);
     description.step->generation = generation;
   }
+  if (world.is_root()) description.groups = preparation->groups();
   if (world.is_root()) description.plant = plant_of(configuration);
   if (world.is_root() && description.network.has_links)
     description.network.switches = switches_of(configuration, preparation->system().topology());
@@ -185,6 +186,8 @@ void run(const config::RunCommand& command, const std::string& command_line, par
                         description.repetitions);
     if (stopped_at) description.status = results::Status::interrupted;
   }
+  simulation.reset();  // what is written has been collected
+  preparation.reset();
   StopGuard::enter(RunPhase::writing);
   const auto all = results::write(configuration.run.output, description, mine, world);
   StopGuard::enter(RunPhase::ending);

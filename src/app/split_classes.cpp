@@ -93,20 +93,43 @@ class Succession {
   std::vector<std::vector<GroupId>> communicators_of_;
 };
 
-/// Returns what says how NPUs take over states.
-std::function<npu::Predecessor(NpuId, NpuId)> predecessors(const Preparation& preparation, fold::Origins origins) {
+/// Returns the NPUs that this rank simulates from now on, and those that have represented them, as they are in the run
+/// that is not folded. Collective.
+std::map<NpuId, npu::NpuSpec> heirs_and_predecessors(Preparation& preparation, const fold::Origins& origins,
+                                                     parallel::Communicator& world) {
+  std::vector<NpuId> needed;
+  for (const npu::NpuSpec& npu : preparation.folding()->npus()) {
+    needed.push_back(npu.id);
+    needed.push_back(origins.representative_of(npu.id));
+  }
+  std::ranges::sort(needed);
+  const auto repeated = std::ranges::unique(needed);
+  needed.erase(repeated.begin(), repeated.end());
+  std::map<NpuId, npu::NpuSpec> npus;
+  world.agree([&] {
+    for (auto& npu : preparation.unfolded(needed)) npus.emplace(npu.id, std::move(npu));
+  });
+  return npus;
+}
+
+/// Returns what says how NPUs take over states. Collective.
+std::function<npu::Predecessor(NpuId, NpuId)> predecessors(Preparation& preparation, fold::Origins origins,
+                                                           parallel::Communicator& world) {
   struct Known {
-    explicit Known(fold::Origins its, std::span<const communicator::CommunicatorSpec> communicators)
-        : origins(std::move(its)), awaited(origins.class_of, communicators) {}
+    Known(fold::Origins its, std::map<NpuId, npu::NpuSpec> of_run,
+          std::span<const communicator::CommunicatorSpec> communicators)
+        : origins(std::move(its)), npus(std::move(of_run)), awaited(origins.class_of, communicators) {}
     Known(const Known&) = delete;
     Known& operator=(const Known&) = delete;
 
     fold::Origins origins;
+    std::map<NpuId, npu::NpuSpec> npus;
     fold::AwaitedNpus awaited;
   };
-  const auto known = std::make_shared<Known>(std::move(origins), preparation.communicators());
-  return [known, npus = preparation.npus()](NpuId heir, NpuId predecessor) {
-    return npu::Predecessor{npus[predecessor.index()], [known, &npu = npus[heir.index()]](NodeId node, NpuId last) {
+  auto npus = heirs_and_predecessors(preparation, origins, world);
+  const auto known = std::make_shared<Known>(std::move(origins), std::move(npus), preparation.communicators());
+  return [known](NpuId heir, NpuId predecessor) {
+    return npu::Predecessor{known->npus.at(predecessor), [known, &npu = known->npus.at(heir)](NodeId node, NpuId last) {
                               return known->awaited.of(npu, node, last);
                             }};
   };
@@ -122,7 +145,7 @@ std::optional<model::Inheritance> split_classes(Preparation& preparation,
   for (const auto& divergence : divergences) first = std::min(first, divergence.last_arrival);
   // The ids of memory servers follow those of communicators, whose number changes.
   if (first == Time::zero() || preparation.system().memory.num_servers() > 0) {
-    preparation.fold_again(divergences);
+    preparation.fold_again(divergences, world);
     preparation.note_split({});
     return {};
   }
@@ -134,7 +157,7 @@ std::optional<model::Inheritance> split_classes(Preparation& preparation,
       Simulation(preparation, quiet, {}, world, nullptr, {.from = from, .limit = result.now}).state_at_limit();
   fold::Origins origins = preparation.folding()->origins();
   const LpId first_communicator = preparation.run_context().first_communicator();
-  preparation.fold_again(divergences);
+  preparation.fold_again(divergences, world);
   if (!preparation.folding()->refines(origins)) {
     preparation.note_split({});
     return {};
@@ -144,7 +167,7 @@ std::optional<model::Inheritance> split_classes(Preparation& preparation,
   result.pieces = dealt(mine, succession.ranks(), world);
   result.heirs = succession.heirs(result.pieces, world.rank());
   result.communicators_of = succession.communicators_of();
-  result.predecessor = predecessors(preparation, std::move(origins));
+  result.predecessor = predecessors(preparation, std::move(origins), world);
   return result;
 }
 

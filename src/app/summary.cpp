@@ -94,12 +94,14 @@ void print_traffic(const results::Metrics& metrics, const results::NetworkDescri
 }
 
 /// Prints the peak of local memory, if traces list tensors.
-void print_local_memory(std::span<const npu::NpuRecord> npus, Bytes size) {
-  const auto& most = *std::ranges::max_element(npus, {}, &npu::NpuRecord::peak_local_memory);
+void print_local_memory(const results::NpuRecords& npus, Bytes size) {
+  const auto& most = *std::ranges::max_element(npus.distinct(), {}, &npu::NpuRecord::peak_local_memory);
   if (most.peak_local_memory == Bytes(0)) return;
   const auto text = [size](Bytes bytes) { return size_text(bytes.count(), size.count()); };
-  const auto exceed =
-      std::ranges::count_if(npus, [size](const npu::NpuRecord& npu) { return npu.peak_local_memory > size; });
+  std::uint64_t exceed = 0;
+  npus.for_each([&](const npu::NpuRecord& npu, std::uint64_t count) {
+    if (npu.peak_local_memory > size) exceed += count;
+  });
   std::string of_size;
   if (size > Bytes(0)) of_size = fmt::format(" of {}", text(size));
   if (size > Bytes(0) && exceed > 0)
@@ -110,21 +112,19 @@ void print_local_memory(std::span<const npu::NpuRecord> npus, Bytes size) {
 
 /// Prints where the time goes: of all NPUs, and of those that finish last and first.
 void print_breakdown(const results::Gathered& all, Time end) {
-  const auto before = [](const npu::NpuRecord& a, const npu::NpuRecord& b) {
-    return a.finish != b.finish ? a.finish < b.finish : a.npu < b.npu;
-  };
-  const auto [first, last] = std::ranges::minmax_element(all.npus, before);
+  const auto [first, first_npu] = all.npus.least(&npu::NpuRecord::finish);
+  const auto [last, last_npu] = all.npus.most(&npu::NpuRecord::finish);
   const auto mean = results::mean_breakdown(all.npus, end);
-  const auto of_last = results::breakdown_of(*last, end), of_first = results::breakdown_of(*first, end);
+  const auto of_last = results::breakdown_of(last, end), of_first = results::breakdown_of(first, end);
   const auto share = [end](Time time) { return 100 * static_cast<double>(time.ps()) / static_cast<double>(end.ps()); };
-  fmt::print("{:<12}{:>10}  {:>20}  {:>20}\n", "time", "all NPUs", fmt::format("last: NPU {}", last->npu.value()),
-             fmt::format("first: NPU {}", first->npu.value()));
+  fmt::print("{:<12}{:>10}  {:>20}  {:>20}\n", "time", "all NPUs", fmt::format("last: NPU {}", last_npu.value()),
+             fmt::format("first: NPU {}", first_npu.value()));
   for (std::size_t part = 0; part < results::num_breakdown_parts; ++part) {
     const double of_all = 100 * mean[part], late = share(of_last[part]), early = share(of_first[part]);
     if (std::max({of_all, late, early}) < least_share) continue;
     fmt::print("  {:<10}{:>8.2f} %  {:>18.2f} %  {:>18.2f} %\n", results::breakdown_name(part), of_all, late, early);
   }
-  fmt::print("  {:<10}{:>10}  {:>20}  {:>20}\n", "finish", "", readable(last->finish), readable(first->finish));
+  fmt::print("  {:<10}{:>10}  {:>20}  {:>20}\n", "finish", "", readable(last.finish), readable(first.finish));
 }
 
 /// Returns "compute 80.55 %, data 19.45 %": the parts of a time that are worth telling.
@@ -198,7 +198,7 @@ void print_repetitions(const results::RunDescription& run) {
 
 void print_summary(const results::Gathered& all, const results::RunDescription& run,
                    const config::Configuration& configuration) {
-  const Time end = std::ranges::max_element(all.npus, {}, &npu::NpuRecord::finish)->finish;
+  const Time end = all.npus.most(&npu::NpuRecord::finish).first.finish;
   print_step(all, end);
   print_repetitions(run);
   if (all.metrics) {
@@ -222,10 +222,12 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
   fmt::print("results in {}\n", printable(all.file.string()));
 }
 
-void print_npus(const std::vector<npu::NpuRecord>& npus) {
-  for (const auto& npu : npus)
-    fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", npu.npu.value(),
+void print_npus(const results::NpuRecords& npus) {
+  for (std::size_t i = 0; i < npus.size(); ++i) {
+    const npu::NpuRecord& npu = npus[i];
+    fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", i,
                npu.finish.ps() / 1000, (npu.exposed_communication() + npu.exposed_memory + npu.idle).ps() / 1000);
+  }
 }
 
 }  // namespace orrery::app

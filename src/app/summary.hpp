@@ -14,6 +14,6 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
                    const config::Configuration& configuration);
 
 /// Prints the line that ASTRA-sim prints for each NPU, on standard output.
-void print_npus(const std::vector<npu::NpuRecord>& npus);
+void print_npus(const results::NpuRecords& npus);
 
 }  // namespace orrery::app

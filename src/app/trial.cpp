@@ -97,15 +97,17 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   const auto preparation = prepare(configuration, *alone);
   const auto simulation = simulate(*preparation, configuration.run, stop_requested, *alone);
   if (simulation->stopped_at()) return {};
-  const auto all = collect(*preparation, *simulation);
+  const auto all = collect(*preparation, *simulation, *alone);
   std::optional<results::TrainingStep> step;
   if (configuration.workload.generated)
     step = training_step(configuration, figures_of(*configuration.workload.generated, preparation->traces()));
   Trial trial;
   trial.metrics.resize(explore::metrics().size(), unknown);
-  auto metrics = results::metrics_of(all.npus, {}, configuration.execution.iterations, step, all.collective_sums);
+  const fold::Folding* const folding = preparation->folding();
+  const results::NpuRecords npus = folding ? results::NpuRecords(all.npus, folding->classes().of_npu) : all.npus;
+  auto metrics = results::metrics_of(npus, {}, configuration.execution.iterations, step, all.collective_sums);
   Bytes peak;
-  for (const npu::NpuRecord& npu : all.npus) peak = std::max(peak, npu.peak_local_memory);
+  for (const npu::NpuRecord& npu : npus.distinct()) peak = std::max(peak, npu.peak_local_memory);
   if (const auto plant = plant_of(configuration); metrics && plant) results::add_cost(*plant, *metrics);
   const auto& generated = configuration.workload.generated;
   if (metrics && generated && generated->parallel[workload::Axis::pp] == 1)

@@ -1,8 +1,9 @@
 #include "orrery/communicator/communications.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <map>
-#include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -15,27 +16,51 @@
 namespace orrery::communicator {
 namespace {
 
-std::vector<Communication> gather_sorted(const std::set<Communication>& mine, parallel::Communicator& world) {
-  if (world.size() == 1) return {mine.begin(), mine.end()};
+/// A communicator that this rank asks for.
+struct Asked {
+  const trace::Group* group = nullptr;
+  std::uint64_t dimensions = trace::all_dimensions;
+  std::uint32_t custom = 0;
+  std::uint32_t* number = nullptr;  ///< is set
+
+  Communication communication() const { return {*group, dimensions, custom}; }
+  auto order() const { return std::tie(*group, dimensions, custom); }
+};
+
+auto order_of(const Communication& c) { return std::tie(c.group, c.dimensions, c.custom); }
+
+/// Returns the communicators that ranks ask for, each once, in order. `mine`: in order. Collective.
+std::vector<Communication> gather_sorted(std::span<const Asked> mine, parallel::Communicator& world) {
+  const auto is_repeated = [&](std::size_t i) { return i > 0 && mine[i - 1].order() == mine[i].order(); };
+  std::vector<Communication> all;
+  if (world.size() == 1) {
+    all.reserve(mine.size());
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (!is_repeated(i)) all.push_back(mine[i].communication());
+    return all;
+  }
   parallel::Packer packer;
-  for (const auto& c : mine) {
-    packer.put_text(c.group.name);
-    packer.put(c.dimensions);
-    packer.put(c.custom);
-    packer.put_all(std::span<const NpuId>(c.group.members));
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (is_repeated(i)) continue;
+    packer.put_text(mine[i].group->name);
+    packer.put(mine[i].dimensions);
+    packer.put(mine[i].custom);
+    packer.put_all(std::span<const NpuId>(mine[i].group->members));
   }
   std::vector<std::byte> bytes = packer.take();
-  const auto all = world.all_gather(std::span<const std::byte>(bytes));
-  std::set<Communication> merged;
-  for (parallel::Unpacker unpacker(all); !unpacker.empty();) {
-    Communication c;
+  bytes = world.all_gather(std::span<const std::byte>(bytes));
+  for (parallel::Unpacker unpacker(bytes); !unpacker.empty();) {
+    Communication& c = all.emplace_back();
     c.group.name = unpacker.get_text();
     c.dimensions = unpacker.get<std::uint64_t>();
     c.custom = unpacker.get<std::uint32_t>();
     c.group.members = unpacker.get_all<NpuId>();
-    merged.insert(std::move(c));
   }
-  return {merged.begin(), merged.end()};
+  std::ranges::sort(all);
+  const auto repeated = std::ranges::unique(all);
+  all.erase(repeated.begin(), repeated.end());
+  all.shrink_to_fit();
+  return all;
 }
 
 /// The distinct communicators that this rank asks for. What costs O(members) is done once for each.
@@ -53,21 +78,23 @@ class Requested {
 
   /// Numbers them alike on all ranks and returns those of all ranks. Collective.
   std::vector<Communication> number(const collective::Engine& engine, parallel::Communicator& world) {
-    using Asked = std::pair<std::set<Communication>::const_iterator, std::uint32_t*>;
-    std::set<Communication> mine;
+    std::deque<trace::Group> of_sub_grids;
     std::vector<Asked> asked;
-    for (auto& [key, number] : whole_) {
-      const auto& [group, custom] = key;
-      asked.emplace_back(mine.insert({groups_[group.index()], trace::all_dimensions, custom}).first, &number);
-    }
+    asked.reserve(whole_.size() + sub_grids_.size());
+    for (auto& [key, number] : whole_)
+      asked.push_back({&groups_[key.first.index()], trace::all_dimensions, key.second, &number});
     for (auto& [key, number] : sub_grids_) {
       const auto& [dimensions, first, custom] = key;
-      trace::Group group{fmt::format("sub-grid of NPU {}", first.value()), engine.split(first, dimensions)};
-      asked.emplace_back(mine.insert({std::move(group), dimensions, custom}).first, &number);
+      of_sub_grids.push_back({fmt::format("sub-grid of NPU {}", first.value()), engine.split(first, dimensions)});
+      asked.push_back({&of_sub_grids.back(), dimensions, custom, &number});
     }
-    auto all = gather_sorted(mine, world);
-    for (const auto& [own, number] : asked)
-      *number = static_cast<std::uint32_t>(std::ranges::lower_bound(all, *own) - all.begin());
+    std::ranges::sort(asked, [](const Asked& a, const Asked& b) { return a.order() < b.order(); });
+    auto all = gather_sorted(asked, world);
+    auto at = all.begin();
+    for (const Asked& own : asked) {
+      while (order_of(*at) < own.order()) ++at;
+      *own.number = static_cast<std::uint32_t>(at - all.begin());
+    }
     return all;
   }
 

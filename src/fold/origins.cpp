@@ -28,7 +28,7 @@ Origins Folding::origins() const {
 }
 
 bool Folding::refines(const Origins& origins) const {
-  for (std::uint32_t npu = 0; npu < all_npus_.size(); ++npu)
+  for (std::uint32_t npu = 0; npu < num_npus(); ++npu)
     if (origins.class_of[npu] != origins.class_of[representative_of(NpuId(npu)).index()]) return false;
   for (const auto& groups : groups_of_)
     for (const GroupId group : groups)

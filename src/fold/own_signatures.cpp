@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "group_signatures.hpp"
 #include "interner.hpp"
+#include "shared_numbers.hpp"
 
 namespace orrery::fold {
 namespace {
@@ -25,19 +27,22 @@ void append(Signature& signature, double number) {
 /// streams.
 class SignatureWriter {
  public:
-  SignatureWriter(const npu::RunContext& context, const StreamTable* streams)
+  SignatureWriter(const npu::RunContext& context, const Structures& structures, const StreamTable* streams)
       : context_(context),
+        structures_(structures),
         streams_(streams),
         shares_memory_(context.memory.num_servers() > 0 && !folds_servers(context)),
         orders_all_(context.options.one_by_one && !context.options.replay_only && context.accesses_servers &&
                     !context.communicators.empty()) {}
 
-  OwnSignatures run() {
+  OwnSignatures run(parallel::Communicator& world) {
+    number_routes(world);
     OwnSignatures result;
     Interner without_speeds, without_routes, whole;
     Signature signature;
-    for (const npu::NpuSpec& npu : context_.npus) {
-      const Structure& structure = structure_of(*npu.program);
+    for (std::uint32_t i = 0; i < context_.npus.size(); ++i) {
+      const npu::NpuSpec& npu = context_.npus[i];
+      const Traits& structure = traits_of(*npu.program);
       const bool is_noisy = draws_for_itself(structure);
       const bool is_sharing = orders_all_ || (shares_memory_ && structure.accesses_memory);
       result.counts.noisy += is_noisy;
@@ -47,24 +52,33 @@ class SignatureWriter {
       append(signature, structure.takes_time ? context_.options.speed_of(npu.id) : 1);
       if (!is_noisy && structure.takes_time) append_steps(npu.id, signature);
       (void)without_routes.of(signature);
-      if (streams_ != nullptr) append_tables(npu, signature);
+      if (streams_ != nullptr) append_tables(i, signature);
       result.of_npu.push_back(whole.of(signature));
     }
-    result.counts.structures = structures_.size();
-    result.counts.by_speeds = without_routes.size() - without_speeds.size();
-    result.counts.by_routes = whole.size() - without_routes.size();
+    const SharedNumbers shared = share_numbers(std::move(whole), world);
+    for (auto& number : result.of_npu) number = shared.of_own[number];
+    for (std::uint32_t i = 0; i < shared.all.size(); ++i) result.structure_of_signature.push_back(shared.all[i][0]);
+    const auto num_speeds = share_numbers(std::move(without_routes), world).all.size();
+    result.counts.structures = structures_.all.size();
+    result.counts.by_speeds = num_speeds - share_numbers(std::move(without_speeds), world).all.size();
+    result.counts.by_routes = shared.all.size() - num_speeds;
+    std::int64_t sums[] = {static_cast<std::int64_t>(result.counts.noisy),
+                           static_cast<std::int64_t>(result.counts.sharing)};
+    world.sum(sums);
+    result.counts.noisy = static_cast<std::uint64_t>(sums[0]);
+    result.counts.sharing = static_cast<std::uint64_t>(sums[1]);
     return result;
   }
 
  private:
-  struct Structure {
+  struct Traits {
     std::uint32_t number = 0;
     bool takes_time = false, accesses_memory = false, sends = false;
   };
 
   /// Says whether what is drawn for NPUs of this structure tells each of them apart. Factors of steps do not where they
   /// are few: NPUs for which the same ones are drawn are alike.
-  bool draws_for_itself(const Structure& structure) const {
+  bool draws_for_itself(const Traits& structure) const {
     const npu::Options& options = context_.options;
     const Variations& variations = options.noise.variations;
     const bool draws_steps = variations.has(DrawnPer::step) && options.iterations > most_compared_steps;
@@ -79,35 +93,35 @@ class SignatureWriter {
       append(signature, options.noise.variations.factor(DrawnPer::step, {npu.value(), iteration}));
   }
 
-  const Structure& structure_of(const npu::Program& program) {
-    const auto [found, added] = structures_.try_emplace(&program);
+  const Traits& traits_of(const npu::Program& program) {
+    const auto [found, added] = traits_.try_emplace(&program);
     if (!added) return found->second;
     auto& structure = found->second;
-    structure.number = static_cast<std::uint32_t>(structures_.size() - 1);
+    structure.number = structures_.number_of.at(&program);
     if (context_.options.replay_only) return structure;
     structure.takes_time = std::ranges::any_of(program.durations, [](Time time) { return time > Time::zero(); });
-    structure.accesses_memory = accesses_memory(program);
+    structure.accesses_memory = structures_.all[structure.number].accesses_memory;
     for (const auto& node : program.graph->nodes) structure.sends |= node.kind == trace::NodeKind::send;
     return structure;
   }
 
   /// Which of its uses are one communicator, which of its streams have one peer and tag, and the route of each stream.
-  void append_tables(const npu::NpuSpec& npu, Signature& signature) {
+  void append_tables(std::uint32_t own, Signature& signature) const {
+    const npu::NpuSpec& npu = context_.npus[own];
     for (const GroupId group : npu.groups)
       signature.push_back(static_cast<std::uint32_t>(std::ranges::find(npu.groups, group) - npu.groups.begin()));
-    const auto id = npu.id.value();
-    for (std::uint32_t s = 0; s < streams_->count(id); ++s) {
-      signature.push_back(streams_->find(id, streams_->key_of(id, s)));
-      signature.push_back(number_of_route(npu.id, streams_->peer(id, s)));
+    for (std::uint32_t s = 0; s < streams_->count(own); ++s) {
+      signature.push_back(streams_->find(own, streams_->key_of(own, s)));
+      signature.push_back(routes_[streams_->first()[own] + s]);
     }
-    if (context_.options.one_by_one) append_order_of_peers(id, signature);
+    if (context_.options.one_by_one) append_order_of_peers(own, signature);
   }
 
   /// Which of the NPUs that it exchanges messages with, and itself, have lower numbers than others: this decides
   /// between events of one time.
-  void append_order_of_peers(std::uint32_t npu, Signature& signature) const {
-    std::vector<NpuId> all{NpuId(npu)};
-    for (std::uint32_t s = 0; s < streams_->count(npu); ++s) all.push_back(streams_->peer(npu, s));
+  void append_order_of_peers(std::uint32_t own, Signature& signature) const {
+    std::vector<NpuId> all{context_.npus[own].id};
+    for (std::uint32_t s = 0; s < streams_->count(own); ++s) all.push_back(streams_->peer(own, s));
     std::vector<NpuId> ascending = all;
     std::ranges::sort(ascending);
     const auto repeated = std::ranges::unique(ascending);
@@ -116,31 +130,42 @@ class SignatureWriter {
       signature.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(ascending, one) - ascending.begin()));
   }
 
-  /// Numbers what the delay of a message, and what it adds to the network's figures, depend on besides its size.
-  std::uint32_t number_of_route(NpuId from, NpuId to) {
-    route_.clear();
-    context_.delays.for_each_leg(from, to, [&](std::uint32_t d, std::uint32_t hops, const topology::Port& port) {
-      route_.insert(route_.end(), {d, hops});
-      append(route_, port.bandwidth);
-      append(route_, port.latency);
-    });
-    return routes_.of(route_);
+  /// Numbers what the delay of a message, and what it adds to the network's figures, depend on besides its size: the
+  /// route of each stream. Collective.
+  void number_routes(parallel::Communicator& world) {
+    if (streams_ == nullptr) return;
+    Interner numbers;
+    Signature route;
+    for (std::uint32_t i = 0; i < context_.npus.size(); ++i)
+      for (std::uint32_t s = 0; s < streams_->count(i); ++s) {
+        route.clear();
+        context_.delays.for_each_leg(context_.npus[i].id, streams_->peer(i, s),
+                                     [&](std::uint32_t d, std::uint32_t hops, const topology::Port& port) {
+                                       route.insert(route.end(), {d, hops});
+                                       append(route, port.bandwidth);
+                                       append(route, port.latency);
+                                     });
+        routes_.push_back(numbers.of(route));
+      }
+    const SharedNumbers shared = share_numbers(std::move(numbers), world);
+    for (auto& number : routes_) number = shared.of_own[number];
   }
 
   const npu::RunContext& context_;
+  const Structures& structures_;
   const StreamTable* streams_;
   bool shares_memory_;  ///< with NPUs that its position among them does not tell apart
   /// Numbers of NPUs decide in which order collectives end for them, and so in which order they come to a memory.
   bool orders_all_;
-  std::map<const npu::Program*, Structure> structures_;
-  Interner routes_;
-  Signature route_;
+  std::map<const npu::Program*, Traits> traits_;
+  std::vector<std::uint32_t> routes_;  // [streams of this rank's NPUs]
 };
 
 }  // namespace
 
-OwnSignatures own_signatures(const npu::RunContext& context, const StreamTable* streams) {
-  return SignatureWriter(context, streams).run();
+OwnSignatures own_signatures(const npu::RunContext& context, const Structures& structures, const StreamTable* streams,
+                             parallel::Communicator& world) {
+  return SignatureWriter(context, structures, streams).run(world);
 }
 
 }  // namespace orrery::fold

@@ -11,26 +11,37 @@ namespace {
 
 constexpr std::uint32_t none = SignatureGraph::none;
 
-/// NPUs, or groups, in the classes of the moment; some of them have to be looked at again.
+/// NPUs, or groups, in the classes of the moment; some of those of this rank have to be looked at again.
 struct Refinable {
-  std::vector<std::uint32_t> class_of;  ///< [items]
+  std::vector<std::uint32_t> class_of;  ///< [items] of all ranks
   std::vector<std::uint32_t> sizes;     ///< [classes]
-  std::vector<std::uint32_t> pending;   ///< items to look at again
-  std::vector<char> is_pending;         ///< [items]
+  std::uint32_t first;                  ///< item of this rank
+  std::vector<std::uint32_t> pending;   ///< items of this rank to look at again
+  std::vector<char> is_pending;         ///< [items of this rank]
 
-  explicit Refinable(std::vector<std::uint32_t> initial)
-      : class_of(std::move(initial)), is_pending(class_of.size(), 1) {
-    pending.resize(class_of.size());
-    std::iota(pending.begin(), pending.end(), 0U);
+  Refinable(std::vector<std::uint32_t> initial, std::uint32_t first_item, std::uint32_t count)
+      : class_of(std::move(initial)), first(first_item), is_pending(count, 1) {
+    pending.resize(count);
+    std::iota(pending.begin(), pending.end(), first);
     for (const auto its : class_of) {
       if (its >= sizes.size()) sizes.resize(its + 1);
       ++sizes[its];
     }
   }
-  void look_again(std::uint32_t item) {
-    if (is_pending[item]) return;
-    is_pending[item] = 1;
+  bool has(std::uint32_t item) const { return item - first < is_pending.size(); }
+  /// Returns whether the item was not to be looked at yet.
+  bool look_again(std::uint32_t item) {
+    if (is_pending[item - first]) return false;
+    is_pending[item - first] = 1;
     pending.push_back(item);
+    return true;
+  }
+  /// Returns the items to look at, ascending, and forgets them.
+  std::vector<std::uint32_t> take_pending() {
+    std::vector<std::uint32_t> taken = std::exchange(pending, {});
+    std::ranges::sort(taken);
+    for (const auto item : taken) is_pending[item - first] = 0;
+    return taken;
   }
 };
 
@@ -39,28 +50,78 @@ struct Fragment {
   std::uint32_t old_class = 0;
   std::uint32_t first = 0;  ///< the item that came first
   std::uint32_t count = 0;
+  std::uint32_t note = 0;  ///< what its rank says of the first item
   std::uint32_t new_class = 0;
 };
 
 /// The pending items of one kind, sorted into fragments.
 class Fragments {
  public:
-  /// Adds an item with its signature. Returns whether its fragment is new.
-  bool add(const Refinable& items, std::uint32_t item, Interner::Words signature) {
+  /// Adds an item with its signature.
+  void add(const Refinable& items, std::uint32_t item, Interner::Words signature, std::uint32_t note) {
     const auto fragment = signatures_.of(signature);
-    const bool is_new = fragment == all.size();
-    if (is_new) all.push_back({items.class_of[item], item, 0, 0});
+    if (fragment == all.size()) all.push_back({items.class_of[item], item, 0, note, 0});
     ++all[fragment].count;
     of_item.push_back(fragment);
-    return is_new;
+  }
+  /// Puts together the fragments of all ranks, in the order of their first items. Collective.
+  void share(parallel::Communicator& world) {
+    if (world.size() == 1) return;
+    std::vector<std::uint32_t> words;
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      const auto signature = signatures_[i];
+      words.insert(words.end(), {all[i].old_class, all[i].first, all[i].count, all[i].note,
+                                 static_cast<std::uint32_t>(signature.size())});
+      words.insert(words.end(), signature.begin(), signature.end());
+    }
+    const auto of_all = world.all_gather(std::span<const std::uint32_t>(words));
+    std::vector<Fragment> merged;
+    Interner numbers;
+    for (std::size_t at = 0; at < of_all.size(); at += 5 + of_all[at + 4]) {
+      const auto number = numbers.of(Interner::Words(of_all).subspan(at + 5, of_all[at + 4]));
+      if (number == merged.size()) merged.push_back({of_all[at], of_all[at + 1], 0, of_all[at + 3], 0});
+      merged[number].count += of_all[at + 2];
+    }
+    for (auto& fragment : of_item) fragment = numbers.of(signatures_[fragment]);
+    all = std::move(merged);
+    signatures_ = std::move(numbers);
   }
   Interner::Words signature(std::uint32_t fragment) const { return signatures_[fragment]; }
 
   std::vector<Fragment> all;
-  std::vector<std::uint32_t> of_item;  ///< [items added]
+  std::vector<std::uint32_t> of_item;  ///< [items of this rank that were added]
 
  private:
   Interner signatures_;
+};
+
+/// What ranks tell each other of items that have to be looked at again.
+class Messages {
+ public:
+  struct Message {
+    std::uint32_t item = 0;
+    std::uint32_t reason = 0;
+  };
+
+  explicit Messages(const Blocks& blocks) : blocks_(blocks) {}
+
+  void put(std::uint32_t item, std::uint32_t reason) {
+    const std::size_t rank = blocks_.rank_of(item);
+    if (rank >= outgoing_.size()) outgoing_.resize(rank + 1);
+    outgoing_[rank].push_back({item, reason});
+  }
+  /// Calls visit(item, reason) for what others say of the items of this rank. Collective.
+  template <class Visit>
+  void deliver(parallel::Communicator& world, Visit visit) {
+    if (world.size() == 1) return;
+    outgoing_.resize(static_cast<std::size_t>(world.size()));
+    for (const auto& of_rank : world.exchange(std::exchange(outgoing_, {})))
+      for (const auto& [item, reason] : of_rank) visit(item, reason);
+  }
+
+ private:
+  const Blocks& blocks_;
+  std::vector<std::vector<Message>> outgoing_;  // [ranks]
 };
 
 /// Gives new classes to all fragments of a class but one. The items that are not pending keep the class. If there are
@@ -97,20 +158,27 @@ void split(Refinable& items, std::vector<Fragment>& fragments, MayKeep may_keep,
 
 class Refinement {
  public:
-  explicit Refinement(const SignatureGraph& graph)
+  Refinement(const SignatureGraph& graph, parallel::Communicator& world)
       : graph_(graph),
-        npus_(graph.signature_of_npu),
-        groups_(std::vector<std::uint32_t>(graph.num_groups(), 0)),
+        world_(world),
+        npus_(graph.signature_of_npu, graph.npu_blocks.first(), graph.npu_blocks.count(graph.num_npus())),
+        groups_(std::vector<std::uint32_t>(graph.num_groups(), 0), graph.group_blocks.first(),
+                graph.group_blocks.count(graph.num_groups())),
         positions_count_(1, 0),
-        positions_(graph.members.size(), none),
-        reasons_(graph.num_npus(), Reason::members) {}
+        positions_(1),
+        reasons_(npus_.is_pending.size(), Reason::members),
+        of_npus_(graph.npu_blocks),
+        of_groups_(graph.group_blocks) {}
 
   EquivalenceClasses run() {
-    while (!groups_.pending.empty() || !npus_.pending.empty()) {
-      refine_groups();
+    for (;;) {
+      std::int64_t pending[] = {groups_.pending.empty() ? 0 : 1, npus_.pending.empty() ? 0 : 1};
+      world_.maximum(pending);
+      const auto [any_groups, any_npus] = pending;
+      if (any_groups == 0 && any_npus == 0) return finish();
+      if (any_groups != 0) refine_groups();
       refine_npus();
     }
-    return finish();
   }
 
  private:
@@ -137,11 +205,12 @@ class Refinement {
 
   /// Writes the signature that an NPU has now.
   void sign_npu(std::uint32_t npu, std::vector<std::uint32_t>& signature) const {
-    signature = {npus_.class_of[npu]};
-    for (const auto& [group, position] : graph_.memberships_of(npu)) {
+    const auto memberships = graph_.memberships_of(npu);
+    signature = {npus_.class_of[npu], static_cast<std::uint32_t>(memberships.size())};
+    for (const auto& [group, position] : memberships) {
       const auto its_class = groups_.class_of[group];
       signature.push_back(its_class);
-      signature.push_back(positions_count_[its_class] ? positions_[graph_.first_member[group] + position] : none);
+      signature.push_back(positions_count_[its_class] ? positions_[its_class][position] : none);
     }
     for (const auto& [peer, stream] : graph_.streams_of(npu)) {
       signature.push_back(stream == none ? none : npus_.class_of[peer]);
@@ -162,98 +231,117 @@ class Refinement {
         labels[i] = both.of(std::array{labels[i], graph_.divergences.labels[diverging][i]});
       return labels;
     }
-    if (graph_.positions_among) return graph_.positions_among(group, graph_.members_of(group).front(), labels);
+    if (graph_.positions_among) return graph_.positions_among(group, labels);
     std::iota(labels.begin(), labels.end(), 0U);
     return labels;
   }
 
   void refine_groups() {
-    const auto pending = std::exchange(groups_.pending, {});
+    const auto pending = groups_.take_pending();
     Fragments fragments;
-    std::vector<char> positions_count;  // [fragments]
     std::vector<std::uint32_t> signature;
     for (const auto group : pending) {
-      groups_.is_pending[group] = 0;
       const bool count = sign_group(group, signature);
-      if (fragments.add(groups_, group, signature)) positions_count.push_back(count);
+      fragments.add(groups_, group, signature, count ? 1 : 0);
     }
+    fragments.share(world_);
     std::vector<std::vector<std::uint32_t>> positions(fragments.all.size());
     std::vector<char> moved(fragments.all.size());  // members have other positions than before
     for (std::uint32_t i = 0; i < fragments.all.size(); ++i) {
-      if (!positions_count[i]) continue;
-      positions[i] = number_positions(fragments.all[i].first, fragments.signature(i));
-      moved[i] = !std::ranges::equal(positions[i], positions_of(fragments.all[i].first));
+      const Fragment& fragment = fragments.all[i];
+      if (fragment.note == 0) continue;
+      positions[i] = number_positions(fragment.first, fragments.signature(i));
+      moved[i] = positions[i] != positions_[fragment.old_class];
     }
     split(
         groups_, fragments.all, [&](std::uint32_t i) { return !moved[i]; },
-        [&](std::uint32_t i, std::uint32_t) { positions_count_.push_back(positions_count[i]); });
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-      const auto fragment = fragments.of_item[i];
-      const auto next = fragments.all[fragment].new_class;
-      if (next == groups_.class_of[pending[i]]) continue;
-      groups_.class_of[pending[i]] = next;
-      std::ranges::copy(positions[fragment], positions_of(pending[i]).begin());
+        [&](std::uint32_t i, std::uint32_t) {
+          positions_count_.push_back(fragments.all[i].note != 0);
+          positions_.push_back(std::move(positions[i]));
+        });
+    move(groups_, pending, fragments, [&](std::uint32_t group, std::uint32_t fragment) {
       const auto reason = moved[fragment] ? Reason::position : Reason::members;
-      for (const auto& member : graph_.members_of(pending[i])) look_again(member.npu, reason);
-    }
+      for (const auto& member : graph_.members_of(group)) look_again(member.npu, reason);
+    });
+    of_npus_.deliver(world_, [&](std::uint32_t npu, std::uint32_t reason) {
+      look_again(npu, static_cast<Reason>(reason));
+    });
   }
 
   void refine_npus() {
-    const auto pending = std::exchange(npus_.pending, {});
+    const auto pending = npus_.take_pending();
     Fragments fragments;
     fragments.of_item.reserve(pending.size());
     std::vector<std::uint32_t> signature;
     for (const auto npu : pending) {
-      npus_.is_pending[npu] = 0;
       sign_npu(npu, signature);
-      fragments.add(npus_, npu, signature);
+      fragments.add(npus_, npu, signature, static_cast<std::uint32_t>(reasons_[npu - npus_.first]));
     }
+    fragments.share(world_);
     split(
         npus_, fragments.all, [](std::uint32_t) { return true; },
         [&](std::uint32_t i, std::uint32_t kept) {
-          const auto first = fragments.all[i].first;
-          count(kept == none ? reasons_[first] : difference(first, fragments.signature(i), fragments.signature(kept)));
+          count(kept == none ? static_cast<Reason>(fragments.all[i].note)
+                             : difference(fragments.signature(i), fragments.signature(kept)));
         });
-    for (std::size_t i = 0; i < pending.size(); ++i) {
-      const auto npu = pending[i];
-      const auto next = fragments.all[fragments.of_item[i]].new_class;
-      if (next == npus_.class_of[npu]) continue;
-      npus_.class_of[npu] = next;
-      for (const auto& membership : graph_.memberships_of(npu)) groups_.look_again(membership.group);
+    move(npus_, pending, fragments, [&](std::uint32_t npu, std::uint32_t) {
+      for (const auto& membership : graph_.memberships_of(npu)) look_again_at_group(membership.group);
       for (const auto& [peer, stream] : graph_.streams_of(npu))
         if (stream != none) look_again(peer, Reason::messages);
-    }
+    });
+    of_groups_.deliver(world_, [&](std::uint32_t group, std::uint32_t) { groups_.look_again(group); });
+    of_npus_.deliver(world_, [&](std::uint32_t npu, std::uint32_t reason) {
+      look_again(npu, static_cast<Reason>(reason));
+    });
   }
 
-  std::span<std::uint32_t> positions_of(std::uint32_t group) {
-    return std::span(positions_).subspan(graph_.first_member[group], graph_.members_of(group).size());
+  /// Gives the items that were looked at the classes of their fragments, on all ranks. Calls visit(item, fragment) for
+  /// each of this rank that has another class than before. Collective.
+  template <class Visit>
+  void move(Refinable& items, std::span<const std::uint32_t> pending, const Fragments& fragments, Visit visit) {
+    std::vector<std::uint32_t> moved;  // item and class in turn
+    for (std::size_t i = 0; i < pending.size(); ++i) {
+      const auto fragment = fragments.of_item[i];
+      const auto next = fragments.all[fragment].new_class;
+      if (next == items.class_of[pending[i]]) continue;
+      items.class_of[pending[i]] = next;
+      if (world_.size() > 1) moved.insert(moved.end(), {pending[i], next});
+      visit(pending[i], fragment);
+    }
+    if (world_.size() == 1) return;
+    moved = world_.all_gather(std::span<const std::uint32_t>(moved));
+    for (std::size_t i = 0; i < moved.size(); i += 2) items.class_of[moved[i]] = moved[i + 1];
   }
 
   void look_again(std::uint32_t npu, Reason reason) {
-    if (!npus_.is_pending[npu]) reasons_[npu] = reason;
-    npus_.look_again(npu);
+    if (!npus_.has(npu)) return of_npus_.put(npu, static_cast<std::uint32_t>(reason));
+    if (npus_.look_again(npu)) reasons_[npu - npus_.first] = reason;
+  }
+  void look_again_at_group(std::uint32_t group) {
+    if (!groups_.has(group)) return of_groups_.put(group, 0);
+    groups_.look_again(group);
   }
 
   /// The first way in which the signatures of two NPUs of one class differ.
-  Reason difference(std::uint32_t npu, Interner::Words one, Interner::Words other) const {
+  static Reason difference(Interner::Words one, Interner::Words other) {
     const auto at = static_cast<std::size_t>(std::ranges::mismatch(one, other).in1 - one.begin());
-    if (at > 2 * graph_.memberships_of(npu).size()) return Reason::messages;
-    return at % 2 == 1 ? Reason::members : Reason::position;
+    if (at >= 2 + 2 * std::size_t{one[1]}) return Reason::messages;
+    return at % 2 == 0 ? Reason::members : Reason::position;
   }
   void count(Reason reason) {
     ++(reason == Reason::members ? by_members_ : reason == Reason::position ? by_position_ : by_messages_);
   }
 
-  EquivalenceClasses finish() const {
+  EquivalenceClasses finish() {
     EquivalenceClasses classes;
     classes.by_members = by_members_;
     classes.by_position = by_position_;
     classes.by_messages = by_messages_;
-    classes.of_group = groups_.class_of;
-    classes.of_npu.resize(graph_.num_npus());
+    classes.of_group = std::move(groups_.class_of);
+    classes.of_npu = std::move(npus_.class_of);
     std::vector<std::uint32_t> number(npus_.sizes.size(), none);
     for (std::uint32_t npu = 0; npu < graph_.num_npus(); ++npu) {
-      auto& its = number[npus_.class_of[npu]];
+      auto& its = number[classes.of_npu[npu]];
       if (its == none) {
         its = classes.count();
         classes.representatives.push_back(npu);
@@ -266,15 +354,24 @@ class Refinement {
   }
 
   const SignatureGraph& graph_;
+  parallel::Communicator& world_;
   Refinable npus_, groups_;
-  std::vector<char> positions_count_;     // [classes of groups] members are told apart by their positions
-  std::vector<std::uint32_t> positions_;  // [members] of groups in which positions count
-  std::vector<Reason> reasons_;           // [npus] why it was last looked at again
+  std::vector<char> positions_count_;                   // [classes of groups] members are told apart by their positions
+  std::vector<std::vector<std::uint32_t>> positions_;  // [classes of groups][members] where positions count
+  std::vector<Reason> reasons_;                         // [NPUs of this rank] why it was last looked at again
+  Messages of_npus_, of_groups_;
   std::uint64_t by_members_ = 0, by_position_ = 0, by_messages_ = 0;
 };
 
 }  // namespace
 
-EquivalenceClasses refine(const SignatureGraph& graph) { return Refinement(graph).run(); }
+EquivalenceClasses refine(const SignatureGraph& graph, parallel::Communicator& world) {
+  return Refinement(graph, world).run();
+}
+
+EquivalenceClasses refine(const SignatureGraph& graph) {
+  const auto alone = parallel::make_serial();
+  return refine(graph, *alone);
+}
 
 }  // namespace orrery::fold

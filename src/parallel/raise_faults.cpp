@@ -48,6 +48,12 @@ Error get_fault(Unpacker& unpacker) {
 
 }  // namespace
 
+bool any_faults(const Faults& mine, Communicator& world) {
+  std::int64_t any = mine.empty() ? 0 : 1;
+  world.maximum(std::span(&any, 1));
+  return any != 0;
+}
+
 void raise_faults(const Faults& mine, Communicator& world) {
   Packer packer;
   mine.for_each([&](const Error& fault) { put(packer, fault); });

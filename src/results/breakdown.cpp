@@ -43,12 +43,13 @@ Breakdown breakdown_of(const npu::NpuRecord& npu, Time end) {
   return breakdown;
 }
 
-BreakdownOf<double> mean_breakdown(std::span<const npu::NpuRecord> npus, Time end) {
+BreakdownOf<double> mean_breakdown(const NpuRecords& npus, Time end) {
   BreakdownOf<__int128> sums{};
-  for (const npu::NpuRecord& npu : npus) {
+  npus.for_each([&](const npu::NpuRecord& npu, std::uint64_t count) {
     const Breakdown of_npu = breakdown_of(npu, end);
-    for (std::size_t part = 0; part < sums.size(); ++part) sums[part] += of_npu[part].ps();
-  }
+    for (std::size_t part = 0; part < sums.size(); ++part)
+      sums[part] += static_cast<__int128>(of_npu[part].ps()) * static_cast<__int128>(count);
+  });
   BreakdownOf<double> shares{};
   const auto whole = static_cast<double>(static_cast<__int128>(npus.size()) * end.ps());
   std::ranges::transform(sums, shares.begin(), [whole](__int128 sum) { return static_cast<double>(sum) / whole; });

@@ -74,6 +74,9 @@ void write_table(File& file, const std::string& group, const Columns& columns, c
 template <class Record>
 std::vector<std::int64_t> rows_of_npus(std::span<const Record> mine, std::uint32_t num_npus,
                                        parallel::Communicator& world) {
+  std::int64_t any = mine.empty() ? 0 : 1;
+  world.maximum(std::span(&any, 1));
+  if (any == 0) return {};
   std::vector<std::int64_t> rows(num_npus, 0);
   world.agree([&] {
     for (const Record& record : mine) {
@@ -82,7 +85,6 @@ std::vector<std::int64_t> rows_of_npus(std::span<const Record> mine, std::uint32
     }
   });
   world.sum(rows);
-  if (std::ranges::none_of(rows, [](std::int64_t count) { return count > 0; })) rows.clear();
   return rows;
 }
 

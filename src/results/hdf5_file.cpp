@@ -44,6 +44,8 @@ herr_t read_entry(unsigned depth, const H5E_error2_t* entry, void* result) {
   return 0;
 }
 
+constexpr std::size_t most_strings = 1 << 16;  // that are written at a time
+
 /// Returns the texts as HDF5 takes them. `valid` keeps them.
 std::vector<const char*> pointers_to(std::span<const std::string> texts, std::vector<std::string>& valid) {
   std::vector<const char*> pointers;
@@ -149,10 +151,19 @@ void File::write(const std::string& path, hid_t type, std::uint64_t first, std::
 }
 
 void File::strings(const std::string& path, std::span<const std::string> values, const Label& label_of) {
-  std::vector<std::string> valid;
-  const auto pointers = pointers_to(values, valid);
-  create(path, string_type_.id(), values.size(), label_of, Layout::plain);
-  write(path, string_type_.id(), 0, values.size(), pointers.data());
+  strings(path, values.size(), [&](std::size_t i) -> std::string_view { return values[i]; }, label_of);
+}
+
+void File::strings(const std::string& path, std::size_t count,
+                   const std::function<std::string_view(std::size_t)>& text_of, const Label& label_of) {
+  create(path, string_type_.id(), count, label_of, Layout::plain);
+  for (std::size_t first = 0; first < count; first += most_strings) {
+    std::vector<std::string> texts;
+    for (std::size_t i = first; i < std::min(count, first + most_strings); ++i) texts.emplace_back(text_of(i));
+    std::vector<std::string> valid;
+    const auto pointers = pointers_to(texts, valid);
+    write(path, string_type_.id(), first, pointers.size(), pointers.data());
+  }
 }
 
 void File::strings(const std::string& path, std::span<const std::string> texts, std::span<const std::uint32_t> rows,
@@ -160,11 +171,10 @@ void File::strings(const std::string& path, std::span<const std::string> texts, 
   std::vector<std::string> valid;
   const auto pointers = pointers_to(texts, valid);
   create(path, string_type_.id(), rows.size(), label_of, Layout::plain);
-  constexpr std::size_t most = 1 << 16;  // at a time
   std::vector<const char*> piece;
   for (std::size_t first = 0; first < rows.size(); first += piece.size()) {
     piece.clear();
-    for (std::size_t i = first; i < std::min(rows.size(), first + most); ++i) piece.push_back(pointers[rows[i]]);
+    for (std::size_t i = first; i < std::min(rows.size(), first + most_strings); ++i) piece.push_back(pointers[rows[i]]);
     write(path, string_type_.id(), first, piece.size(), piece.data());
   }
 }

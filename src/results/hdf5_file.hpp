@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -98,6 +99,9 @@ class File {
     scalar(path, memory_type<T>(), &value, label);
   }
   void strings(const std::string& path, std::span<const std::string> values, const Label& label);
+  /// Writes a column of so many rows, of which row i has the text text_of(i).
+  void strings(const std::string& path, std::size_t count, const std::function<std::string_view(std::size_t)>& text_of,
+               const Label& label);
   /// Writes a column of which row i has the text at position rows[i].
   void strings(const std::string& path, std::span<const std::string> texts, std::span<const std::uint32_t> rows,
                const Label& label);

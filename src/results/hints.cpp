@@ -73,14 +73,15 @@ void look_at_waits(const Metrics& metrics, const RunDescription& run, std::vecto
 }
 
 /// Tells which NPU computes longest if others wait for it.
-void look_at_stragglers(const Metrics& metrics, std::span<const npu::NpuRecord> npus, std::vector<Hint>& hints) {
+void look_at_stragglers(const Metrics& metrics, const NpuRecords& npus, std::vector<Hint>& hints) {
   const double share = share_of(metrics, npu::Cause::stragglers);
   if (share < worth_telling) return;
-  const auto [least, most] = std::ranges::minmax_element(npus, {}, &npu::NpuRecord::compute);
+  const auto [least, first] = npus.least(&npu::NpuRecord::compute);
+  const auto [most, last] = npus.most(&npu::NpuRecord::compute);
   hints.push_back({share, fmt::format("{} of the NPUs' time is waiting for members that join collectives late: NPU {} "
                                       "computes longest ({}), NPU {} shortest ({}).",
-                                      percent(share), most->npu.value(), readable(most->compute), least->npu.value(),
-                                      readable(least->compute))});
+                                      percent(share), last.value(), readable(most.compute), first.value(),
+                                      readable(least.compute))});
 }
 
 /// Tells of dimensions that are nearly always busy, and of bandwidth that is divided all the time.
@@ -101,8 +102,7 @@ void look_at_dimensions(const Metrics& metrics, const RunDescription& run, std::
 
 }  // namespace
 
-std::vector<std::string> hints_of(const Metrics& metrics, const RunDescription& run,
-                                  std::span<const npu::NpuRecord> npus) {
+std::vector<std::string> hints_of(const Metrics& metrics, const RunDescription& run, const NpuRecords& npus) {
   std::vector<Hint> hints;
   look_at_bubble(metrics, run, hints);
   look_at_waits(metrics, run, hints);

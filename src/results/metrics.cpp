@@ -1,6 +1,7 @@
 #include "orrery/results/metrics.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -17,9 +18,12 @@ using npu::NpuRecord;
 using Wide = __int128;
 
 /// Sums a time over all NPUs, in whole picoseconds.
-Wide sum_over(std::span<const NpuRecord> npus, Time NpuRecord::*part) {
+template <class Part>
+Wide sum_over(const NpuRecords& npus, Part part) {
   Wide sum = 0;
-  for (const NpuRecord& npu : npus) sum += (npu.*part).ps();
+  npus.for_each([&](const NpuRecord& npu, std::uint64_t count) {
+    sum += static_cast<Wide>(std::invoke(part, npu).ps()) * static_cast<Wide>(count);
+  });
   return sum;
 }
 
@@ -88,11 +92,11 @@ std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveS
   return rows;
 }
 
-std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, const NetworkFigures& network,
+std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& network,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives) {
   Time end;
-  for (const NpuRecord& npu : npus) end = std::max(end, npu.finish);
+  for (const NpuRecord& npu : npus.distinct()) end = std::max(end, npu.finish);
   if (end == Time::zero()) return {};
   Metrics metrics;
   metrics.iterations = iterations;
@@ -102,8 +106,7 @@ std::optional<Metrics> metrics_of(std::span<const NpuRecord> npus, const Network
   const auto share = [&](Wide part) { return static_cast<double>(part) / static_cast<double>(whole); };
   const Wide compute = sum_over(npus, &NpuRecord::compute);
   const Wide cpu = sum_over(npus, &NpuRecord::cpu);
-  Wide communication = 0;
-  for (const NpuRecord& npu : npus) communication += npu.exposed_communication().ps();
+  const Wide communication = sum_over(npus, &NpuRecord::exposed_communication);
   const Wide memory = sum_over(npus, &NpuRecord::exposed_memory);
   const Wide idle = whole - compute - cpu - communication - memory;  // with the time after an NPU's own end
   metrics.shares = {share(compute), share(cpu), share(communication), share(memory), share(idle)};

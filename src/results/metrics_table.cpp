@@ -189,7 +189,7 @@ std::string_view units_of_figure(std::string_view name) {
   return {};
 }
 
-std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
+std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, const NpuRecords& npus,
                                      const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine) {
   const auto collectives = output.world().gather(mine, Rank(0));
   std::optional<Metrics> metrics;

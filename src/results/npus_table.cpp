@@ -1,4 +1,8 @@
+#include <algorithm>
 #include <array>
+#include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "columns.hpp"
@@ -10,6 +14,8 @@ namespace orrery::results {
 namespace {
 
 using npu::NpuRecord;
+
+constexpr std::size_t block_rows = 1 << 18;  // of a folded run that are written together
 
 std::int64_t bytes_in(Bytes bytes) { return static_cast<std::int64_t>(bytes.count()); }
 
@@ -67,22 +73,19 @@ bool times_add_up(const NpuRecord& npu) {
   return npu.compute + npu.cpu + npu.exposed_communication() + npu.exposed_memory + npu.idle == npu.finish;
 }
 
-}  // namespace
+void check_times(const RunDescription& run, const NpuRecord& npu) {
+  ensure(run.status != Status::complete || times_add_up(npu), "the times of an NPU add up to its finish time");
+}
 
-std::vector<NpuRecord> write_npus(Output& output, const RunDescription& run, std::span<const NpuRecord> mine) {
-  output.on_root([&](File& file) {
-    file.group("/npus", "one row per NPU");
-    file.scale("/npus/npu", run.num_npus,
-               {"1", "NPU", "number of the NPU; the coordinate in dimension 0 of the topology varies fastest"});
-    create_columns(file, "/npus", npu_columns, run.num_npus, "npu", File::Layout::plain);
-  });
+/// Returns the records of all NPUs on rank 0, once they are written. Collective.
+std::vector<NpuRecord> write_npus_of_ranks(Output& output, const RunDescription& run, std::span<const NpuRecord> mine) {
   const std::vector<std::int64_t> one_each(run.num_npus, 1);
   std::vector<NpuRecord> all;
+  if (output.world().is_root()) all.reserve(run.num_npus);
   auto consume = [&](std::uint64_t first, std::span<const NpuRecord> records) {
     for (std::size_t i = 0; i < records.size(); ++i) {
       ensure(records[i].npu.value() == first + i, "every NPU has one record");
-      ensure(run.status != Status::complete || times_add_up(records[i]),
-             "the times of an NPU add up to its finish time");
+      check_times(run, records[i]);
     }
     write_columns(output.file(), "/npus", npu_columns, first, records);
     all.insert(all.end(), records.begin(), records.end());
@@ -91,6 +94,40 @@ std::vector<NpuRecord> write_npus(Output& output, const RunDescription& run, std
       output.world(), mine, one_each, [](const NpuRecord& npu) { return npu.npu.index(); },
       [](const NpuRecord&, const NpuRecord&) { return false; }, consume);
   return all;
+}
+
+/// Does the same for a folded run, from the records of the representatives, which rank 0 has all of.
+NpuRecords write_npus_of_classes(Output& output, const RunDescription& run, std::span<const NpuRecord> mine) {
+  std::vector<NpuRecord> of_classes = output.world().gather(mine, Rank(0));
+  std::ranges::sort(of_classes, {}, &NpuRecord::npu);
+  NpuRecords all;
+  output.on_root([&](File& file) {
+    for (const NpuRecord& record : of_classes) check_times(run, record);
+    all = NpuRecords(std::move(of_classes), run.class_of_npu);
+    ensure(all.size() == run.num_npus, "every NPU has a class");
+    for (std::size_t first = 0; first < all.size(); first += block_rows)
+      for (const auto& column : npu_columns)
+        std::visit(
+            [&]<class T>(T (*value)(const NpuRecord&)) {
+              const auto rows = all.column<T>(first, std::min(block_rows, all.size() - first), value);
+              file.write<T>(std::string("/npus/") + column.name, first, rows);
+            },
+            column.value);
+  });
+  return all;
+}
+
+}  // namespace
+
+NpuRecords write_npus(Output& output, const RunDescription& run, std::span<const NpuRecord> mine) {
+  output.on_root([&](File& file) {
+    file.group("/npus", "one row per NPU");
+    file.scale("/npus/npu", run.num_npus,
+               {"1", "NPU", "number of the NPU; the coordinate in dimension 0 of the topology varies fastest"});
+    create_columns(file, "/npus", npu_columns, run.num_npus, "npu", File::Layout::plain);
+  });
+  if (run.class_of_npu.empty()) return write_npus_of_ranks(output, run, mine);
+  return write_npus_of_classes(output, run, mine);
 }
 
 }  // namespace orrery::results

@@ -20,10 +20,10 @@ void write_configuration(Output& output, const RunInputs& inputs);
 void write_inputs(File& file, const std::string& group, const InputTexts& texts);
 
 /// Writes /npus. Returns the records of all NPUs on rank 0.
-std::vector<npu::NpuRecord> write_npus(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> mine);
+NpuRecords write_npus(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> mine);
 
 /// Writes /breakdown of a complete run. `npus`: of all, and `end`, the simulated time, on rank 0.
-void write_breakdown(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus, Time end);
+void write_breakdown(Output& output, const RunDescription& run, const NpuRecords& npus, Time end);
 
 /// Writes /groups in the order of names and members. Returns where each group of the run is in the file, on all ranks.
 std::vector<std::uint32_t> write_groups(Output& output, const RunDescription& run);
@@ -54,7 +54,7 @@ void write_memory(Output& output, std::span<const memory::MemoryStageRecord> min
 
 /// Writes /metrics of a complete run in which time has passed. `npus` and `network`: of all, on rank 0. Returns the
 /// metrics on rank 0.
-std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus,
+std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, const NpuRecords& npus,
                                      const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine);
 
 /// Writes /timeline if any rank has records, and /critical_path of a complete run. `nodes_completed`: of all NPUs, on

@@ -15,10 +15,10 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   gathered.npus = write_npus(output, run, mine.npus);
   Time simulated_time;
   std::int64_t nodes_completed = 0;
-  for (const auto& npu : gathered.npus) {
+  gathered.npus.for_each([&](const npu::NpuRecord& npu, std::uint64_t count) {
     simulated_time = std::max(simulated_time, npu.finish);
-    nodes_completed += static_cast<std::int64_t>(npu.nodes_completed);
-  }
+    nodes_completed += static_cast<std::int64_t>(npu.nodes_completed * count);
+  });
   write_breakdown(output, run, gathered.npus, simulated_time);
   const auto group_position = write_groups(output, run);
   write_collectives(output, mine, group_position);

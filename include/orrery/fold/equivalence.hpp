@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "orrery/fold/signature_graph.hpp"
+#include "orrery/parallel/communicator.hpp"
 
 namespace orrery::fold {
 
@@ -27,7 +28,12 @@ struct EquivalenceClasses {
 /// layout and members of the same classes in the same order.
 ///
 /// This is colour refinement. It looks again only at what is connected to a change, and the largest part of a class
-/// that falls apart keeps its number (Hopcroft's rule). Cost about O((members + streams) log npus).
+/// that falls apart keeps its number (Hopcroft's rule). Each rank looks at its own NPUs and groups. Ranks compare the
+/// distinct signatures of all of them word by word, and tell each other which items have got another class. The result
+/// is the same on all ranks, and on any number of them. Collective. Cost about O((members + streams of this rank) log
+/// npus + npus).
+EquivalenceClasses refine(const SignatureGraph& graph, parallel::Communicator& world);
+/// Does the same for a graph that is all on one rank.
 EquivalenceClasses refine(const SignatureGraph& graph);
 
 }  // namespace orrery::fold

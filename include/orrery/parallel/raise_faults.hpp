@@ -5,6 +5,9 @@
 
 namespace orrery::parallel {
 
+/// Returns whether any rank has faults. Collective.
+bool any_faults(const Faults& mine, Communicator& world);
+
 /// Throws on all ranks if any has faults: on rank 0 those of all ranks (Faults::raise), elsewhere FailedElsewhere.
 /// Collective.
 void raise_faults(const Faults& mine, Communicator& world);

@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cstddef>
-#include <span>
 #include <string_view>
 
 #include "orrery/base/time.hpp"
 #include "orrery/npu/record.hpp"
+#include "orrery/results/npu_records.hpp"
 
 namespace orrery::results {
 
@@ -31,6 +31,6 @@ std::string_view breakdown_text(std::size_t part);
 Breakdown breakdown_of(const npu::NpuRecord& npu, Time end);
 
 /// Returns the shares of all NPUs' time up to `end`, which must be positive. They add up to 1. O(NPUs).
-BreakdownOf<double> mean_breakdown(std::span<const npu::NpuRecord> npus, Time end);
+BreakdownOf<double> mean_breakdown(const NpuRecords& npus, Time end);
 
 }  // namespace orrery::results

@@ -10,6 +10,7 @@
 #include "orrery/cost/cost.hpp"
 #include "orrery/npu/record.hpp"
 #include "orrery/results/breakdown.hpp"
+#include "orrery/results/npu_records.hpp"
 
 namespace orrery::results {
 
@@ -99,7 +100,7 @@ struct NetworkFigures {
 
 /// Computes the metrics of a run that is complete, from the records of all NPUs and the figures of the network. Returns
 /// nothing if no time has passed. O(NPUs). Formulas and sources: docs/results.md.
-std::optional<Metrics> metrics_of(std::span<const npu::NpuRecord> npus, const NetworkFigures& network,
+std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& network,
                                   std::uint32_t iterations, const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives);
 /// Adds what the step costs on a system with prices (docs/cost.md). A request counts as the step.

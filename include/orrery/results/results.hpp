@@ -24,6 +24,7 @@
 #include "orrery/results/breakdown.hpp"
 #include "orrery/results/critical_path.hpp"
 #include "orrery/results/metrics.hpp"
+#include "orrery/results/npu_records.hpp"
 #include "orrery/results/repetitions.hpp"
 #include "orrery/topology/fabric.hpp"
 
@@ -58,7 +59,7 @@ struct Load {
 
 /// What one rank knows when the run has ended.
 struct RankResults {
-  std::vector<npu::NpuRecord> npus;                          ///< of this rank, ascending in NPU
+  std::vector<npu::NpuRecord> npus;                          ///< simulated on this rank, ascending in NPU
   std::vector<communicator::CollectiveRecord> collectives;   ///< recorded, of the communicators hosted here
   std::vector<communicator::CollectiveSum> collective_sums;  ///< of these communicators, recorded or not
   std::vector<npu::TimelineRecord> timeline;                 ///< grouped by NPU ascending, by start then node inside
@@ -106,7 +107,10 @@ struct RunDescription {
   bool force = true;  ///< the results replace a file that is there at the end
   std::uint32_t num_npus = 0;
   std::optional<std::uint32_t> num_classes = {};  ///< of a folded run: NPUs that were simulated for all
-  std::vector<trace::Group> groups;               ///< in order of GroupId
+  /// [num_npus] of a folded run: the class of each NPU, numbered in the order of their first NPUs, whose records those
+  /// of the class are. Empty: each NPU was simulated.
+  std::vector<std::uint32_t> class_of_npu = {};
+  std::vector<trace::Group> groups;  ///< in order of GroupId; only rank 0 needs them
   NetworkDescription network;
   RunInputs inputs;
   double preparation_time = 0;  ///< wall-clock seconds from the start of the program to that of the simulation
@@ -138,7 +142,7 @@ struct PathFigures {
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
   std::filesystem::path file;                      ///< where the results are
-  std::vector<npu::NpuRecord> npus;                ///< [num_npus]
+  NpuRecords npus;
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
   std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link
   std::optional<Metrics> metrics;                  ///< of a complete run in which time has passed

@@ -6,6 +6,8 @@
 #include <map>
 #include <random>
 
+#include "mpi_world.hpp"
+
 namespace orrery::fold {
 namespace {
 
@@ -147,7 +149,7 @@ TEST(Refinement, OverlappingGroups) {
 TEST(Refinement, PositionsThatAlgorithmsDoNotTellApart) {
   auto graph = Builder({1, 0, 0, 0, 1, 0, 0, 0}).group_of({0, 1, 2, 3}).group_of({4, 5, 6, 7}).graph();
   EXPECT_EQ(refine(graph).of_npu, (Numbers{0, 1, 2, 3, 0, 1, 2, 3}));
-  graph.positions_among = [](std::uint32_t, SignatureGraph::Member, std::span<const std::uint32_t> labels) {
+  graph.positions_among = [](std::uint32_t, std::span<const std::uint32_t> labels) {
     return Numbers(labels.size(), 0);
   };
   EXPECT_EQ(refine(graph).of_npu, (Numbers{0, 1, 1, 1, 0, 1, 1, 1}));
@@ -159,7 +161,7 @@ TEST(Refinement, PositionsAreNumberedAgain) {
   Builder builder({0, 1, 0, 1, 0, 1, 2, 3, 3});
   builder.group_of({0, 1, 2, 3, 4, 5}).group({{6, 0}, {4, 1}}).group({{7, 0}, {0, 1}}).group({{8, 0}, {2, 1}});
   auto graph = builder.graph();
-  graph.positions_among = [](std::uint32_t, SignatureGraph::Member, std::span<const std::uint32_t> labels) {
+  graph.positions_among = [](std::uint32_t, std::span<const std::uint32_t> labels) {
     Numbers positions(labels.size());
     const auto period = std::ranges::max(labels) > 1 ? static_cast<std::uint32_t>(labels.size()) : 2U;
     for (std::uint32_t i = 0; i < labels.size(); ++i) positions[i] = i % period;
@@ -310,6 +312,54 @@ TEST(Refinement, AgreesWithPlainRefinement) {
     EXPECT_EQ(classes.count(), initial.size() + classes.by_members + classes.by_position + classes.by_messages) << seed;
   }
   EXPECT_GT(fewer, 500U);
+}
+
+/// Returns what rank `rank` of `num_ranks` has of a graph: contiguous blocks of NPUs and of groups.
+SignatureGraph part_of(const SignatureGraph& graph, std::uint32_t rank, std::uint32_t num_ranks) {
+  SignatureGraph part;
+  part.signature_of_npu = graph.signature_of_npu;
+  part.layouts = graph.layouts;
+  part.completes_together = graph.completes_together;
+  part.assumes_completing_together = graph.assumes_completing_together;
+  part.divergences = graph.divergences;
+  for (std::uint32_t r = 0; r <= num_ranks; ++r) {
+    part.npu_blocks.bounds.push_back(graph.num_npus() * r / num_ranks);
+    part.group_blocks.bounds.push_back(graph.num_groups() * (num_ranks - r) / num_ranks);
+  }
+  for (auto& bound : part.group_blocks.bounds) bound = graph.num_groups() - bound;  // cut at other places
+  part.npu_blocks.here = part.group_blocks.here = rank;
+  part.first_member = part.first_membership = part.first_stream = {0};
+  for (std::uint32_t g = part.group_blocks.first(); g < part.group_blocks.bounds[rank + 1]; ++g) {
+    const auto members = graph.members_of(g);
+    part.members.insert(part.members.end(), members.begin(), members.end());
+    part.first_member.push_back(part.members.size());
+  }
+  for (std::uint32_t npu = part.npu_blocks.first(); npu < part.npu_blocks.bounds[rank + 1]; ++npu) {
+    const auto memberships = graph.memberships_of(npu);
+    part.memberships.insert(part.memberships.end(), memberships.begin(), memberships.end());
+    part.first_membership.push_back(part.memberships.size());
+    const auto streams = graph.streams_of(npu);
+    part.streams.insert(part.streams.end(), streams.begin(), streams.end());
+    part.first_stream.push_back(part.streams.size());
+  }
+  return part;
+}
+
+// 300 random graphs are spread over the ranks. The classes, and what told them apart, are those of the whole graphs.
+TEST(Refinement, IsTheSameOnAnyNumberOfRanks) {
+  auto& world = test::world();
+  const auto num_ranks = static_cast<std::uint32_t>(world.size());
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    const auto graph = random_graph(seed);
+    const auto whole = refine(graph);
+    const auto spread = refine(part_of(graph, static_cast<std::uint32_t>(world.rank().value()), num_ranks), world);
+    EXPECT_EQ(spread.of_npu, whole.of_npu) << seed;
+    EXPECT_EQ(spread.of_group, whole.of_group) << seed;
+    EXPECT_EQ(spread.representatives, whole.representatives) << seed;
+    EXPECT_EQ(spread.by_members, whole.by_members) << seed;
+    EXPECT_EQ(spread.by_position, whole.by_position) << seed;
+    EXPECT_EQ(spread.by_messages, whole.by_messages) << seed;
+  }
 }
 
 // A chain has 100,000 NPUs, and its ends have signatures of their own. Each NPU is a class. A refinement that looks at
