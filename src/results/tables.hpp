@@ -22,6 +22,10 @@ void write_inputs(File& file, const std::string& group, const InputTexts& texts)
 /// Writes /npus. Returns the records of all NPUs on rank 0.
 std::vector<npu::NpuRecord> write_npus(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> mine);
 
+/// Writes /jobs and /npus/job if there are jobs. `npus`: of all, on rank 0. Returns the figures of jobs on rank 0.
+std::vector<JobFigures> write_jobs(Output& output, std::span<const JobDescription> jobs,
+                                   std::span<const npu::NpuRecord> npus);
+
 /// Writes /breakdown of a complete run. `npus`: of all, and `end`, the simulated time, on rank 0.
 void write_breakdown(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> npus, Time end);
 
