@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import h5py  # noqa: E402
+import numpy  # noqa: E402
 
 import chakra  # noqa: E402
 import checkpoints  # noqa: E402
@@ -35,7 +36,7 @@ def tables(path, leave_out=("kernel", "config")):
     """Returns {name: values} of all datasets outside some groups."""
     found = {}
     with h5py.File(path) as results:
-        results.visititems(lambda name, item: found.update({name: item[()].tolist()}) if isinstance(item, h5py.Dataset) else None)
+        results.visititems(lambda name, item: found.update({name: numpy.asarray(item[()]).tolist()}) if isinstance(item, h5py.Dataset) else None)
     return {name: values for name, values in found.items() if name.split("/")[0] not in leave_out}
 
 
@@ -110,8 +111,8 @@ class Jobs(JobFolder):
         dimension at a time, which share its bandwidth."""
         gathers = [[Node(n, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000) for n in (1, 2, 3)]] * 4
         jobs = [{"name": "step", "allocation": "random", "workload": STEP}, {"name": "small", "allocation": "scattered", "workload": SMALL},
-                {"name": "gathers", "workload": {"traces": self.traces("g", gathers)}}]
-        for more in ([], ["--set=system.communication.streams=3"], ["--rules=astra-sim"]):
+                {"name": "gathers", "allocation": "scattered", "workload": {"traces": self.traces("g", gathers)}}]
+        for more in ([], ["--set=system.communication.streams=3"], ["--set=system.rules=astra-sim"]):
             columns, _ = self.jobs_of(self.run_once([self.config(jobs, SERVERS), "--jobs-alone", *more]))
             self.assertEqual(columns["slowdown"], [1, 1, 1], more)
             self.assertEqual(columns["run_time"], columns["alone_time"])
@@ -138,7 +139,7 @@ class Jobs(JobFolder):
         (self.folder / "groups.json").write_text(json.dumps({"g": list(range(8))}))
         traced = {"traces": self.traces("t", gathers), "groups": str(self.folder / "groups.json"), "iterations": 2}
         for workload, dimensions in ((STEP, [{**RING, "size": 8}]), (traced, [{**RING, "size": 4}, {**RING, "size": 2}])):
-            for more in ([], [AWARE], [PACKETS], ["--rules=astra-sim"]):
+            for more in ([], [AWARE], [PACKETS], ["--set=system.rules=astra-sim"]):
                 plain = tables(self.run_once([self.config({"workload": workload}, dimensions), "--timeline", *more], "plain.h5"))
                 jobs = tables(self.run_once([self.config([{"workload": workload}], dimensions), "--timeline", *more], "jobs.h5"))
                 of_jobs = {name for name in jobs if name.startswith("jobs/")} | {"npus/job"}
@@ -189,7 +190,7 @@ class Jobs(JobFolder):
                 {"npus": 2, "allocation": "scattered", "workload": self.pair("d")}]
         config = self.config(jobs, [{**RING, "size": 10}])
         _, job_of = self.jobs_of(self.run_once([config]))
-        self.assertEqual(job_of, [1, 1, 0, 0, 3, IDLE, 2, 2, 3, 2])
+        self.assertEqual(job_of, [1, 1, 0, 0, 3, 3, 2, 2, IDLE, 2])
         draws = set()
         for seed in range(8):
             jobs[3].update(allocation="random", seed=seed)
@@ -275,8 +276,8 @@ class Jobs(JobFolder):
         self.refused([{"workload": {**pair, "iteration": 2}}], ring, "jobs.0.workload.iteration", "'iterations'")
         self.refused({"jobs": [{"workload": pair}], "workload": pair}, ring, "jobs are given too")
         self.refused([{"workload": pair}], ring, "--iterations", "beside jobs", arguments=["--iterations=2"])
-        self.refused([{"workload": pair}], ring, "run.fold", "jobs", arguments=["--fold"])
-        self.refused({"workload": pair}, [{**RING, "size": 2}], "run.jobs-alone", "without jobs", arguments=["--jobs-alone"])
+        self.refused([{"workload": pair}], ring, "--fold", "jobs", arguments=["--fold"])
+        self.refused({"workload": pair}, [{**RING, "size": 2}], "--jobs-alone", "without jobs", arguments=["--jobs-alone"])
         outside = self.traces("out", [message(0, 2, 10, chakra.SEND), message(0, 1, 10, chakra.RECV)])
         self.refused([{"name": "far", "workload": {"traces": outside}}], ring, "job 'far'", "2")
         self.refused([], ring, "jobs")
