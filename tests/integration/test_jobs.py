@@ -170,15 +170,19 @@ class Jobs(JobFolder):
         self.assertEqual(found["jobs/step_time"][0], round(found["jobs/run_time"][0] / 3))
 
     def test_one_answer(self):
-        """Four jobs of different kinds, starts, numbers of steps and allocations, and NPUs without a job: one answer on 1 to 8 ranks."""
+        """Three jobs of different kinds, starts, numbers of steps and allocations, and NPUs without a job: one answer on 1 to 8 ranks, and over
+        packets, whose ranks wait for each other at each link, on 2 and 3."""
         gathers = [[Node(1, chakra.COMP, num_ops=10**9, tensor_size=1000), Node(2, chakra.COLL, data_deps=[1], comm_type=chakra.ALL_REDUCE, comm_size=9000),
                     Node(3, chakra.MEM_LOAD, tensor_size=5000)] for _ in range(3)]
         jobs = [{"name": "step", "allocation": "random", "seed": 3, "workload": {**STEP, "iterations": 2}},
                 {"name": "late", "allocation": [15, "3-4"], "start": "20 us", "workload": {"traces": self.traces("late", gathers)}},
                 {"name": "pair", "allocation": "scattered", "start": "1 us", "workload": {**self.pair("p"), "iterations": 5}}]
-        config = self.config(jobs, SERVERS, **{"remote-memory": {"kind": "pool", "bandwidth": "100 GB/s", "latency": "1 us"}})
-        for more in ([], [AWARE, "--noise=0.05"], [PACKETS]):
+        memory = {"remote-memory": {"kind": "pool", "bandwidth": "100 GB/s", "latency": "1 us"}}
+        config = self.config(jobs, SERVERS, **memory)
+        for more in ([], [AWARE, "--noise=0.05"]):
             self.check_one_answer([config, "--jobs-alone", "--timeline", *more], 16, ranks=(1, 2, 3, 4, 8))
+        jobs[0]["workload"] = {"model": {**MODEL, "layers": 1}, "parallel": {"tp": 2, "dp": 2, "pp": 1}}
+        self.check_one_answer([self.config(jobs, SERVERS, **memory), "--jobs-alone", "--timeline", PACKETS], 16, ranks=(2,))
 
     # ---- where jobs are ----
 
