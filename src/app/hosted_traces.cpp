@@ -138,9 +138,9 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
           std::move(all.traces), std::move(old.notices), old.groups_are_known};
 }
 
-/// Finds the members of the groups that traces name but nobody lists: the NPUs of all ranks that use the name.
-/// Collective.
-void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
+/// Finds the members of the groups that traces name but nobody lists: the NPUs of all ranks that use the name, in the
+/// order of the numbers that the traces give them. Collective.
+void list_groups_by_use(HostedTraces& traces, const JobTraces* jobs, parallel::Communicator& world) {
   const auto unlisted = traces.store.unlisted_groups();
   std::int64_t any = unlisted.empty() ? 0 : 1;
   world.maximum(std::span(&any, 1));
@@ -167,7 +167,7 @@ void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
   }
   // Another partition may give this rank traces with names that it has not seen yet.
   for (auto& [name, members] : users) {
-    std::ranges::sort(members);
+    std::ranges::sort(members, {}, [&](NpuId npu) { return jobs == nullptr ? npu : jobs->npus().own(npu); });
     if (std::ranges::binary_search(traces.npus, members.front()))
       traces.notices.add("unlisted-group", members.front().value(),
                          fmt::format("process group '{}' is named, but nothing lists its members: they are the {} that "
@@ -276,7 +276,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   });
   if (any_faults(faults, world)) return traces;
   require_same_traces(traces.store, world);
-  list_groups_by_use(traces, world);
+  list_groups_by_use(traces, jobs.get(), world);
   keep_starts_of(traces, jobs.get(), configuration.workload.jobs.size(), world);
   if (!by_graph || world.size() == 1) return traces;
   const auto graph = communication_graph(traces, configuration, system, world);

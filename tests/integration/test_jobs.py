@@ -257,6 +257,44 @@ class Jobs(JobFolder):
         with h5py.File(again) as results:
             self.assertEqual(results["config/resolved"][()].decode(), resolved)
 
+    def test_models_from_files(self):
+        """Models of jobs may be presets, and a stack is below the workload of each job. Lists of layers are resolved too."""
+        layers = {"model": {"kind": "layers", "layers": [{"flops": 10**9, "parameters": 1000, "activations": 10, "repeat": 2}, {"flops": 10**8, "parameters": 10, "activations": 10}]}, "parallel": {"dp": 2}}
+        jobs = [{"workload": {"model": "llama3-8b", "parallel": {"tp": 2}}}, {"workload": {"model": {"base": "llama3-8b", "layers": 4}, "parallel": {"dp": 2}}}]
+        network = {"dimensions": [{**RING, "size": 8}]}
+        peaks = {name: value for name, value in COMPUTE.items() if name != "roofline"}
+        for name, more in (("models", {"system": {"network": network, "compute": peaks}, "stack": "h100-megatron", "jobs": jobs}),
+                           ("layers", {"system": {"network": network, "compute": COMPUTE}, "jobs": [{"workload": layers}]})):
+            config = self.folder / f"{name}.yaml"
+            config.write_text(json.dumps(more))
+            path = self.run_once([config, "--set=jobs.0.start=1 us"])
+            self.assertEqual(tables(path)["jobs/start_time"][0], 1000 * NS)
+            with h5py.File(path) as results:
+                resolved = results["config/resolved"][()].decode()
+            self.assertEqual(resolved.count("tp-overlap: 0.8"), 2 if name == "models" else 0)
+            config.write_text(resolved)
+            self.assertEqual(tables(self.run_once([config], "again.h5")), tables(path))
+
+    def test_other_commands(self):
+        """Jobs are checked and partitioned like one workload, also along the lines of their communication. Studies and `generate` take one
+        workload only."""
+        config = self.config([{"name": "a", "allocation": "random", "workload": STEP}, {"workload": SMALL}, {"workload": SMALL}], SERVERS)
+        self.assertEqual(harness.orrery("run", config, "--quiet").code, 3)  # the last one finds no room in one piece
+        config = self.config([{"name": "a", "allocation": "random", "workload": STEP}, {"allocation": "scattered", "workload": SMALL}], SERVERS)
+        outcome = harness.orrery("check", config)
+        self.assertEqual((outcome.code, "16 NPUs" in outcome.out), (0, True), outcome.err)
+        outcome = harness.orrery("partition", config, "--ranks=2", "--strategy=metis", f"--output={self.folder / 'map'}")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        first = self.run_once([config])
+        for partition in ("metis", self.folder / "map"):
+            self.assertEqual(harness.difference(first, self.run_once([config, f"--partition={partition}"], "two.h5", ranks=2)), "", partition)
+        study = self.folder / "study.yaml"
+        study.write_text(json.dumps({"study": {"base": str(config), "parameters": {"n": {"key": "system.collectives.chunks", "values": [1, 2]}},
+                                               "objectives": [{"minimise": "step_time"}]}}))
+        for arguments in (["explore", study, f"--output={self.folder / 'explore.h5'}"], ["generate", config, f"--output={self.folder / 'g'}"]):
+            outcome = harness.orrery(*arguments)
+            self.assertEqual((outcome.code, "found jobs" in outcome.err), (3, True), outcome.err)
+
     # ---- what is refused ----
 
     def test_refusals(self):
