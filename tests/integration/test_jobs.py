@@ -181,6 +181,7 @@ class Jobs(JobFolder):
         config = self.config(jobs, SERVERS, **memory)
         for more in ([], [AWARE, "--noise=0.05"]):
             self.check_one_answer([config, "--jobs-alone", "--timeline", *more], 16, ranks=(1, 2, 3, 4, 8))
+        self.check_one_answer([config, AWARE, "--set=system.rules=astra-sim", "--timeline"], 16, ranks=(2,))
         jobs[0]["workload"] = {"model": {**MODEL, "layers": 1}, "parallel": {"tp": 2, "dp": 2, "pp": 1}}
         self.check_one_answer([self.config(jobs, SERVERS, **memory), "--jobs-alone", "--timeline", PACKETS], 16, ranks=(2,))
 
@@ -238,6 +239,8 @@ class Jobs(JobFolder):
         lines = [line.split() for line in outcome.out.splitlines()]
         self.assertIn(["job", "NPUs", "start", "finish", "step", "time", "compute", "exposed", "alone", "slowdown"], lines)
         self.assertEqual([line[-1] for line in lines if line and line[0] in ("first", "second")], ["1.0000", "1.0000"])
+        shown = harness.orrery("show", "results", path).out.splitlines()
+        self.assertEqual([line.split()[-1] for line in shown if line.split()[:2] in (["first", "4"], ["second", "4"])], ["1.0000", "1.0000"])
         sys.path.insert(0, str(harness.SOURCE / "scripts/python"))
         import orrery
         with orrery.open(path) as run:
