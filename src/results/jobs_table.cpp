@@ -66,7 +66,7 @@ const std::array<Column<JobFigures>, 2> alone_columns{{
      [](const JobFigures& job) { return job.slowdown(); }},
 }};
 
-Time mean_of(WideJobSum sum, std::uint64_t count) {
+Time nearest_mean(WideJobSum sum, std::uint64_t count) {
   return Time::from_ps(static_cast<std::int64_t>((2 * sum + count) / (2 * WideJobSum{count})));
 }
 
@@ -87,14 +87,14 @@ JobFigures figures_of_job(const JobDescription& job, std::span<const npu::NpuRec
     figures.bytes_sent = figures.bytes_sent + npu.bytes_sent;
   }
   figures.run_time = figures.finish - figures.start;
-  figures.step_time = mean_of(figures.run_time.ps(), figures.iterations);
+  figures.step_time = nearest_mean(figures.run_time.ps(), figures.iterations);
   const std::uint64_t count = job.npus.size();
-  figures.compute = mean_of(compute, count);
-  figures.cpu = mean_of(cpu, count);
-  figures.exposed_communication = mean_of(communication, count);
-  figures.exposed_memory = mean_of(memory, count);
+  figures.compute = nearest_mean(compute, count);
+  figures.cpu = nearest_mean(cpu, count);
+  figures.exposed_communication = nearest_mean(communication, count);
+  figures.exposed_memory = nearest_mean(memory, count);
   const WideJobSum whole = WideJobSum{figures.run_time.ps()} * count;
-  figures.idle = mean_of(whole - compute - cpu - communication - memory, count);
+  figures.idle = nearest_mean(whole - compute - cpu - communication - memory, count);
   if (figures.step_time > Time::zero()) figures.tokens_per_second = job.tokens / figures.step_time.seconds();
   return figures;
 }

@@ -107,7 +107,7 @@ Handling<JobEntry> job_workload() {
 }
 
 /// Returns the entry that reads as this job.
-JobEntry entry_of(const Job& job, const Configuration& configuration) {
+JobEntry entry_of_job(const Job& job, const Configuration& configuration) {
   JobEntry entry;
   entry.name = job.name;
   entry.npus = job.num_npus();
@@ -137,7 +137,7 @@ void name_jobs(std::vector<JobEntry>& entries, const std::vector<Place>& places,
 
 /// Tells the NPUs when they begin and how often they execute their traces, and keeps the jobs apart where collectives
 /// of one NPU share bandwidth.
-void schedule(const std::vector<Job>& jobs, std::uint32_t num_npus, Configuration& target) {
+void schedule_jobs(const std::vector<Job>& jobs, std::uint32_t num_npus, Configuration& target) {
   npu::Options& execution = target.execution;
   auto& set_of = target.collectives.sharing.set_of;
   if (jobs.size() > 1) set_of.assign(num_npus, 0);
@@ -180,7 +180,7 @@ void take_entries(std::vector<JobEntry> entries, const std::vector<Place>& place
       target.inputs.emplace_back(fmt::format("jobs.{}.groups.json", i), workload.groups_text->second);
   }
   target.execution.replay_only = entries.front().holder.execution.replay_only;
-  schedule(target.workload.jobs, num_npus, target);
+  schedule_jobs(target.workload.jobs, num_npus, target);
 }
 
 void read_jobs(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
@@ -203,12 +203,12 @@ Handling<Configuration> job_list() {
   return {read_jobs,
           [](const Configuration& c, Writer& writer) {
             std::vector<std::string> items;
-            for (const Job& job : c.workload.jobs) items.push_back(flow_text(job_keys(), entry_of(job, c)));
+            for (const Job& job : c.workload.jobs) items.push_back(flow_text(job_keys(), entry_of_job(job, c)));
             if (!items.empty()) writer.put_list("jobs", items);
           },
           [](const Configuration& a, const Configuration& b) {
             return std::ranges::equal(a.workload.jobs, b.workload.jobs, [&](const Job& x, const Job& y) {
-              const JobEntry of_x = entry_of(x, a), of_y = entry_of(y, b);
+              const JobEntry of_x = entry_of_job(x, a), of_y = entry_of_job(y, b);
               return std::ranges::all_of(job_keys(), [&](const auto& key) { return key.same(of_x, of_y); });
             });
           }};
