@@ -106,6 +106,13 @@ class Jobs(JobFolder):
         self.assertEqual(columns["alone_time"], [12 * packet + delays + back + 1] * 2)
         self.assertGreater(min(columns["slowdown"]), 1)
 
+    def test_shared_memory(self):
+        """Two jobs of one NPU load 5,000 B of one memory pool, which takes 1 us and 500 ns at 10 GB/s: the second one waits for the first."""
+        jobs = [{"npus": 1, "workload": {"traces": {"all": self.traces(name, [[Node(1, chakra.MEM_LOAD, tensor_size=5000)]]) + ".0.et"}}} for name in "ab"]
+        config = self.config(jobs, [{**RING, "size": 2}], **{"remote-memory": {"kind": "pool", "bandwidth": "10 GB/s", "latency": "1 us"}})
+        columns, _ = self.jobs_of(self.run_once([config, "--jobs-alone"]))
+        self.assertEqual((columns["run_time"], columns["slowdown"]), ([1500 * NS, 3000 * NS], [1, 2]))
+
     def test_delay_model_has_no_interference(self):
         """In the congestion-unaware network jobs take exactly as long as alone, wherever they are, also if a job has several collectives in a
         dimension at a time, which share its bandwidth."""
