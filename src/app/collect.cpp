@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "jobs_alone.hpp"
 #include "orrery/base/host.hpp"
 #include "orrery/communicator/communications.hpp"
 #include "orrery/fold/folding.hpp"
@@ -111,7 +112,11 @@ results::RunDescription describe(const config::Configuration& configuration, con
   run.network = network_of(configuration, preparation);
   run.inputs = inputs_of(configuration, command_line);
   run.wall_time = simulation.wall_seconds();
-  run.iterations = configuration.execution.iterations;
+  // Jobs that differ in this have no step in common: then the whole run counts as one.
+  const bool have_common_steps =
+      configuration.execution.own_iterations.empty() && configuration.execution.starts.empty();
+  run.iterations = have_common_steps ? configuration.execution.iterations : 1;
+  run.jobs = describe_jobs(configuration);
   return run;
 }
 
@@ -120,8 +125,8 @@ std::optional<cost::Plant> plant_of(const config::Configuration& configuration) 
   return cost::plant_of(configuration.prices, configuration.dimensions, configuration.execution.room());
 }
 
-results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures) {
-  const auto& generated = *configuration.workload.generated;
+results::TrainingStep training_step(const config::Configuration& configuration, const workload::Description& generated,
+                                    const workload::Figures& figures) {
   return {.samples = static_cast<double>(figures.samples),
           .tokens = static_cast<double>(figures.tokens),
           .model_flops = figures.model_flops,

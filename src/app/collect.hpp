@@ -24,7 +24,8 @@ results::RunDescription describe(const config::Configuration& configuration, con
                                  const Simulation& simulation, const std::string& command_line);
 
 /// Returns what the metrics need to know of a step of a generated workload.
-results::TrainingStep training_step(const config::Configuration& configuration, const workload::Figures& figures);
+results::TrainingStep training_step(const config::Configuration& configuration, const workload::Description& generated,
+                                    const workload::Figures& figures);
 
 /// Returns what the system costs; nothing without prices.
 std::optional<cost::Plant> plant_of(const config::Configuration& configuration);

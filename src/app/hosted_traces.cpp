@@ -7,12 +7,14 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agreed.hpp"
+#include "job_traces.hpp"
 #include "orrery/base/signs_of_life.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/raise_faults.hpp"
@@ -63,9 +65,19 @@ struct TraceList {
   }
 };
 
-/// Reads the traces of these NPUs. Leaves out those that cannot be read.
-TraceList read_traces(const config::Configuration& configuration, std::span<const NpuId> npus, Rank here,
-                      trace::Store& store, Faults& faults) {
+TraceList read_job_traces(const JobTraces& jobs, std::span<const NpuId> npus, trace::Store& store, Faults& faults,
+                          Notices& notices) {
+  TraceList list;
+  auto traces = jobs.read(npus, store, faults, notices);
+  for (std::size_t i = 0; i < npus.size(); ++i)
+    if (traces[i]) list.add(npus[i], std::move(*traces[i]));
+  return list;
+}
+
+/// Reads the traces of these NPUs. Leaves out those that cannot be read. `jobs`: null if all NPUs have one workload.
+TraceList read_traces(const config::Configuration& configuration, const JobTraces* jobs, std::span<const NpuId> npus,
+                      Rank here, trace::Store& store, Faults& faults, Notices& notices) {
+  if (jobs != nullptr) return read_job_traces(*jobs, npus, store, faults, notices);
   const config::Workload& workload = configuration.workload;
   if (workload.generated)
     return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store, workload.estimates.get())};
@@ -114,7 +126,7 @@ TraceList merged(TraceList a, TraceList b) {
 /// that go to other ranks, and then reads the others. Leaves the notices as they are, because every trace has been read
 /// on one rank already.
 HostedTraces moved(HostedTraces old, partition::Partition partition, const config::Configuration& configuration,
-                   Rank here, Faults& faults) {
+                   const JobTraces* jobs, Rank here, Faults& faults) {
   TraceList kept;
   for (std::size_t i = 0; i < old.npus.size(); ++i)
     if (partition.rank_of(old.npus[i]) == here) kept.add(old.npus[i], std::move(old.traces[i]));
@@ -122,14 +134,15 @@ HostedTraces moved(HostedTraces old, partition::Partition partition, const confi
   old.store.host_instead(is_one_of(partition.npus_of(here)));
   std::vector<NpuId> missing;
   std::ranges::set_difference(partition.npus_of(here), kept.npus, std::back_inserter(missing));
-  TraceList all = merged(std::move(kept), read_traces(configuration, missing, here, old.store, faults));
+  Notices known;
+  TraceList all = merged(std::move(kept), read_traces(configuration, jobs, missing, here, old.store, faults, known));
   return {std::move(partition),  std::move(old.store),   std::move(all.npus),
           std::move(all.traces), std::move(old.notices), old.groups_are_known};
 }
 
-/// Finds the members of the groups that traces name but nobody lists: the NPUs of all ranks that use the name.
-/// Collective.
-void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
+/// Finds the members of the groups that traces name but nobody lists: the NPUs of all ranks that use the name, in the
+/// order of the numbers that the traces give them. Collective.
+void list_groups_by_use(HostedTraces& traces, const JobTraces* jobs, parallel::Communicator& world) {
   const auto unlisted = traces.store.unlisted_groups();
   std::int64_t any = unlisted.empty() ? 0 : 1;
   world.maximum(std::span(&any, 1));
@@ -156,7 +169,7 @@ void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
   }
   // Another partition may give this rank traces with names that it has not seen yet.
   for (auto& [name, members] : users) {
-    std::ranges::sort(members);
+    std::ranges::sort(members, {}, [&](NpuId npu) { return jobs == nullptr ? npu : jobs->npus().own(npu); });
     if (std::ranges::binary_search(traces.npus, members.front()))
       traces.notices.add("unlisted-group", members.front().value(),
                          fmt::format("process group '{}' is named, but nothing lists its members: they are the {} that "
@@ -169,14 +182,39 @@ void list_groups_by_use(HostedTraces& traces, parallel::Communicator& world) {
 
 /// Looks on rank 0 whether the trace files are those of the system's NPUs; adds what is wrong to its faults and
 /// notices. Returns whether they are worth reading, on all ranks. Collective.
-bool has_traces_of_all(const config::Workload& workload, std::uint32_t num_npus, parallel::Communicator& world,
-                       Faults& faults, Notices& notices) {
+bool has_traces_of_all(const config::Workload& workload, const JobTraces* jobs, std::uint32_t num_npus,
+                       parallel::Communicator& world, Faults& faults, Notices& notices) {
   Faults found;
   world.agree([&] {
-    if (world.is_root() && !workload.generated) compare_trace_files(workload, num_npus, found, notices);
+    if (!world.is_root()) return;
+    if (jobs != nullptr)
+      jobs->compare_files(found, notices);
+    else if (!workload.generated)
+      compare_trace_files(workload, num_npus, found, notices);
   });
   found.for_each([&](const Error& fault) { faults.add(fault); });
   return !parallel::any_faults(found, world);
+}
+
+/// Keeps the starts of recordings of each job, whose clocks have nothing to do with those of other jobs. Without jobs
+/// it returns the delays of the traces, as keep_starts does. Collective.
+std::vector<Time> keep_starts_of(HostedTraces& traces, const JobTraces* jobs, std::size_t num_jobs,
+                                 parallel::Communicator& world) {
+  if (jobs == nullptr) return keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
+  for (std::size_t job = 0; job < num_jobs; ++job) {
+    std::vector<std::size_t> at;
+    std::vector<NpuId> npus;
+    std::vector<trace::NpuTrace> of_job;
+    for (std::size_t i = 0; i < traces.npus.size(); ++i)
+      if (jobs->npus().job_of(traces.npus[i]) == static_cast<std::int32_t>(job)) {
+        at.push_back(i);
+        npus.push_back(traces.npus[i]);
+        of_job.push_back(std::move(traces.traces[i]));
+      }
+    keep_starts(npus, of_job, traces.store, traces.notices, world);
+    for (std::size_t i = 0; i < at.size(); ++i) traces.traces[at[i]] = std::move(of_job[i]);
+  }
+  return {};
 }
 
 }  // namespace
@@ -189,8 +227,12 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   // With one rank every strategy that needs the traces makes the same partition.
   const bool by_graph = options.strategy().needs_traces;
   Notices of_files;
-  const bool is_worth_reading = has_traces_of_all(workload, num_npus, world, faults, of_files);
+  std::unique_ptr<const JobTraces> jobs;
+  if (!configuration.workload.jobs.empty())
+    jobs = agreed(world, [&] { return std::make_unique<const JobTraces>(configuration, system, faults); });
+  const bool is_worth_reading = has_traces_of_all(workload, jobs.get(), num_npus, world, faults, of_files);
   auto groups = agreed(world, [&] {
+    if (jobs != nullptr) return GroupFile{{}, jobs->groups_are_known()};
     return is_worth_reading ? read_group_file(configuration, num_npus, faults) : GroupFile{{}, false};
   });
   auto partition = agreed(world, [&] {
@@ -211,7 +253,8 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                        std::move(groups.groups));
     TraceList read;
     if (is_worth_reading)
-      read = read_traces(configuration, partition.npus_of(world.rank()), world.rank(), store, faults);
+      read = read_traces(configuration, jobs.get(), partition.npus_of(world.rank()), world.rank(), store, faults,
+                         of_files);
     Notices notices = store.notices();
     notices.merge(of_files);
     return HostedTraces{std::move(partition),   std::move(store),   std::move(read.npus),
@@ -219,14 +262,15 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   });
   if (parallel::any_faults(faults, world)) return traces;
   require_same_traces(traces.store, world);
-  list_groups_by_use(traces, world);
-  const auto delays = keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
+  list_groups_by_use(traces, jobs.get(), world);
+  const auto delays = keep_starts_of(traces, jobs.get(), workload.jobs.size(), world);
   if (configuration.run.fold) traces.delays = world.all_gather(std::span<const Time>(delays));
   if (!by_graph || configuration.run.fold || world.size() == 1) return traces;
   auto by_traffic = make_partition(traces, configuration, system, world);
-  traces = agreed(world,
-                  [&] { return moved(std::move(traces), std::move(by_traffic), configuration, world.rank(), faults); });
-  if (!parallel::any_faults(faults, world)) keep_starts(traces.npus, traces.traces, traces.store, traces.notices, world);
+  traces = agreed(world, [&] {
+    return moved(std::move(traces), std::move(by_traffic), configuration, jobs.get(), world.rank(), faults);
+  });
+  if (!parallel::any_faults(faults, world)) keep_starts_of(traces, jobs.get(), workload.jobs.size(), world);
   return traces;
 }
 
@@ -269,7 +313,7 @@ partition::CommunicationGraph communication_graph(const HostedTraces& traces,
                                         world);
 }
 
-Place place_of(const HostedTraces& traces, const config::Workload& workload, NpuId npu, std::uint64_t node) {
+Place place_of(const HostedTraces& traces, const config::Configuration& configuration, NpuId npu, std::uint64_t node) {
   const auto look_up = [&](const trace::Store& store, const trace::NpuTrace& trace) {
     const auto& ids = trace.labels->ids;
     const auto at = std::ranges::lower_bound(ids, node - trace.first_id) - ids.begin();
@@ -278,9 +322,19 @@ Place place_of(const HostedTraces& traces, const config::Workload& workload, Npu
   const auto own = std::ranges::lower_bound(traces.npus, npu);
   if (own != traces.npus.end() && *own == npu)
     return look_up(traces.store, traces.traces[static_cast<std::size_t>(own - traces.npus.begin())]);
-  trace::Store others({.dependencies = workload.dependencies, .streams = workload.streams, .alone = true}, {});
-  return look_up(others, workload.generated ? workload::assemble(*workload.generated, {&npu, 1}, others).front()
-                                            : others.read(workload.trace_of(npu), npu));
+  NpuId own_number = npu;
+  const config::Workload* workload = &configuration.workload;
+  if (!configuration.workload.jobs.empty()) {
+    const JobNpus jobs(configuration.workload.jobs, static_cast<std::uint32_t>(traces.partition.ranks().size()));
+    const std::int32_t job = jobs.job_of(npu);
+    ensure(job != JobNpus::no_job, "an NPU without a job has no nodes");
+    own_number = jobs.own(npu);
+    workload = &configuration.workload.jobs[static_cast<std::size_t>(job)].workload;
+  }
+  trace::Store others({.dependencies = workload->dependencies, .streams = workload->streams, .alone = true}, {});
+  return look_up(others, workload->generated
+                             ? workload::assemble(*workload->generated, {&own_number, 1}, others).front()
+                             : others.read(workload->trace_of(own_number), own_number));
 }
 
 }  // namespace orrery::app

@@ -54,6 +54,6 @@ partition::CommunicationGraph communication_graph(const HostedTraces& traces,
 
 /// Returns where the node with this id of the trace of any NPU is, for messages. Reads the trace again if another rank
 /// hosts the NPU.
-Place place_of(const HostedTraces& traces, const config::Workload& workload, NpuId npu, std::uint64_t node);
+Place place_of(const HostedTraces& traces, const config::Configuration& configuration, NpuId npu, std::uint64_t node);
 
 }  // namespace orrery::app

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -27,9 +28,8 @@ void write_map(const partition::Partition& partition, const std::filesystem::pat
 
 /// Returns whether the configuration names traces that exist. Throws Error if the strategy needs traces and there are
 /// none.
-bool has_workload(const config::Configuration& configuration) {
+bool has_workload(const config::Configuration& configuration, const config::Workload& workload) {
   const bool needed = configuration.run.partition.strategy().needs_traces;
-  const auto& workload = configuration.workload;
   if (workload.generated) return true;
   if (workload.traces.empty()) {
     if (needed)
@@ -39,6 +39,12 @@ bool has_workload(const config::Configuration& configuration) {
   }
   std::error_code failure;
   return needed || std::filesystem::exists(workload.trace_of(NpuId(0)), failure);
+}
+
+/// The same for all workloads of the system.
+bool has_workload(const config::Configuration& configuration) {
+  return std::ranges::all_of(configuration.workloads(),
+                             [&](const auto* workload) { return has_workload(configuration, *workload); });
 }
 
 double share(std::uint64_t part, std::uint64_t whole) {

@@ -173,7 +173,7 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           rank_.communicators.specs(),
           npus,
           {here_, traces_.partition.ranks(), host_of_server_},
-          [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_.workload, npu, node); },
+          [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_, npu, node); },
           least_recorded_,
           accesses_servers_};
 }
@@ -193,9 +193,13 @@ std::vector<std::uint32_t> Preparation::share_bandwidth(parallel::Communicator& 
   if (options.network.model->simulates_links() || !configuration_.collectives.rules.share_bandwidth ||
       options.replay_only)
     return {};
-  auto sharers = npu::collectives_at_once(unfolded_context(rank_.npus), world);
-  system_->engine.share_among(sharers);
-  return sharers;
+  auto sharers =
+      npu::collectives_at_once(unfolded_context(rank_.npus), configuration_.collectives.sharing.set_of, world);
+  std::vector<std::uint32_t> most(system_->topology().num_dimensions(), 1);
+  for (const auto& of_set : sharers)
+    for (std::size_t d = 0; d < most.size(); ++d) most[d] = std::max(most[d], of_set[d]);
+  system_->engine.share_among(std::move(sharers));
+  return most;
 }
 
 std::uint64_t Preparation::num_nodes() const {

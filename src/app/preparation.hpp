@@ -64,8 +64,8 @@ class Preparation {
   std::uint32_t num_npus() const { return system_->topology().num_npus(); }
   /// Returns the number of nodes in the traces of the NPUs that this rank simulates.
   std::uint64_t num_nodes() const;
-  /// Returns how many collectives of an NPU share the bandwidth of each dimension: [num_dimensions]; empty: they do not
-  /// share it.
+  /// Returns how many collectives of an NPU share the bandwidth of each dimension, of several jobs the most:
+  /// [num_dimensions]; empty: they do not share it.
   const std::vector<std::uint32_t>& sharers() const { return sharers_; }
   /// Returns the warnings of all ranks on rank 0.
   const Notices& notices() const { return notices_; }

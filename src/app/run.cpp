@@ -13,6 +13,7 @@
 #include "agreed.hpp"
 #include "checkpoints.hpp"
 #include "collect.hpp"
+#include "jobs_alone.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/network/packet_graph.hpp"
@@ -72,8 +73,9 @@ std::vector<Time> latest_milestones(std::vector<Time> mine, std::size_t count, p
 /// Returns on rank 0 how a request makes its tokens, and when they were there. Collective.
 std::optional<results::Generation> generation_of(const config::Configuration& configuration,
                                                  const Simulation& simulation, parallel::Communicator& world) {
-  if (!configuration.workload.generated) return {};
-  const auto& parallel = configuration.workload.generated->parallel;
+  const auto* const generated = workload_of_all(configuration);
+  if (generated == nullptr) return {};
+  const auto& parallel = generated->parallel;
   auto made = parallel.made_tokens();
   if (made.empty()) return {};
   auto ends = latest_milestones(simulation.model().npus().milestones(), made.size(), world);
@@ -127,7 +129,7 @@ void print_results(const results::Gathered& all, const results::RunDescription& 
   if (configuration.run.print_npus) print_npus(all.npus);
   if (configuration.run.quiet) return;
   if (!folding.empty()) fmt::print("{}\n", folding);
-  if (figures) fmt::print("{}", workload::report(*configuration.workload.generated, *figures));
+  if (figures) fmt::print("{}", workload::report(*workload_of_all(configuration), *figures));
   print_summary(all, description, configuration);
 }
 
@@ -169,9 +171,9 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   const std::string folding = preparation->folding_description();
   std::optional<workload::Figures> figures;
   const auto generation = generation_of(configuration, *simulation, world);
-  if (world.is_root() && configuration.workload.generated) {
-    figures = workload::figures(*configuration.workload.generated);
-    description.step = training_step(configuration, *figures);
+  if (const auto* const generated = workload_of_all(configuration); world.is_root() && generated != nullptr) {
+    figures = workload::figures(*generated);
+    description.step = training_step(configuration, *generated, *figures);
     description.step->generation = generation;
   }
   if (world.is_root()) description.groups = preparation->groups();
@@ -188,6 +190,10 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   }
   simulation.reset();  // what is written has been collected
   preparation.reset();
+  if (!stopped_at && configuration.workload.jobs_alone) {
+    stopped_at = simulate_alone(configuration, stop_requested, world, description.jobs);
+    if (stopped_at) description.status = results::Status::interrupted;
+  }
   StopGuard::enter(RunPhase::writing);
   const auto all = results::write(configuration.run.output, description, mine, world);
   StopGuard::enter(RunPhase::ending);

@@ -68,7 +68,9 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
              ((stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due()) || has_diverged());
     };
   if (options.shows_progress()) {
-    const auto num_nodes = preparation.num_nodes() * model_.run().options.iterations;
+    std::uint64_t num_nodes = 0;
+    for (const npu::NpuSpec& npu : preparation.simulated_npus())
+      num_nodes += std::uint64_t{npu.trace->graph->num_nodes()} * model_.run().options.iterations_of(npu.id);
     progress_ = std::make_unique<ProgressLine>(options, model_, num_nodes, world);
     kernel_options.progress = [this](std::uint64_t events, Time now) { progress_->update(events, now); };
   }

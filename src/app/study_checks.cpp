@@ -54,9 +54,12 @@ void require_own_npus(const Study& study) {
   }
 }
 
-/// Returns the number of NPUs of the base configuration.
+/// Returns the number of NPUs of the base configuration. Throws Error (bad_input) if it has several workloads.
 std::uint32_t base_npus(const Study& study, const config::ExploreCommand& command) {
   const auto configuration = config::read({.file = study.base, .overrides = command.overrides, .system_only = true});
+  if (!configuration.workload.jobs.empty())
+    throw Error(ErrorCode::bad_input, configuration.place_of("jobs"), "found jobs in the configuration of a study",
+                "workload: a study compares ways to run one workload", "orrery run --jobs-alone compares jobs.");
   std::uint32_t npus = 1;
   for (const auto& dimension : configuration.dimensions) npus *= dimension.size;
   return npus;

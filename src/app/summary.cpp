@@ -179,6 +179,28 @@ void print_step(const results::Gathered& all, Time finish) {
               : "");
 }
 
+/// Prints a line for each job, and how much longer it took than alone, if that is known.
+void print_jobs(const std::vector<results::JobFigures>& figures, const std::vector<results::JobDescription>& jobs) {
+  if (jobs.empty()) return;
+  constexpr std::size_t least_width = 8, most_width = 30;
+  std::vector<std::string> names;
+  std::size_t width = least_width;
+  for (const auto& job : jobs) {
+    names.push_back(cited(job.name, most_width));
+    width = std::max(width, names.back().size());
+  }
+  const bool compares = std::ranges::all_of(figures, [](const auto& job) { return job.alone.has_value(); });
+  fmt::print("{:<{}}  {:>7}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}{}\n", "job", width, "NPUs", "start", "finish",
+             "step time", "compute", "exposed", compares ? fmt::format("  {:>12}  {:>8}", "alone", "slowdown") : "");
+  for (std::size_t j = 0; j < jobs.size(); ++j) {
+    const auto& job = figures[j];
+    fmt::print("{:<{}}  {:>7}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}{}\n", names[j], width, job.npus,
+               readable(job.start), readable(job.finish), readable(job.step_time), readable(job.compute),
+               readable(job.exposed_communication),
+               compares ? fmt::format("  {:>12}  {:>8.4f}", readable(*job.alone), job.slowdown()) : "");
+  }
+}
+
 /// Prints what the step time of several repetitions is.
 void print_repetitions(const results::RunDescription& run) {
   if (run.repetitions.size() < 2) return;
@@ -201,6 +223,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
   const Time end = all.npus.most(&npu::NpuRecord::finish).first.finish;
   print_step(all, end);
   print_repetitions(run);
+  print_jobs(all.jobs, run.jobs);
   if (all.metrics) {
     print_training(*all.metrics);
     print_breakdown(all, end);

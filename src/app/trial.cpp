@@ -100,7 +100,8 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   const auto all = collect(*preparation, *simulation, *alone);
   std::optional<results::TrainingStep> step;
   if (configuration.workload.generated)
-    step = training_step(configuration, figures_of(*configuration.workload.generated, preparation->traces()));
+    step = training_step(configuration, *configuration.workload.generated,
+                         figures_of(*configuration.workload.generated, preparation->traces()));
   Trial trial;
   trial.metrics.resize(explore::metrics().size(), unknown);
   const fold::Folding* const folding = preparation->folding();

@@ -20,7 +20,9 @@ std::string key_of(collective::Kind kind) {
 }
 
 /// Returns what decides who the members of groups are.
-std::string_view key_of_groups(const config::Workload& workload) {
+std::string_view key_of_groups(const config::Configuration& configuration) {
+  if (!configuration.workload.jobs.empty()) return "the allocation or the groups of the job (jobs.allocation)";
+  const config::Workload& workload = configuration.workload;
   if (workload.generated) return "the sizes or the placement in workload.parallel";
   return workload.groups ? "workload.groups" : "the groups in the traces (workload.traces)";
 }
@@ -56,7 +58,7 @@ void UnaskedRings::note_flat(const communicator::CommunicatorSpec& spec, collect
                   "one ring in the order listed, whatever {} says. Change {}, or ask for the ring: {}: "
                   "[oneRing]",
                   trace::describe(group), counted(group.members.size(), "member"), list(group.members), name(kind),
-                  key_of(kind), key_of_groups(subject_.configuration.workload), key_of(kind)));
+                  key_of(kind), key_of_groups(subject_.configuration), key_of(kind)));
 }
 
 void UnaskedRings::note_default(const collective::PhaseFigures& phase, collective::Kind kind, NpuId first_member) {

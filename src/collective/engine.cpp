@@ -109,9 +109,9 @@ Engine::~Engine() = default;
 const Rules& Engine::rules() const { return state_->options.rules; }
 Time Engine::endpoint_delay(bool is_subgroup) const { return state_->options.endpoint_delay_of(is_subgroup); }
 
-void Engine::share_among(std::vector<std::uint32_t> sharers) {
+void Engine::share_among(std::vector<std::vector<std::uint32_t>> sharers) {
   ensure(state_->memos.empty(), "collectives have been computed already");
-  state_->options.sharers = std::move(sharers);
+  state_->options.sharing.sharers = std::move(sharers);
 }
 
 std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members, std::uint64_t dimensions,
@@ -127,6 +127,7 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
                                                     .needs_whole = custom > 0 || needs_whole(options),
                                                     .subgroup_is_ring = options.rules.subgroup_is_ring,
                                                     .two_directions = options.rules.two_directions});
+  if (!options.sharing.set_of.empty()) built.sharing = options.sharing.set_of[members.front().index()];
   if (custom > 0 && built.num_members > 1) built.custom = options.custom.of_nodes[custom - 1];
   std::vector<std::shared_ptr<const GroupLayout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const GroupLayout>& known : alike)

@@ -205,6 +205,7 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
 
 std::size_t hash(const GroupLayout& layout) {
   std::size_t seed = mix(layout.num_members, static_cast<std::size_t>(layout.subgroup) * 2 + layout.always_ring);
+  if (layout.sharing > 0) seed = mix(seed, layout.sharing);
   for (const Axis& axis : layout.axes) seed = hash(axis, seed);
   if (layout.whole) seed = hash(*layout.whole, mix(seed, 1));
   if (layout.custom) seed = mix(seed, std::hash<std::shared_ptr<const CustomCollective>>{}(layout.custom));

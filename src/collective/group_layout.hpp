@@ -47,6 +47,7 @@ class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
  public:
   std::uint32_t num_members = 0;
   bool subgroup = false;      ///< smaller than the world, and not one of the world's sub-grids by involved dimensions
+  std::uint32_t sharing = 0;  ///< index into BandwidthSharing::sharers
   bool always_ring = false;   ///< one ring in the order listed, whatever the algorithms say
   std::vector<Axis> axes;     ///< of the grid, lowest dimension first; empty if there is none
   std::optional<Axis> whole;  ///< all members as one group in the order listed; kept where some kind may use it
@@ -57,8 +58,8 @@ class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
   std::shared_ptr<const CustomCollective> custom;
 
   friend bool operator==(const GroupLayout& a, const GroupLayout& b) {
-    return a.num_members == b.num_members && a.subgroup == b.subgroup && a.always_ring == b.always_ring &&
-           a.axes == b.axes && a.whole == b.whole && a.custom == b.custom;
+    return a.num_members == b.num_members && a.subgroup == b.subgroup && a.sharing == b.sharing &&
+           a.always_ring == b.always_ring && a.axes == b.axes && a.whole == b.whole && a.custom == b.custom;
   }
 };
 

@@ -49,10 +49,10 @@ std::vector<std::uint64_t> chunks_that_share(const Rules& rules, const std::vect
 }
 
 /// Returns by how many collectives the bandwidth is shared too.
-std::uint32_t collectives_that_share(const Options& options, const Axis& axis) {
+std::uint32_t collectives_that_share(const Options& options, std::uint32_t sharing, const Axis& axis) {
   std::uint32_t most = 1;
-  if (!options.sharers.empty() && options.rules.share_bandwidth)
-    for (const std::uint32_t d : axis.dimensions) most = std::max(most, options.sharers[d]);
+  if (!options.sharing.sharers.empty() && options.rules.share_bandwidth)
+    for (const std::uint32_t d : axis.dimensions) most = std::max(most, options.sharing.sharers[sharing][d]);
   return most;
 }
 
@@ -98,7 +98,7 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = *phases[p];
     GroupContext context = group_context(delays, options, layout, *phase.axis);
-    context.share = shares[phase.axis_idx] * collectives_that_share(options, *phase.axis);
+    context.share = shares[phase.axis_idx] * collectives_that_share(options, layout.sharing, *phase.axis);
     const auto evaluators_of = [&](const PhaseShape& shape) {
       return make_algorithms(shape, phase.axis->size, options.rules).map([&](const PhaseAlgorithm& algorithm) {
         return evaluate_groups(algorithm, context);

@@ -16,6 +16,38 @@ std::filesystem::path Workload::trace_of(NpuId npu) const {
   return name_for_npu(std::prev(after)->pattern, recorded);
 }
 
+std::uint32_t Job::num_npus() const {
+  std::uint32_t count = 0;
+  for (const NpuRange& range : allocation) count += range.last - range.first + 1;
+  return count;
+}
+
+std::vector<NpuId> Job::npus() const {
+  std::vector<NpuId> all;
+  for (const NpuRange& range : allocation)
+    for (std::uint32_t npu = range.first; npu <= range.last; ++npu) all.emplace_back(npu);
+  return all;
+}
+
+workload::Precision Configuration::precision() const {
+  const auto& generated = workloads().front()->generated;
+  return generated ? generated->parallel.precision : workload::Precision::bf16;
+}
+
+std::vector<const Workload*> Configuration::workloads() const {
+  std::vector<const Workload*> all;
+  for (const Job& job : workload.jobs) all.push_back(&job.workload);
+  if (workload.jobs.empty()) all.push_back(&workload);
+  return all;
+}
+
+std::vector<Workload*> Configuration::own_workloads() {
+  std::vector<Workload*> all;
+  for (Job& job : workload.jobs) all.push_back(&job.workload);
+  if (workload.jobs.empty()) all.push_back(&workload);
+  return all;
+}
+
 void Configuration::follow(RuleSet rules) {
   rule_set = rules;
   const bool astra_sim = rules == RuleSet::astra_sim;
@@ -47,15 +79,14 @@ void Configuration::follow(RuleSet rules) {
 /// have.
 void Configuration::settle_streams() {
   using trace::Streams;
-  Streams& streams = workload.streams;
-  if (streams == Streams::automatic) {
-    const bool is_counted = rule_set == RuleSet::astra_sim || execution.replay_only ||
-                            places.contains("system.communication.streams") ||
-                            execution.comm_order != npu::CommOrder::lowest_id;
-    const bool uses_switches = collectives.uses_switch_operations();
-    streams = is_counted ? Streams::by_count : uses_switches ? Streams::by_dimension : Streams::by_name;
-  }
-  execution.dimension_streams = streams == Streams::by_name || streams == Streams::by_dimension;
+  const bool is_counted = rule_set == RuleSet::astra_sim || execution.replay_only ||
+                          places.contains("system.communication.streams") ||
+                          execution.comm_order != npu::CommOrder::lowest_id;
+  const bool uses_switches = collectives.uses_switch_operations();
+  for (Workload* const each : own_workloads())
+    if (each->streams == Streams::automatic)
+      each->streams = is_counted ? Streams::by_count : uses_switches ? Streams::by_dimension : Streams::by_name;
+  execution.dimension_streams = workloads().front()->counts_by_dimension();
 }
 
 /// Chooses how plans of GPUs are simulated where nothing was chosen, and hands them to who does so.
@@ -76,7 +107,8 @@ void Configuration::settle_gpu() {
 void Configuration::share_settings() {
   collectives.local_memory = execution.compute.local_memory;
   settle_streams();
-  if (workload.generated) workload.generated->parallel.sharding.sums_apart = execution.dimension_streams;
+  for (Workload* const each : own_workloads())
+    if (each->generated) each->generated->parallel.sharding.sums_apart = execution.dimension_streams;
   collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;
   collectives.rendezvous = execution.rendezvous;
   remote_memory.may_take_no_time = rule_set == RuleSet::astra_sim && !execution.goes_over_links();
@@ -88,9 +120,12 @@ void Configuration::share_settings() {
     execution.compute.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
   }
   execution.compute.table.precision = text_of(precisions(), precision());
-  if (Faults of_compute; workload.generated && execution.compute.model->estimates_operations &&
-                         of_compute.attempt([this] { execution.compute.validate(); }))
-    workload.estimates = compute::make_model(execution.compute);
+  Faults of_compute;
+  const bool estimates =
+      std::ranges::any_of(workloads(), [](const auto* each) { return each->generated.has_value(); }) &&
+      execution.compute.model->estimates_operations && of_compute.attempt([this] { execution.compute.validate(); });
+  for (Workload* const each : own_workloads())
+    if (estimates && each->generated) each->estimates = compute::make_model(execution.compute);
   execution.noise.variations.seed = execution.noise.seed;
   if (const std::uint32_t num_npus = count_npus(dimensions); num_npus > 0 && num_npus <= most_npus)
     execution.compute_speed = compute_speeds(perturbation, execution.noise.variations, num_npus);
@@ -116,8 +151,12 @@ Place Configuration::place_of(std::string_view path) const {
 
 std::string Configuration::to_yaml(bool with_run) const {
   Writer writer;
-  for (const auto* const keys : configuration_keys())
-    if (with_run || keys != &run_keys()) write_keys(*keys, *this, writer);
+  const bool has_jobs = !workload.jobs.empty();
+  for (const auto* const keys : configuration_keys()) {
+    const bool is_of_workload = keys == &workload_keys() || keys == &generated_workload_keys();
+    const bool is_left_out = (keys == &run_keys() && !with_run) || (is_of_workload && has_jobs);
+    if (!is_left_out) write_keys(*keys, *this, writer);
+  }
   // Of the run's keys it alone decides whether there are results.
   if (!with_run && run.memory != RunOptions().memory) find_key("run.memory")->write(*this, writer);
   return writer.block();

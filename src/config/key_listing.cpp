@@ -246,6 +246,8 @@ std::vector<KeySection> key_sections() {
   add_section(layer_keys(), sections);
   add_section(late_keys(), sections);
   add_section(parallel_keys(), sections);
+  add_section(job_list_keys(), sections);
+  add_section(job_keys(), sections);
   add_section(perturbation_keys(), sections);
   add_section(distribution_keys(), sections);
   add_section(slow_npu_keys(), sections);

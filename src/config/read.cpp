@@ -49,9 +49,21 @@ constexpr std::string_view default_workload =
     "  model: {layers: 32, hidden: 4096, heads: 32, sequence: 2048}\n"
     "  parallel: {tp: 4, pp: 4, dp: 4, micro-batches: 8, placement: [tp, cp, ep, pp, dp]}\n";
 
+/// Refuses a workload of all NPUs beside jobs, which have workloads of their own.
+void refuse_workload_beside_jobs(const Value& root, Faults& faults) {
+  if (const Value* const workload = root.find("workload"); workload != nullptr && root.find("jobs") != nullptr)
+    faults.add(Error(ErrorCode::bad_input, workload->place("workload"), "jobs are given too", "one of them",
+                     "Each job has a workload of its own: jobs: [{workload: ...}, ...]."));
+}
+
 void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Faults& faults) {
   Reading reading{result, faults};
   for (const FlagValue& flag : flags) {
+    if (!result.workload.jobs.empty() && flag.key.starts_with("workload.")) {
+      faults.add(Error(ErrorCode::bad_input, {.key = flag.option}, "found it beside jobs",
+                       fmt::format("{} in each job that it is meant for", flag.key)));
+      continue;
+    }
     const auto* const key = find_key(flag.key);
     ensure(key != nullptr, "the flag of a key");
     const Value value = option_value(flag.text);
@@ -80,12 +92,13 @@ void warn_of_settings(Configuration& result) {
     result.warnings.push_back(fmt::format(
         "system.compute.processor is not given: products take what they take on {}. Name {}",
         compute::ProcessorName().name(), names_where<compute::Processor>([](const auto&) { return true; })));
-  if (result.workload.generated)
-    if (auto warning = result.workload.generated->parallel.pipeline_warning())
-      result.warnings.push_back(std::move(*warning));
-  if (result.workload.estimates != nullptr)
-    for (auto& doubt : workload::doubts(*result.workload.generated, *result.workload.estimates))
-      result.warnings.push_back("system.compute: " + std::move(doubt));
+  for (const Workload* const each : std::as_const(result).workloads()) {
+    if (!each->generated) continue;
+    if (auto warning = each->generated->parallel.pipeline_warning()) result.warnings.push_back(std::move(*warning));
+    if (each->estimates != nullptr)
+      for (auto& doubt : workload::doubts(*each->generated, *each->estimates))
+        result.warnings.push_back("system.compute: " + std::move(doubt));
+  }
   if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
@@ -133,8 +146,9 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
   result.warnings = faulty.warnings;
   Faults faults;
   faults.attempt([&] { result.validate(faults); });
-  return faults.empty() && (result.workload.generated || !result.workload.traces.empty()) ? std::optional(result)
-                                                                                          : std::nullopt;
+  const bool has_workload =
+      !result.workload.jobs.empty() || result.workload.generated.has_value() || !result.workload.traces.empty();
+  return faults.empty() && has_workload ? std::optional(result) : std::nullopt;
 }
 
 /// Puts one fault in place of all others if the file is something else than a configuration.
@@ -156,6 +170,7 @@ KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<
   Configuration& configuration = result.configuration;
   result.root = read_values(std::move(text), origin, overrides, configuration.inputs, faults);
   configuration.warnings = result.root.all_notes();
+  refuse_workload_beside_jobs(result.root, faults);
   Reading reading{configuration, faults, system_only};
   Sections sections(Section(&result.root, "", result.root, faults));
   for (const auto* const keys : configuration_keys()) read_keys(*keys, sections, configuration, reading);
@@ -220,6 +235,9 @@ workload::Description read_workload(const std::filesystem::path& file, const std
     const Origin origin = file.empty() ? Origin{"orrery generate", {}} : Origin{file.string(), file.parent_path()};
     const Value root = read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides,
                                    configuration.inputs, faults);
+    if (const Value* const jobs = root.find("jobs"))
+      throw Error(ErrorCode::bad_input, jobs->place("jobs"), "found jobs, each of which has a workload of its own",
+                  "one workload", "Put the workload of the job that is meant into a file of its own.");
     Sections sections(Section(&root, "", root, faults));
     Section& workload = sections.at("workload");
     read_keys(generated_workload_keys(), sections, configuration, reading);

@@ -51,7 +51,7 @@ const Reference references[] = {{"system", "system.yaml", "systems"},
                                 {"perturbation", "perturbation.yaml", "perturbations"},
                                 {"cost", "cost.yaml", "prices"},
                                 {"workload.model", "model.yaml", "models"}};
-const Reference& system_reference = references[0];
+const Reference &system_reference = references[0], &model_reference = references[3];
 
 /// Returns what a reference's key holds; null if the root does not have it.
 Value* entry_of(Value& root, const Reference& reference) {
@@ -130,6 +130,20 @@ void compare_processors(const Value& stack, Value& root, const Value& name) {
             .what());
 }
 
+/// Puts the workload of a stack below that of each job.
+void share_workload(Value& stack, Value& jobs) {
+  const Value* const shared = stack.find("workload");
+  if (shared == nullptr) return;
+  for (Value& job : jobs.items) {
+    Value* const own = job.kind == Value::Kind::mapping ? entry(job, "workload") : nullptr;
+    if (own == nullptr || own->kind != Value::Kind::mapping) continue;
+    Value merged = *shared;
+    put_above(merged, *own);
+    *own = std::move(merged);
+  }
+  std::erase_if(stack.entries, [](const auto& entry) { return entry.key == "workload"; });
+}
+
 /// Puts the measured figures of a hardware and software stack below what the file itself says, and above the files that
 /// it stands on.
 void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
@@ -145,10 +159,25 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
     inputs.emplace_back("stack.yaml", std::move(text));
     compare_processors(stack, root, *name);
     if (Value* const system = entry(root, "system")) make_mapping(*system);
+    if (Value* const jobs = entry(root, "jobs")) share_workload(stack, *jobs);
     put_above(stack, root);
     root = std::move(stack);
   });
   std::erase_if(root.entries, [](const auto& entry) { return entry.key == "stack"; });
+}
+
+/// Replaces the names of the models of jobs by what their files hold.
+void follow_models_of_jobs(Value& root, std::vector<InputText>& inputs, Faults& faults) {
+  Value* const jobs = root.kind == Value::Kind::mapping ? entry(root, "jobs") : nullptr;
+  if (jobs == nullptr) return;
+  for (std::size_t i = 0; i < jobs->items.size(); ++i)
+    if (Value& job = jobs->items[i]; job.kind == Value::Kind::mapping) {
+      const std::string at = fmt::format("jobs.{}", i);
+      follow(entry_of(job, model_reference),
+             {fmt::format("{}.{}", at, model_reference.key), fmt::format("{}.{}", at, model_reference.input),
+              model_reference.presets},
+             inputs, faults);
+    }
 }
 
 }  // namespace
@@ -156,6 +185,7 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
 void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faults) {
   if (root.kind == Value::Kind::mapping) apply_stack(root, inputs, faults);
   for (const Reference& reference : references) follow(entry_of(root, reference), reference, inputs, faults);
+  follow_models_of_jobs(root, inputs, faults);
   // `library: nccl-h100` is short for a mapping with this name.
   Value* const system = entry(root, "system");
   Value* const collectives = system == nullptr ? nullptr : entry(*system, "collectives");

@@ -22,12 +22,24 @@ class Validation {
   void run() {
     validate_modules();
     validate_network();
-    validate_streams();
-    validate_recorded_communication();
     validate_library();
     validate_gpu();
+    validate_jobs();
+    const auto all = c_.workloads();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      workload_ = all[i];
+      if (!c_.workload.jobs.empty()) job_ = fmt::format("jobs.{}.", i);
+      num_npus_ = c_.workload.jobs.empty() ? topology_.num_npus() : c_.workload.jobs[i].num_npus();
+      validate_workload();
+    }
+  }
+
+  /// Looks at one workload, in the system that it runs on.
+  void validate_workload() {
+    validate_streams();
+    validate_recorded_communication();
     validate_traces();
-    if (c_.workload.generated && attempt([&] { c_.workload.generated->validate(); })) validate_generated();
+    if (workload_->generated && attempt([&] { workload_->generated->validate(); })) validate_generated();
   }
 
  private:
@@ -50,9 +62,15 @@ class Validation {
   void refuse(std::string_view key, std::string_view found, std::string_view expected) {
     faults_.add(Error(ErrorCode::bad_input, located({.key = std::string(key)}), found, expected));
   }
+  /// Returns the place of a key as that of the job at hand, if it is one of a workload.
+  Place of_job(Place place) const {
+    if (!job_.empty() && place.file.empty() && place.key.starts_with("workload.")) place.key.insert(0, job_);
+    return place;
+  }
 
   /// Returns a place that is only a key with the file and the line where the key was given.
   Place located(Place place) const {
+    place = of_job(std::move(place));
     if (!place.file.empty() || place.key.empty()) return place;
     if (const auto given = c_.places.find(place.key); given != c_.places.end()) return given->second;
     for (auto dot = place.key.rfind('.'); dot != std::string::npos && dot > 0; dot = place.key.rfind('.', dot - 1))
@@ -77,10 +95,15 @@ class Validation {
   void validate_traces();
   void validate_generated();
   void validate_load();
+  void validate_jobs();
 
   const Configuration& c_;
   Faults& faults_;
   topology::Topology topology_;
+  // The workload at hand, its job's key with a dot behind it (empty: the only workload), and its NPUs.
+  const Workload* workload_ = nullptr;
+  std::string job_;
+  std::uint32_t num_npus_ = 0;
 };
 
 std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
@@ -278,22 +301,22 @@ void Validation::validate_recorded_communication() {
   require(!c_.execution.network.model->simulates_links(), key,
           "found recorded, but the congestion-aware network simulates every message",
           "network, or system.network.model: congestion-unaware");
-  require(!c_.workload.generated, key, "found recorded, but a generated workload has no recorded durations", "network");
+  require(!workload_->generated, key, "found recorded, but a generated workload has no recorded durations", "network");
   require(!c_.execution.replay_only, key,
           "found recorded, but workload.replay-only takes node by node what was recorded",
           "network, or workload.replay-only: false");
 }
 
 void Validation::validate_streams() {
-  const bool by_trace = c_.workload.streams == trace::Streams::of_trace;
+  const bool by_trace = workload_->streams == trace::Streams::of_trace;
   if (!by_trace && !c_.execution.dimension_streams) return;
   require(c_.execution.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
           "found an order of the nodes that wait for the communication resource, but without workload.streams: counted "
           "they wait for their streams",
           "lowest-id, or workload.streams: counted");
-  require(!by_trace || !c_.workload.generated, "workload.streams",
+  require(!by_trace || !workload_->generated, "workload.streams",
           "found trace, but the nodes of a generated workload name no stream", "counted");
-  const bool uses_names = by_trace || c_.workload.streams == trace::Streams::by_name;
+  const bool uses_names = by_trace || workload_->streams == trace::Streams::by_name;
   require(!uses_names || !c_.collectives.uses_switch_operations(), "workload.streams",
           "found streams of traces, but what a collective may use of a switch (inSwitch) depends on how many an NPU is "
           "in at a "
@@ -303,23 +326,23 @@ void Validation::validate_streams() {
 
 void Validation::validate_traces() {
   std::uint64_t next = 0;
-  for (const auto& files : c_.workload.traces) {
+  for (const auto& files : workload_->traces) {
     require(files.first == next && files.last >= files.first, "workload.traces",
             fmt::format("no single trace for NPU {}", next), "ascending ranges that hold every NPU once");
     next = std::uint64_t{files.last} + 1;
   }
-  require(c_.workload.traces.empty() || next == topology_.num_npus(), "workload.traces",
-          fmt::format("traces for {}", counted(next, "NPU")), fmt::format("traces for {}", topology_.num_npus()));
+  require(workload_->traces.empty() || next == num_npus_, "workload.traces",
+          fmt::format("traces for {}", counted(next, "NPU")), fmt::format("traces for {}", num_npus_));
 }
 
 void Validation::validate_generated() {
-  const auto& generated = *c_.workload.generated;
+  const auto& generated = *workload_->generated;
   const bool has_recorded = c_.execution.compute.model->uses_recorded;
   const bool takes_times = has_recorded || c_.execution.compute.model->estimates_operations;
   const std::uint32_t npus = generated.parallel.num_npus();
-  if (npus != topology_.num_npus())
+  if (npus != num_npus_)
     refuse("workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
-           fmt::format("the number of NPUs of the network, {}", topology_.num_npus()));
+           fmt::format("the number of NPUs of the network, {}", num_npus_));
   const bool is_timed = generated.has_times();
   if (is_timed && !takes_times)
     refuse(
@@ -336,11 +359,40 @@ void Validation::validate_generated() {
   require(!offload.on_path || c_.remote_memory.kind->combines_on_path, "workload.parallel.offload-collectives",
           "found path, but the remote memory has no switches that gather and add up",
           "network, or system.remote-memory.kind: hierarchical-pool");
-  require(c_.workload.custom_nodes.empty(), "system.collectives.custom.nodes",
+  require(workload_->custom_nodes.empty(), "system.collectives.custom.nodes",
           "found ids of nodes, but the workload is generated",
           "traces (workload.traces), or collectives by kind (system.collectives.custom.KIND)");
   require(!c_.execution.replay_only, "workload.replay-only",
           "found true, but the nodes of a generated workload have no recorded durations", "false");
+}
+
+/// What all jobs have in common, and what runs of several jobs cannot do.
+void Validation::validate_jobs() {
+  const auto all = c_.workloads();
+  require(!c_.workload.jobs_alone || !c_.workload.jobs.empty(), "run.jobs-alone", "found true without jobs",
+          "jobs, or false");
+  if (c_.workload.jobs.empty()) return;
+  require(!c_.run.fold, "run.fold", "found true with jobs, whose NPUs are not folded", "false (no --fold)");
+  require(!c_.workload.jobs_alone || (c_.run.checkpoint.empty() && c_.run.restart.empty()), "run.jobs-alone",
+          "found true with checkpoints, which hold one run only", "false, or neither --checkpoint nor --restart");
+  require(!c_.workload.jobs_alone || c_.perturbation.repetitions == 1, "run.jobs-alone",
+          "found true with perturbation.repetitions, of which each would be another comparison",
+          "false, or perturbation.repetitions: 1");
+  require(c_.workload.custom_nodes.empty(), "system.collectives.custom.nodes",
+          "found ids of nodes, but jobs have traces of their own, in which the same ids mean other nodes",
+          "collectives by kind (system.collectives.custom.KIND)");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& own = all[i]->generated;
+    const auto precision = own ? own->parallel.precision : workload::Precision::bf16;
+    const bool matters = !c_.peaks.empty() || c_.execution.compute.model == compute::ModelName("table");
+    if (matters && precision != c_.precision())
+      refuse(fmt::format("jobs.{}.workload", i), fmt::format("found {}", text_of(precisions(), precision)),
+             fmt::format("{}, as in the first job, since the compute rates depend on it",
+                         text_of(precisions(), c_.precision())));
+    if (all[i]->counts_by_dimension() != c_.execution.dimension_streams)
+      refuse(fmt::format("jobs.{}.workload.streams", i), "found streams of another kind than in the first job",
+             "`named` and `dimension` in all jobs, or `counted` and `trace` in all");
+  }
 }
 
 }  // namespace

@@ -43,8 +43,14 @@ void Writer::write_block(const Node& node, std::size_t depth, std::string& text)
 }
 
 std::string Writer::write_flow(const Node& node) {
-  if (node.children.empty()) return node.value;
   std::string text;
+  if (!node.lines.empty()) {
+    const bool is_list = node.lines.front().starts_with("- ");
+    for (const std::string& line : node.lines)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", is_list ? line.substr(2) : line);
+    return is_list ? fmt::format("[{}]", text) : fmt::format("{{{}}}", text);
+  }
+  if (node.children.empty()) return node.value;
   for (const Node& child : node.children)
     text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", child.name, write_flow(child));
   return fmt::format("{{{}}}", text);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <set>
-#include <utility>
+#include <tuple>
 
 #include "orrery/trace/graph.hpp"
 #include "turns.hpp"
@@ -52,38 +52,46 @@ std::uint32_t most_at_once(const trace::Graph& graph, std::uint32_t comm_streams
   return static_cast<std::uint32_t>(lengths.size());
 }
 
-std::vector<std::uint32_t> collectives_at_once(const RunContext& run, parallel::Communicator& world) {
+std::vector<std::vector<std::uint32_t>> collectives_at_once(const RunContext& run,
+                                                            std::span<const std::uint32_t> set_of,
+                                                            parallel::Communicator& world) {
   const topology::Topology& topology = run.topology();
+  const std::uint32_t num_dimensions = topology.num_dimensions();
+  const std::size_t num_sets = set_of.empty() ? 1 : std::ranges::max(set_of) + std::size_t{1};
   std::vector<std::uint64_t> spans;
   for (const auto& spec : run.communicators) spans.push_back(dimensions_of(spec, topology));
   const std::uint32_t streams = run.options.dimension_streams ? 1 : run.options.comm_streams;
-  std::vector<std::int64_t> negated(topology.num_dimensions(), -1);
-  const auto look_at = [&](const Program& program, const std::vector<std::uint64_t>& span_of_use) {
+  std::vector<std::int64_t> negated(num_sets * num_dimensions, -1);
+  const auto look_at = [&](std::uint32_t set, const Program& program, const std::vector<std::uint64_t>& span_of_use) {
     const trace::Graph& graph = *program.graph;
     std::vector<char> counts(graph.num_nodes());
-    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    for (std::uint32_t d = 0; d < num_dimensions; ++d) {
       for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
         counts[node] = graph.nodes[node].kind == NodeKind::collective &&
                        graph.nodes[node].collective != trace::CollectiveKind::barrier &&
                        (span_of_use[program.use_of_node(NodeId(node))] >> d & 1U) != 0;
       const std::int64_t at_once = most_at_once(graph, streams, counts);
-      negated[d] = std::min(negated[d], -at_once);
+      auto& of_set = negated[std::size_t{set} * num_dimensions + d];
+      of_set = std::min(of_set, -at_once);
     }
   };
-  using Key = std::pair<const Program*, std::vector<std::uint64_t>>;
+  using Key = std::tuple<std::uint32_t, const Program*, std::vector<std::uint64_t>>;
   std::set<Key> known;
   Key key, last;
   for (const auto& npu : run.npus) {
-    key.first = npu.program;
-    key.second.clear();
-    for (const GroupId group : npu.groups) key.second.push_back(spans[group.index()]);
+    auto& [set, program, spans_of_uses] = key;
+    set = set_of.empty() ? 0 : set_of[npu.id.index()];
+    program = npu.program;
+    spans_of_uses.clear();
+    for (const GroupId group : npu.groups) spans_of_uses.push_back(spans[group.index()]);
     if (key == last) continue;
     last = key;
-    if (known.insert(key).second) look_at(*key.first, key.second);
+    if (known.insert(key).second) look_at(set, *program, spans_of_uses);
   }
   world.minimum(negated);
-  std::vector<std::uint32_t> result;
-  for (const std::int64_t value : negated) result.push_back(static_cast<std::uint32_t>(-value));
+  std::vector<std::vector<std::uint32_t>> result(num_sets);
+  for (std::size_t i = 0; i < negated.size(); ++i)
+    result[i / num_dimensions].push_back(static_cast<std::uint32_t>(-negated[i]));
   return result;
 }
 

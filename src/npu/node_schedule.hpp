@@ -17,10 +17,14 @@ namespace orrery::npu {
 /// are done as soon as they are ready; functions that may make nodes ready call done(NodeId) for each of them.
 class NodeSchedule {
  public:
-  /// `released` is a list that is empty between calls; several schedules may share it.
-  NodeSchedule(const trace::Graph& graph, const Options& options, ResourceMap resources,
+  /// `iterations`: of this NPU. `released` is a list that is empty between calls; several schedules may share it.
+  NodeSchedule(const trace::Graph& graph, const Options& options, std::uint32_t iterations, ResourceMap resources,
                std::vector<std::uint32_t>& released)
-      : graph_(graph), options_(options), released_(released), resources_(options, resources) {}
+      : graph_(graph),
+        options_(options),
+        iterations_(iterations),
+        released_(released),
+        resources_(options, resources) {}
 
   /// Starts the first iteration, or the next one: no node of it is done. O(nodes).
   void begin_iteration() { progress_.begin_iteration(graph_); }
@@ -75,12 +79,11 @@ class NodeSchedule {
     return next;
   }
   bool is_instant(NodeId id) const { return graph_.nodes[id.index()].kind == trace::NodeKind::instant; }
-  bool has_next_iteration() const {
-    return progress_.iterations_started() < options_.iterations && graph_.num_nodes() > 0;
-  }
+  bool has_next_iteration() const { return progress_.iterations_started() < iterations_ && graph_.num_nodes() > 0; }
 
   const trace::Graph& graph_;
   const Options& options_;
+  std::uint32_t iterations_;
   std::vector<std::uint32_t>& released_;  // instant nodes that are ready and not done yet
   Resources resources_;
   Progress progress_;

@@ -35,8 +35,9 @@ class Npu {
   Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
       Context& context, std::optional<Overrun>& overrun);
 
-  /// Makes nodes ready at time 0. `settle` must follow.
-  void start() { execution_.begin_iteration(Time::zero()); }
+  /// Makes the first nodes ready at `start_time`. `settle` must follow then, and nothing may happen here before.
+  void start() { execution_.begin_iteration(start_time()); }
+  Time start_time() const { return execution_.context().options.start_of(id()); }
   /// Handles an event, or keeps it for `settle` (Options::one_by_one). Returns whether `settle` must follow when all
   /// events of this time have been handled.
   bool handle(const pdes::Event& event);

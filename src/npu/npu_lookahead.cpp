@@ -25,7 +25,7 @@ Time Npu::least_lead(std::size_t resource, const Distances& distances) const {
 pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time arriving) const {
   pdes::LookaheadBound bound{.output = arriving, .reaction = posted};
   const memory::RemoteMemory& memory = execution_.context().memory;
-  if (!has_settled_) bound.output = Time::zero();
+  if (!has_settled_) bound.output = std::min(bound.output, start_time());
   for (const RunningNode& running : execution_.all_running()) {
     const bool is_known = running.finish != Time::max();
     // A send's data leave with the clear to send; a collective over links answers what comes.

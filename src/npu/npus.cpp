@@ -112,7 +112,7 @@ void Npus::touch(std::uint32_t npu) {
 
 void Npus::start() {
   for (Npu& npu : state_->npus) {
-    pdes::Event event = pdes::Event::make(Time::zero(), pdes::Stage::client, npu.lp(), 0, npu.lp());
+    pdes::Event event = pdes::Event::make(npu.start_time(), pdes::Stage::client, npu.lp(), 0, npu.lp());
     event.kind = static_cast<std::uint16_t>(EventKind::start);
     state_->context.services.kernel.schedule(event);
     npu.start();

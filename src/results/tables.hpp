@@ -22,6 +22,9 @@ void write_inputs(File& file, const std::string& group, const InputTexts& texts)
 /// Writes /npus. Returns the records of all NPUs on rank 0.
 NpuRecords write_npus(Output& output, const RunDescription& run, std::span<const npu::NpuRecord> mine);
 
+/// Writes /jobs and /npus/job if there are jobs. `npus`: of all, on rank 0. Returns the figures of jobs on rank 0.
+std::vector<JobFigures> write_jobs(Output& output, std::span<const JobDescription> jobs, const NpuRecords& npus);
+
 /// Writes /breakdown of a complete run. `npus`: of all, and `end`, the simulated time, on rank 0.
 void write_breakdown(Output& output, const RunDescription& run, const NpuRecords& npus, Time end);
 
@@ -38,8 +41,8 @@ NetworkFigures write_network(Output& output, const RunDescription& run, const Ne
 std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescription& network,
                                              std::span<const network::LinkRecord> mine);
 
-/// Writes /network/flows, /network/flow_links and /network/flow_classes if messages were recorded. `group_position`: as write_groups returns
-/// it.
+/// Writes /network/flows, /network/flow_links and /network/flow_classes if messages were recorded. `group_position`: as
+/// write_groups returns it.
 void write_flows(Output& output, const NetworkDescription& network, const network::PacketRecords& mine,
                  std::span<const std::uint32_t> group_position);
 

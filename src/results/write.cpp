@@ -19,6 +19,7 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
     simulated_time = std::max(simulated_time, npu.finish);
     nodes_completed += static_cast<std::int64_t>(npu.nodes_completed * count);
   });
+  gathered.jobs = write_jobs(output, run.jobs, gathered.npus);
   write_breakdown(output, run, gathered.npus, simulated_time);
   const auto group_position = write_groups(output, run);
   write_collectives(output, mine, group_position);

@@ -55,6 +55,12 @@ GroupId Groups::intern(std::string_view name, std::vector<NpuId> members) {
   return id;
 }
 
+GroupId Groups::intern_unlisted(std::string_view name) {
+  const GroupId group = intern(name, {});
+  if (std::ranges::find(unlisted_, group) == unlisted_.end()) unlisted_.push_back(group);
+  return group;
+}
+
 std::optional<RegularGroup> Groups::find_regular(std::string_view name, const ParsedTrace& parsed,
                                                  const Place& place) const {
   if (unknown_ || named_.contains(name)) return {};
@@ -154,11 +160,7 @@ GroupId Groups::resolve(std::string_view name, const ParsedTrace& parsed, const 
     if (const auto known = find(whole, parsed, place, notices)) return *known;
   }
   if (whole != "0" && has_file_) fail_unknown(name, parsed, place);
-  if (whole != "0") {
-    const GroupId unlisted = intern(whole, {});
-    if (std::ranges::find(unlisted_, unlisted) == unlisted_.end()) unlisted_.push_back(unlisted);
-    return unlisted;
-  }
+  if (whole != "0") return intern_unlisted(whole);
   notices.add("group-0", "process group '0' is not defined: it is read as all NPUs");
   return world();
 }

@@ -32,6 +32,8 @@ class Groups {
   GroupId world();
   /// Returns the group with this name and these members, and adds it if need be; no members: all NPUs.
   GroupId intern(std::string_view name, std::vector<NpuId> members);
+  /// Returns a group that traces name but nobody lists.
+  GroupId intern_unlisted(std::string_view name);
   /// Returns the groups that traces name but that neither they nor a communicator file list, in the order of their
   /// first use. They have no members until `list` gives them some.
   const std::vector<GroupId>& unlisted() const { return unlisted_; }

@@ -122,6 +122,30 @@ GroupId Store::keep_group(std::string_view name, std::vector<NpuId> members) {
   return state_->context.groups.intern(name, std::move(members));
 }
 
+GroupId keep_unlisted_group(Store& store, std::string_view name) {
+  return store.state_->context.groups.intern_unlisted(name);
+}
+
+NpuTrace adopt(Store& store, NpuTrace trace, const Store& other, Adopted& known) {
+  auto& [graph, labels] = known.parts[{trace.graph.get(), trace.labels.get()}];
+  if (graph == nullptr) {
+    NamePool& names = store.state_->context.names;
+    Labels renamed = *trace.labels;
+    for (std::uint32_t& name : renamed.names) name = names.intern(other.name(name));
+    for (std::uint32_t& name : renamed.tensors) name = names.intern(other.name(name));
+    auto parts = store.state_->parts.keep(Graph(*trace.graph), std::move(renamed));
+    graph = std::move(parts.graph);
+    labels = std::move(parts.labels);
+  }
+  trace.graph = graph;
+  trace.labels = labels;
+  const auto [file, is_new] =
+      known.files.try_emplace(trace.file, static_cast<std::uint32_t>(store.state_->files.size()));
+  if (is_new) store.state_->files.push_back(other.state_->files[trace.file]);
+  trace.file = file->second;
+  return trace;
+}
+
 void Store::host_instead(std::function<bool(NpuId)> hosts) {
   state_->context.options.hosts = std::move(hosts);
   state_->cache.clear();

@@ -94,7 +94,14 @@ def repeated(folder):
     return run(folder, "repeated", "system:\n" + RING + COMPUTE + TRANSFORMER, "--noise=0.1", "--repetitions=3")
 
 
+def with_jobs(folder):
+    """Two jobs of a step on half of the NPUs each, together and alone."""
+    step = "{model: {kind: transformer, layers: 4, hidden: 512, heads: 8, sequence: 256}, parallel: {tp: 2, pp: 2, micro-batches: 2}}"
+    jobs = f"jobs:\n- {{name: even, allocation: [0, 2, 4, 6], workload: {step}}}\n- {{allocation: scattered, workload: {step}}}\n"
+    return run(folder, "jobs", "system:\n" + LINKS + COMPUTE + jobs, "--jobs-alone")
+
+
 def all_of(folder):
     """{name: results} of all these runs."""
-    makers = (transformer, with_links, with_pool, without_records, on_two_ranks, repeated)
+    makers = (transformer, with_links, with_pool, without_records, on_two_ranks, repeated, with_jobs)
     return {maker.__name__: maker(folder) for maker in makers}

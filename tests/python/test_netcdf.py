@@ -60,7 +60,7 @@ class Readers(unittest.TestCase):
         """Otherwise the other tests would not look at a group that users have."""
         known = {group for _, groups in self.files.values() for group in groups}
         for group in ("/npus", "/groups", "/collectives", "/network", "/network/links", "/network/switches", "/memory", "/metrics", "/timeline",
-                      "/metrics/collectives", "/local_memory", "/repetitions", "/kernel", "/kernel/inputs", "/config/inputs"):
+                      "/metrics/collectives", "/local_memory", "/repetitions", "/jobs", "/kernel", "/kernel/inputs", "/config/inputs"):
             self.assertIn(group, known)
         self.assertEqual(len(self.files["without_records"][1]["/collectives"]["kind"]), 0)
 

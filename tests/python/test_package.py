@@ -49,7 +49,8 @@ class Tables(Runs):
     def test_columns_are_those_of_the_file_with_their_units(self):
         """For every group: each dataset is a column with the same values, and attrs has its units and description."""
         places = {"npus": "npus", "kernel": "kernel", "links": "network/links", "switches": "network/switches", "memory_stages": "memory",
-                  "collective_totals": "metrics/collectives", "dimensions": "network", "collectives": "collectives", "repetitions": "repetitions"}
+                  "collective_totals": "metrics/collectives", "dimensions": "network", "collectives": "collectives", "repetitions": "repetitions",
+                  "jobs": "jobs"}
         seen = set()
         for name in self.paths:
             run, file = self.open(name), self.file(name)

@@ -58,8 +58,8 @@ class Engine {
   /// See Options::endpoint_delay_of.
   Time endpoint_delay(bool is_subgroup) const;
 
-  /// Sets Options::sharers. Call it before asking for anything that depends on sizes.
-  void share_among(std::vector<std::uint32_t> sharers);
+  /// Sets BandwidthSharing::sharers. Call it before asking for anything that depends on sizes.
+  void share_among(std::vector<std::vector<std::uint32_t>> sharers);
 
   /// Returns the layout of a communicator, which lives as long as the engine.
   ///

@@ -119,6 +119,15 @@ struct Rules {
   bool uneven_all_to_all = true;
 };
 
+/// By how many collectives of an NPU the bandwidth is shared.
+struct BandwidthSharing {
+  /// [sets of NPUs][num_dimensions] collectives of an NPU that may be in service at once in a dimension. They share its
+  /// bandwidth where the rules say so. Empty: 1 each.
+  std::vector<std::vector<std::uint32_t>> sharers = {};
+  /// [num_npus] index into `sharers`; empty: all NPUs are one set. The members of a communicator are of one set.
+  std::vector<std::uint32_t> set_of = {};
+};
+
 /// Everything of the system that a collective depends on, besides the topology.
 struct Options {
   /// One algorithm per dimension of the topology; a single `one*` stands for all of them. An empty list: collectives of
@@ -131,9 +140,7 @@ struct Options {
   /// Collectives that an NPU may be in at a time (comm-streams). The share of a switch's operations that one collective
   /// may use depends on it.
   std::uint32_t collectives_at_a_time = 1;
-  /// [num_dimensions] collectives of an NPU that may be in service at once in a dimension. They share its bandwidth
-  /// where the rules say so. Empty: 1 each.
-  std::vector<std::uint32_t> sharers = {};
+  BandwidthSharing sharing = {};
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;

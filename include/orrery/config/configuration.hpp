@@ -46,7 +46,9 @@ struct TraceFiles {
 /// where a prefix names them; ignored where ASTRA-sim's flag does.
 enum class SurplusTraces : std::uint8_t { of_no_concern, refused, ignored };
 
-/// What the NPUs execute: traces, or what is generated.
+struct Job;
+
+/// What the NPUs execute: traces, what is generated, or several jobs.
 struct Workload {
   std::optional<workload::Description> generated;
   /// Estimates the operations of the generated workload, if the compute model does that. Not compared.
@@ -61,9 +63,29 @@ struct Workload {
   trace::Streams streams = trace::Streams::automatic;
   trace::RecordingOptions recording;
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
+  std::vector<Job> jobs;            ///< of the system, which have no NPU in common; with any, there is nothing else
+  bool jobs_alone = false;          ///< simulate each job without the others too
 
+  /// Says whether nodes take turns by the dimensions that they use, where they name no stream.
+  bool counts_by_dimension() const {
+    return streams == trace::Streams::by_name || streams == trace::Streams::by_dimension;
+  }
   /// Returns the name of an NPU's trace. A broken invariant if no entry holds the NPU. Cost O(log entries).
   std::filesystem::path trace_of(NpuId npu) const;
+};
+
+/// One of several workloads that share the system.
+struct Job {
+  std::string name;
+  /// NPUs of the system, each once. Their order gives the job's own NPUs: the first of them is its NPU 0.
+  std::vector<NpuRange> allocation;
+  Time start;                    ///< when its first nodes are ready
+  std::uint32_t iterations = 1;  ///< as npu::Options::iterations
+  Workload workload;             ///< counts the job's own NPUs
+
+  std::uint32_t num_npus() const;
+  /// Returns [num_npus] the NPUs of the system. O(num_npus).
+  std::vector<NpuId> npus() const;
 };
 
 /// How NPUs and links differ from what the system says. The speeds of NPUs are in npu::Options::compute_speed too;
@@ -152,11 +174,11 @@ struct Configuration {
   /// Where each key was given, by its path: a line of a file, or an option. Not compared.
   std::map<std::string, Place, std::less<>> places;
 
-  /// Returns the precision in which the compute nodes of the workload work: that of a generated one. Traces do not say
-  /// theirs and count as bf16.
-  workload::Precision precision() const {
-    return workload.generated ? workload.generated->parallel.precision : workload::Precision::bf16;
-  }
+  /// Returns the precision in which the compute nodes of the workload work, or of the first job: that of a generated
+  /// one. Traces do not say theirs and count as bf16.
+  workload::Precision precision() const;
+  /// Returns the workloads of all jobs, or the only one.
+  std::vector<const Workload*> workloads() const;
   /// Sets the rule set, and with it the rules in the options of every module.
   void follow(RuleSet rules);
   /// Makes choices that were left to Orrery, and copies settings that several modules need from where they are
@@ -181,6 +203,7 @@ struct Configuration {
   friend bool operator==(const Configuration& a, const Configuration& b);
 
  private:
+  std::vector<Workload*> own_workloads();
   void settle_streams();
   void settle_gpu();
 };

@@ -39,7 +39,7 @@ class Npus {
   Npus(const RunContext& run, const Services& services, std::optional<Overrun>& overrun);
   ~Npus();
 
-  /// Schedules what happens at time 0.
+  /// Schedules what happens first on each NPU.
   void start();
   /// Ends the run at `now` although NPUs are not done: their times count up to it.
   void stop(Time now);

@@ -45,6 +45,9 @@ struct Options : NodeOptions {
   bool one_by_one = false;
   Bytes local_memory_size;       ///< 0 = no limit
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
+  /// [num_npus] the same where NPUs differ, of which `iterations` is the most; empty: they do not.
+  std::vector<std::uint32_t> own_iterations = {};
+  std::vector<Time> starts = {};  ///< [num_npus] when the first nodes of an NPU are ready; empty: at 0
   ComputeNoise noise;
   /// [num_npus] by what the time of compute nodes is divided; positive. Empty = 1 for all.
   std::vector<double> compute_speed = {};
@@ -62,6 +65,10 @@ struct Options : NodeOptions {
   /// Returns the bytes that tensors may take, with the share of an expanded memory; 0 = no limit.
   Bytes room() const;
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }
+  std::uint32_t iterations_of(NpuId npu) const {
+    return own_iterations.empty() ? iterations : own_iterations[npu.index()];
+  }
+  Time start_of(NpuId npu) const { return starts.empty() ? Time::zero() : starts[npu.index()]; }
   /// Returns the largest of `speed_of`.
   double highest_speed() const;
 

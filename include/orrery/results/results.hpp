@@ -23,6 +23,7 @@
 #include "orrery/pdes/statistics.hpp"
 #include "orrery/results/breakdown.hpp"
 #include "orrery/results/critical_path.hpp"
+#include "orrery/results/jobs.hpp"
 #include "orrery/results/metrics.hpp"
 #include "orrery/results/npu_records.hpp"
 #include "orrery/results/repetitions.hpp"
@@ -117,6 +118,7 @@ struct RunDescription {
   double wall_time = 0;         ///< s, of the simulation
   std::uint32_t iterations = 1;
   std::vector<Repetition> repetitions = {};  ///< of a run that was repeated, the first one included
+  std::vector<JobDescription> jobs = {};     ///< if several jobs share the system; only rank 0 needs their times alone
   std::optional<TrainingStep> step = {};     ///< of a generated workload; only rank 0 needs it
   std::optional<cost::Plant> plant = {};     ///< if there are prices; only rank 0 needs it
 };
@@ -145,6 +147,7 @@ struct Gathered {
   NpuRecords npus;
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
   std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link
+  std::vector<JobFigures> jobs;                    ///< if there are jobs
   std::optional<Metrics> metrics;                  ///< of a complete run in which time has passed
   PathFigures path;                                ///< of a complete run with a timeline
 };

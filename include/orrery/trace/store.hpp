@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/faults.hpp"
@@ -121,6 +122,14 @@ struct ReadFile {
   std::uint64_t digest;  ///< of its bytes
 };
 
+/// What a store has already taken over from another one.
+struct Adopted {
+  std::map<std::pair<const Graph*, const Labels*>,
+           std::pair<std::shared_ptr<const Graph>, std::shared_ptr<const Labels>>>
+      parts;
+  std::map<std::uint32_t, std::uint32_t> files;
+};
+
 /// The traces of the NPUs that this rank hosts. Equal structures, labels and names are kept once.
 class Store {
  public:
@@ -144,6 +153,12 @@ class Store {
   NpuTrace keep(Structure structure, std::string source);
   /// Returns the group of made traces with this name and these members; no members: all NPUs. Cost O(members).
   GroupId keep_group(std::string_view name, std::vector<NpuId> members);
+  /// Returns the group with this name that traces use and that nobody lists: see unlisted_groups.
+  friend GroupId keep_unlisted_group(Store& store, std::string_view name);
+  /// Takes over a trace that another store has read or made: its graph, its labels and the name of its file. Leaves its
+  /// groups and peers as they are, numbers of the other store and its NPUs. `known`: what was taken over from the same
+  /// store before. O(nodes) for a structure that is new.
+  friend NpuTrace adopt(Store& store, NpuTrace trace, const Store& other, Adopted& known);
   /// Replaces `ReadOptions::hosts`: from now on the store reads traces of these NPUs. Frees the structures and labels
   /// that no NpuTrace uses any more, and forgets the files that were read last. Cost O(structures).
   void host_instead(std::function<bool(NpuId)> hosts);
@@ -178,6 +193,9 @@ class Store {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+GroupId keep_unlisted_group(Store& store, std::string_view name);
+NpuTrace adopt(Store& store, NpuTrace trace, const Store& other, Adopted& known);
 
 /// Returns the version of protocol buffers that this was built with: "3.21.12".
 std::string protobuf_version();

@@ -13,7 +13,7 @@ TABLES = {"npus": "npus/finish_time", "groups": "groups/names", "collectives": "
           "dimensions": "network/size", "links": "network/links/link", "flows": "network/flows/source",
           "flow_links": "network/flow_links/flow", "flow_classes": "network/flow_classes/kind", "queues": "network/queues/link", "pauses": "network/pauses/link",
           "switches": "network/switches/name", "memory_stages": "memory/name",
-          "gpu_kernels": "gpu/kernels/npu", "gpu_stalls": "gpu/stalls/launch", "gpu_requests": "gpu/requests/npu", "repetitions": "repetitions/seed",
+          "jobs": "jobs/npus", "gpu_kernels": "gpu/kernels/npu", "gpu_stalls": "gpu/stalls/launch", "gpu_requests": "gpu/requests/npu", "repetitions": "repetitions/seed",
           "timeline": "timeline/npu", "local_memory": "local_memory/time", "kernel": "kernel/events"}
 STATISTICS = ("mean", "standard_deviation", "minimum", "maximum", "confidence", "confidence_low", "confidence_high")  # of repetitions
 WORLD = "world"  # how tables name the group of all NPUs, whose name in the file is empty
@@ -244,6 +244,12 @@ class Results(OpenFile):
         """"NPU 3 to switch 0" for each number of a link."""
         names = {link: f"{start} to {end}" for link, start, end in zip(self.links["link"], self.links["from_name"], self.links["to_name"])}
         return [names[link] for link in numbers]
+
+    @functools.cached_property
+    def jobs(self):
+        """One row per job, with its name; None of a run without `jobs`. The column `job` of `npus` says whose an NPU is: -1 is nobody's.
+        With --jobs-alone there are the columns alone_time and slowdown."""
+        return self._optional("jobs")
 
     @functools.cached_property
     def repetitions(self):

@@ -36,6 +36,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
                                                    &remote_memory_keys(),
                                                    &perturbation_keys(),
                                                    &cost_keys(),
+                                                   &job_list_keys(),
                                                    &generated_workload_keys(),
                                                    &workload_keys(),
                                                    &run_keys()};

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "allocation.hpp"
 #include "key_table.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/workload/description.hpp"
@@ -45,6 +46,7 @@ const Keys<Configuration>& perturbation_keys();
 const Keys<Configuration>& cost_keys();
 const Keys<Configuration>& generated_workload_keys();
 const Keys<Configuration>& workload_keys();
+const Keys<Configuration>& job_list_keys();
 const Keys<Configuration>& run_keys();
 
 /// An entry of system.network.dimensions, which stands for one dimension, or for several of one shape and bandwidth.
@@ -96,6 +98,18 @@ struct TraceEntry {
   std::filesystem::path file;
 };
 const Keys<TraceEntry>& trace_keys();
+
+/// An entry of jobs.
+struct JobEntry {
+  std::string name;                   ///< empty: the number of the job gives it
+  std::optional<std::uint32_t> npus;  ///< none: as many as the allocation lists, or the workload has
+  Allocation allocation;
+  Time start;
+  Configuration holder;  ///< of the workload: its keys are read into it
+};
+const Keys<JobEntry>& job_keys();
+/// Reads jobs[`number`].workload. The entry has its other keys already.
+void read_job_workload(const Value& value, const std::string& path, JobEntry& entry, Reading& reading);
 
 /// Returns the headings of all tables of keys, with what stands in them.
 std::vector<KeySection> key_sections();

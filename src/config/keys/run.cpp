@@ -77,6 +77,17 @@ void add_output_file(Keys<Configuration>& keys) {
       boolean(), [](auto& c) -> auto& { return c.run.force; });
 }
 
+void add_comparison(Keys<Configuration>& keys) {
+  keys.add(
+      {.path = "run.jobs-alone",
+       .help = "simulate each job without the others too, on the same NPUs, and compare",
+       .example = "true",
+       .otherwise = Default::built_in(),
+       .see = "jobs.md",
+       .flag = run_flag("jobs-alone")},
+      boolean(), [](auto& c) -> auto& { return c.workload.jobs_alone; });
+}
+
 void add_records(Keys<Configuration>& keys) {
   keys.add(
       {.path = "run.timeline",
@@ -232,6 +243,7 @@ const Keys<Configuration>& run_keys() {
   static const Keys<Configuration> all = [] {
     Keys<Configuration> keys("run");
     add_output_file(keys);
+    add_comparison(keys);
     add_records(keys);
     add_ranks(keys);
     add_checkpoints(keys);

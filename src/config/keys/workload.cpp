@@ -157,7 +157,7 @@ Type<trace::StepChoice> step() {
 }
 
 bool needs_traces(const Configuration& c, const Reading& reading) {
-  return !c.workload.generated && !reading.system_only;
+  return !c.workload.generated && !c.places.contains("jobs") && !reading.system_only;
 }
 
 void add_recording(Keys<Configuration>& keys) {

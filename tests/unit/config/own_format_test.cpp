@@ -392,7 +392,7 @@ TEST(OwnFormat, UnknownKeysAreErrorsWithTheNearestKnown) {
           {"c.yaml:4", "'system.network.dimensions.0.bandwidth'", "missing", "Is 'bandwith' meant for it?"});
   refused(ring + "  tracks: x\n", {"c.yaml:7", "'workload.tracks'", "unknown key", "Did you mean 'traces'?"});
   refused(ring + "sistem: 1\n", {"c.yaml:7", "'sistem'", "Did you mean 'system'?"});
-  refused(ring + "zzzzzzzz: 1\n", {"Known here: system, perturbation, cost, workload, run."});
+  refused(ring + "zzzzzzzz: 1\n", {"Known here: system, perturbation, cost, jobs, workload, run."});
 }
 
 // A mapping has a key twice. The error names the key and both lines.
@@ -715,7 +715,8 @@ TEST(Configs, AllOfTheProjectsOwnLoad) {
     ++count;
     // Traces are made later: only what the configuration itself says is looked at.
     const auto c = read({.file = entry.path(), .system_only = true});
-    EXPECT_EQ(c.workload.traces.empty(), c.workload.generated.has_value()) << entry.path();
+    for (const auto* const workload : c.workloads())
+      EXPECT_EQ(workload->traces.empty(), workload->generated.has_value()) << entry.path();
     EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml", {}, true) == c) << entry.path();
     if (entry.path().filename() == "llm-64.yaml") {
       EXPECT_EQ(c.topology().num_npus(), 64U);

@@ -20,7 +20,7 @@ def of(run):
             "version": run.attributes.get("orrery_version", ""), "command_line": run.attributes.get("command_line", ""),
             "metrics": {name: plain(value) for name, value in run.metrics["value"].items()},
             "figures": figures(run), "hints": run.hints, "causes": causes(run, step), "critical_path": critical_path(run),
-            "dimensions": dimensions(run), "stages": stages(run), "blocks": blocks(run), "flows": flows(run), "queues": queues(run), "collectives": collectives(run), "groups": groups(run),
+            "dimensions": dimensions(run), "stages": stages(run), "blocks": blocks(run), "jobs": jobs(run), "flows": flows(run), "queues": queues(run), "collectives": collectives(run), "groups": groups(run),
             "settings": {key: str(list(value)) if isinstance(value, tuple) else str(value) for key, value in run.settings.items()}}
 
 
@@ -87,6 +87,16 @@ def blocks(run):
             for reason, time in times.sort_values(ascending=False, kind="stable").items() if time > 0]
 
 
+def jobs(run):
+    """Returns a row for each job: [] of a run without jobs. "alone" and "slowdown" are None without --jobs-alone."""
+    if run.jobs is None:
+        return []
+    columns = {"name": "name", "npus": "npus", "start": "start_time", "finish": "finish_time", "step": "step_time", "compute": "compute_time",
+               "exposed": "exposed_communication_time", "idle": "idle_time", "alone": "alone_time", "slowdown": "slowdown"}
+    return [{key: str(row[column]) if key == "name" else plain(row[column]) if column in row else None for key, column in columns.items()}
+            for row in run.jobs.to_dict("records")]
+
+
 def flows(run):
     """Returns how long messages of the packet network took, a row for each class: [] if the run did not record them."""
     if run.flow_classes is None:
@@ -108,8 +118,9 @@ def queues(run):
 
 
 def family(name):
-    """Returns what groups of one kind have in common: "tp_dp0_pp1" is of the family "tp_dp*_pp*"."""
-    return re.sub(r"\d+", "*", name)
+    """Returns what groups of one kind have in common: "tp_dp0_pp1@job-0" is of the family "tp_dp*_pp*@job-0"."""
+    group, at, job = name.partition("@")
+    return re.sub(r"\d+", "*", group) + at + job
 
 
 def collectives(run):

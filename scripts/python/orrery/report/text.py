@@ -58,6 +58,8 @@ def shown(run):
         lines += table([[readable(one["duration"], "ps"), one["cause"], f"NPU {one['npu']}", f"at {readable(one['start'], 'ps')}", one["name"]]
                         for one in run["critical_path"]["longest"]], right=(0,))
     lines += ["", "how busy the network was (mean over all links)", *table(use_rows(run), right=(4, 5))]
+    if run["jobs"]:
+        lines += ["", "jobs (times of NPUs are means over those of the job)", *table([JOB_HEAD] + [job_row(one) for one in run["jobs"]], right=range(1, 10))]
     if run["blocks"]:
         lines += ["", "for what thread blocks of GPUs spent their time (all of them together)"]
         lines += table([[one["reason"], readable(one["time"], "ps"), share(one["share"]), bar(one["share"])] for one in run["blocks"]], right=(1, 2))
@@ -76,6 +78,16 @@ def use_rows(run):
              readable(one["bytes"], "byte"), share(one["utilisation"])] for one in run["dimensions"]]
     return rows + [[f"memory {one['name']}", f"{one['servers']:,} servers", "", "", readable(one["bytes"], "byte"), share(one["utilisation"])]
                    for one in run["stages"]]
+
+
+JOB_HEAD = ["job", "NPUs", "start", "finish", "step time", "compute", "exposed", "idle", "alone", "slowdown"]
+JOB_TIMES = ("start", "finish", "step", "compute", "exposed", "idle", "alone")
+
+
+def job_row(job):
+    """Returns the texts of a row of jobs."""
+    times = ["-" if job[key] is None else readable(job[key], "ps") for key in JOB_TIMES]
+    return [job["name"], f"{job['npus']:,}", *times, "-" if job["slowdown"] is None else f"{job['slowdown']:.4f}"]
 
 
 COLLECTIVE_HEAD = ["operation", "groups", "size (B)", "members", "number", "time (us)", "algbw (GB/s)", "busbw (GB/s)", "total (ms)"]
@@ -102,6 +114,8 @@ def rows_of_run(run):
     rows += [["cause", one["cause"], round(one["time"]), "ps"] for one in run["causes"]]
     rows += [["utilisation", f"dimension {one['dimension']}", one["utilisation"], "1"] for one in run["dimensions"]]
     rows += [["utilisation", f"memory {one['name']}", one["utilisation"], "1"] for one in run["stages"]]
+    rows += [["job", f"{one['name']}: {key}", one[key], "ps"] for one in run["jobs"] for key in JOB_TIMES if one[key] is not None]
+    rows += [["slowdown", one["name"], one["slowdown"], "1"] for one in run["jobs"] if one["slowdown"] is not None]
     rows += [["thread blocks", one["reason"], one["time"], "ps"] for one in run["blocks"]]
     rows += [["mean time", collective_name(one), round(one["time"]), "ps"]
              for one in run["collectives"]["rows"]]

@@ -181,6 +181,18 @@ function networkSection(run) {
     series.links && series.links.dimensions.length ? linksOf(series.links) : element("p", {class: "soft"}, "Single links are known in runs with --network congestion-aware."));
 }
 
+/** What became of each job; nothing of a run without jobs. */
+function jobsSection(run) {
+  const {jobs} = run.facts;
+  if (!jobs.length) return null;
+  const time = (name, key) => ({name, key, number: true, text: (row) => readable(row[key], "ps")});
+  const alone = jobs[0].slowdown === null ? [] : [time("alone", "alone"), {name: "slowdown", key: "slowdown", number: true, text: (row) => row.slowdown.toFixed(4)}];
+  return element("section", {id: "jobs"}, element("h2", {}, "Jobs"),
+    element("p", {class: "soft"}, "Workloads that share the system, each on NPUs of its own. Times of NPUs are means over those of the job; the slowdown is the time together over the time alone."),
+    sortableTable({name: "jobs", rows: jobs, columns: [{name: "job", key: "name"}, {name: "NPUs", key: "npus", number: true, text: (row) => row.npus.toLocaleString("en-US")},
+      time("start", "start"), time("finish", "finish"), time("step time", "step"), time("compute", "compute"), time("exposed communication", "exposed"), time("idle", "idle"), ...alone]}));
+}
+
 /** How long messages of the packet network took, and the deepest queues; nothing if they were not recorded. */
 function flowsSection(run) {
   const {flows, queues} = run.facts, parts = [];
@@ -264,7 +276,7 @@ function show(which) {
   document.getElementById("subtitle").textContent = `${DATA.runs.length > 1 ? `${DATA.names[which]}: ` : ""}${facts.num_npus.toLocaleString("en-US")} NPUs · ${network} · ${facts.settings["system.network.model"] || ""}`;
   document.getElementById("made").textContent = `Made from ${facts.path}, which Orrery ${facts.version} wrote on ${facts.created}.`;
   const named = DATA.runs.length > 1 ? element("h1", {style: "margin-top: 1.6rem"}, `${DATA.names[which]}: ${readable(facts.step_time, "ps")}`) : null;
-  const sections = [comparisonSection(), named, breakdownSection(run), timelineSection(run), pathSection(run), memorySection(run), networkSection(run), flowsSection(run), blocksSection(run), collectivesSection(run), configurationSection(run)];
+  const sections = [comparisonSection(), named, breakdownSection(run), timelineSection(run), pathSection(run), memorySection(run), networkSection(run), jobsSection(run), flowsSection(run), blocksSection(run), collectivesSection(run), configurationSection(run)];
   document.getElementById("main").replaceChildren(...sections.filter(Boolean));
   document.getElementById("sections").replaceChildren(...sections.filter((part) => part && part.id).map((part) =>
     element("a", {href: `#${part.id}`}, part.querySelector("h2").textContent)));
