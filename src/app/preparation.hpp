@@ -105,6 +105,7 @@ class Preparation {
   RankNpus rank_;
   Time least_recorded_;
   bool accesses_servers_;
+  bool turns_over_all_ = false;  // npu::turns_go_on_over_all
   std::vector<std::uint32_t> sharers_;
   std::optional<FoldedRun> folded_;
   std::vector<fold::EarlierClasses> earlier_classes_;

@@ -48,7 +48,6 @@ class MessageQueue {
       return std::tie(a.time, a.number) > std::tie(b.time, b.number);
     }
   };
-  static constexpr std::uint32_t opening_step = ~std::uint32_t{0};  // see MemberRun
 
   /// A step that goes on, at once or at a later time.
   struct Stored {

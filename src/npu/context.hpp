@@ -36,7 +36,7 @@ struct Context {
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
   Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators
-  bool queues_take_turns = false;     ///< collective::Engine::queues_take_turns
+  bool queues_take_turns = false;     ///< the turn of an NPU's queues goes on over all its communicators
   Time fraction = {};                 ///< of a ns, by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
   Scratch scratch = {};

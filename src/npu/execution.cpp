@@ -41,9 +41,9 @@ void Execution::end_at(NodeId id, Time now, Time finish) {
   running.finish = finish;
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
-  if (finish == now) return instant_.push_back(id);
-  if (histories_) histories_->store(finish, histories_->at_hand().next(now));
+  if (finish == now) return end_at_once(id, now);
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
+  if (histories_) histories_->keep(end.order, histories_->next(now));
   if (context_.kept_ends.is_on)
     context_.kept_ends.add(end);
   else
@@ -52,7 +52,12 @@ void Execution::end_at(NodeId id, Time now, Time finish) {
 
 void Execution::end_receive_at_once(NodeId id, Time now) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
+  end_at_once(id, now);
+}
+
+void Execution::end_at_once(NodeId id, Time now) {
   instant_.push_back(id);
+  if (histories_) histories_of_instant_.push_back(histories_->next(now));
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -87,6 +92,10 @@ bool Execution::end_and_restart(Time now) {
   if (context_.options.one_by_one && any) {
     const NodeId first = instant_.front();
     instant_.erase(instant_.begin());
+    if (histories_) {
+      histories_->begin(std::move(histories_of_instant_.front()));
+      histories_of_instant_.erase(histories_of_instant_.begin());
+    }
     complete(first, now);
   } else {
     auto& over = context_.scratch.over;

@@ -85,6 +85,7 @@ class Execution {
   }
 
   bool end_and_restart(Time now);
+  void end_at_once(NodeId id, Time now);
   Cause cause_of(NodeId id) const;
   void end(NodeId id, const Service& service, Time now);
 
@@ -99,6 +100,7 @@ class Execution {
   std::vector<NodeId> instant_;           // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;            // of events
   std::unique_ptr<Histories> histories_;  // null without Options::keeps_histories
+  std::vector<EventHistory> histories_of_instant_;  // [instant_] with histories_
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).

@@ -243,10 +243,6 @@ void Npu::issue_collective(NodeId id, Time now) {
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
-  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now);
-  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
-  if (shared_units_) shared_units_->begin_transfer();
-  execution_.awaited().add(awaited_by(id));
   const communicator::Join join{this->id(),
                                 id,
                                 execution_.npu().trace->id_of(id),
@@ -258,7 +254,15 @@ void Npu::issue_collective(NodeId id, Time now) {
                                 queues_,
                                 moment_ ? moment_->place : EventPlace()};
   auto& communicators = execution_.context().services.communicators;
-  if (execution_.context().queues_take_turns) queues_ = communicators.queues_after(membership, join);
+  std::optional<std::uint64_t> queues;
+  if (execution_.context().queues_take_turns) {
+    queues = queues_;
+    queues_ = communicators.queues_after(membership, join);
+  }
+  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, queues);
+  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
+  if (shared_units_) shared_units_->begin_transfer();
+  execution_.awaited().add(awaited_by(id));
   communicators.join(membership, join);
 }
 
@@ -277,7 +281,7 @@ void Npu::issue_access(NodeId id, Time now) {
   const pdes::Event request =
       execution_.make_event(now + context.fraction, pdes::Stage::server, LpId(context.first_server.value() + server),
                             EventKind::complete, id.value(), size.count());
-  const EventPlace place = moment_ ? moment_->place : EventPlace();
+  const EventPlace place = present_place();
   if (!node.is_of_group() && context.memory.orders_requests()) {
     memory::GroupAccess alone;
     alone.size = size;

@@ -82,7 +82,9 @@ class Npu {
   EventPlace take_place_of_end(NodeId id, const EventPlace& otherwise);
   void keep_place_of_end(NodeId id, const EventPlace& place);
   bool keeps_places() const;
-  EventHistory history_of(const pdes::Event& event);
+  EventHistory take_history_of(const pdes::Event& event);
+  void apply_in_order(const pdes::Event& event, Time now);
+  EventPlace present_place();
   void begin_ready(Time now);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);

@@ -61,7 +61,7 @@ struct Npus::State {
                 dimension_streams_of(run),
                 run.least_recorded,
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
-                run.engine.queues_take_turns()},
+                run.engine.queues_take_turns() && (run.turns_over_all || !run.options.goes_over_links())},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
         lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),

@@ -15,6 +15,7 @@ using trace::NodeKind;
 
 /// Returns whether an NPU has an event in store for itself, so that it is no message that arrives.
 bool is_in_store(const Execution& npu, const pdes::Event& event) {
+  if (event.kind == static_cast<std::uint16_t>(EventKind::wake)) return true;
   return event.kind == static_cast<std::uint16_t>(EventKind::complete) &&
          npu.node(NodeId(event.node)).kind != NodeKind::send;
 }
@@ -53,6 +54,14 @@ EventPlace Npu::place_of(const pdes::Event& event) {
   return context.memory.kind()->has_hierarchy ? place : EventPlace::unpacked(since, event.detail);
 }
 
+/// Returns the place of the event at hand.
+EventPlace Npu::present_place() {
+  if (!moment_) return {};
+  if (!execution_.context().options.keeps_histories()) return moment_->place;
+  const EventHistory& history = histories_of(execution_).at_hand();
+  return {history.since(), history.before(), history.root()};
+}
+
 /// Returns whether it matters where the ends of nodes stand among the events of other NPUs.
 bool Npu::keeps_places() const {
   const Context& context = execution_.context();
@@ -78,35 +87,56 @@ EventPlace Npu::take_place_of_end(NodeId id, const EventPlace& otherwise) {
   return place;
 }
 
-/// Returns the history of an event of a network that simulates every link.
-EventHistory Npu::history_of(const pdes::Event& event) {
-  const auto kind = static_cast<EventKind>(event.kind);
-  if (kind == EventKind::arrived) return execution_.context().services.links->history_of(event);
-  if (kind == EventKind::sent) return {{Time::from_ps(static_cast<std::int64_t>(event.detail))}, id()};
-  return histories_of(execution_).in_store(event.time).value_or(EventHistory{{event.time}, id()});
+/// Returns the history of an event that is its own.
+EventHistory Npu::take_history_of(const pdes::Event& event) {
+  if (static_cast<EventKind>(event.kind) == EventKind::start) return EventHistory::first_of(id());
+  EventHistory history = histories_of(execution_).take(event.order);
+  const auto& links = execution_.context().services.links;
+  if (!history.is_known() && links) history = links->take_history(event);
+  return history.is_known() ? history : EventHistory::first_of(id()).next(event.time, 0);
 }
 
-/// Does the same where events have histories.
-void Npu::apply_with_histories(Time now) {
+/// Handles one event where events have histories.
+void Npu::apply_in_order(const pdes::Event& event, Time now) {
   Histories& histories = histories_of(execution_);
-  const auto apply_one = [&](const EventHistory& history, const pdes::Event& event) {
-    histories.set_at_hand(history);
-    moment_->place = {history.since[0], history.since[1], history.root};
-    if (apply(event)) begin_ready(now);
-  };
-  if (moment_->events.size() == 1) {
-    const pdes::Event event = moment_->events.front();
-    moment_->events.clear();
-    apply_one(history_of(event), event);
-  } else {
-    std::vector<std::pair<EventHistory, pdes::Event>> events;
-    for (const pdes::Event& event : moment_->events) events.emplace_back(history_of(event), event);
-    moment_->events.clear();
-    std::ranges::stable_sort(events, {}, [](const auto& one) { return one.first; });
-    for (const auto& [history, event] : events) apply_one(history, event);
+  if (const Time until = histories.take_put_off(event.order); until > Time::zero()) {
+    pdes::Event later = execution_.make_event(until, pdes::Stage::client, lp(), EventKind::wake, event.node);
+    later.detail = event.detail;
+    histories.keep(later.order, histories.next(now));
+    return execution_.context().services.kernel.schedule(later);
   }
-  histories.forget(now);
-  histories.set_at_hand(histories.at_hand().next(now));  // what takes no time comes after all that
+  if (apply(event)) begin_ready(now);
+}
+
+/// Does the same as `apply_one_by_one` where events have histories.
+void Npu::apply_with_histories(Time now) {
+  struct Ordered {
+    EventHistory history, own;
+    pdes::Event event;
+    bool is_in_store = false;
+  };
+  std::vector<Ordered> events;
+  EventHistory first;  // of what the NPU has in store
+  for (const pdes::Event& event : moment_->events) {
+    const EventHistory own = take_history_of(event);
+    const bool in_store = is_in_store(execution_, event);
+    if (in_store && (!first.is_known() || own < first)) first = own;
+    events.push_back({own, own, event, in_store});
+  }
+  moment_->events.clear();
+  for (Ordered& one : events)
+    if (one.is_in_store) one.history = first;
+  std::ranges::stable_sort(events, [](const Ordered& one, const Ordered& other) {
+    return std::tie(one.history, one.own) < std::tie(other.history, other.own);
+  });
+  Histories& histories = histories_of(execution_);
+  bool goes_on = false;  // it is part of the event before
+  for (const Ordered& one : events) {
+    const bool is_from_elsewhere = static_cast<EventKind>(one.event.kind) == EventKind::arrived;
+    if (!one.is_in_store || !goes_on) histories.begin(one.history, is_from_elsewhere ? Histories::of_receiver : 0);
+    goes_on = one.is_in_store;
+    apply_in_order(one.event, now);
+  }
 }
 
 /// Handles the only event of this time.

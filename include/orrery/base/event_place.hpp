@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <compare>
 #include <cstdint>
 
@@ -35,19 +34,6 @@ struct EventPlace {
   }
 
   friend auto operator<=>(const EventPlace&, const EventPlace&) = default;
-};
-
-/// Where an event stands among those of the same time in a network that simulates every link, likewise. The event that
-/// was scheduled first is the first. Of several, that one which was scheduled by the event that itself was scheduled
-/// first, and so on; then the one that goes back to the NPU with the lowest number.
-struct EventHistory {
-  std::array<Time, 3> since = {};  ///< when it was scheduled, when the event that scheduled it was, and so on
-  NpuId root;                      ///< whose first event led to it
-
-  /// Returns the history of what is scheduled at `now` while this event is handled.
-  EventHistory next(Time now) const { return {{now, since[0], since[1]}, root}; }
-
-  friend auto operator<=>(const EventHistory&, const EventHistory&) = default;
 };
 
 }  // namespace orrery

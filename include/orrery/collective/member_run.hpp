@@ -31,7 +31,6 @@ class MemberRun {
 
  private:
   /// Stands for no step: a service is woken for it when its opening is over.
-  static constexpr std::uint32_t opening_step = ~std::uint32_t{0};
 
   enum class State : std::uint8_t { opening, receiving, closing };
   struct Active {

@@ -28,6 +28,7 @@ struct RunContext {
   std::function<Place(NpuId, std::uint64_t node)> place_of;
   Time least_recorded = Time::max();  ///< least_recorded_cost
   bool accesses_servers = false;      ///< an NPU of any rank accesses a memory server
+  bool turns_over_all = false;        ///< turns_go_on_over_all
 
   const topology::Topology& topology() const { return delays.topology(); }
 
