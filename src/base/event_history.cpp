@@ -31,6 +31,12 @@ EventHistory EventHistory::beside() const {
   return EventHistory(new Step{step_->since, step_->cause, step_->number + 1, step_->root, step_->length, 1});
 }
 
+EventHistory EventHistory::cause() const {
+  if (step_ == nullptr || step_->cause == nullptr) return {};
+  ++step_->cause->uses;
+  return EventHistory(step_->cause);
+}
+
 /// Returns a copy of the last steps that shares nothing with this history.
 EventHistory EventHistory::shortened() const {
   Step* first = nullptr;

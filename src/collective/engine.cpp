@@ -306,8 +306,19 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
 }
 
+std::uint32_t Engine::num_queues() const { return state_->options.chunks.queues; }
+
 bool Engine::queues_take_turns() const {
   return state_->options.rules.turns_go_on && state_->options.chunks.queues > 1;
+}
+
+bool Engine::turn_decides_direction(const GroupLayout& layout, Kind kind) const {
+  if (!queues_take_turns() || goes_up_and_down(state_->options, parent(kind))) return false;
+  return std::ranges::any_of(possible_routes(state_->options, layout, kind), [](const Route& route) {
+    return std::ranges::any_of(route, [](const Phase& phase) {
+      return !phase.shape.is_custom && entry_of(phase.shape.algorithm).goes_round;
+    });
+  });
 }
 
 Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const {

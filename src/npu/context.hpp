@@ -39,6 +39,8 @@ struct Context {
   bool queues_take_turns = false;     ///< the turn of an NPU's queues goes on over all its communicators
   Time fraction = {};                 ///< of a ns, by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
+  bool keeps_histories = false;       ///< RunContext::keeps_histories
+  std::uint32_t num_queues = 1;       ///< of each dimension
   Scratch scratch = {};
 
   /// Returns what passes from the last message of a collective to its end.

@@ -15,7 +15,7 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       context_(context),
       schedule_(graph_, context.options, {npu, context.streams}, context.scratch.released),
       accounting_(npu, context.options, overrun),
-      histories_(context.options.keeps_histories() ? std::make_unique<Histories>() : nullptr) {}
+      histories_(context.keeps_histories ? std::make_unique<Histories>() : nullptr) {}
 
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
@@ -37,27 +37,31 @@ RunningNode& Execution::running(NodeId id) {
 }
 
 void Execution::end_at(NodeId id, Time now, Time finish) {
+  end_at(id, now, finish, histories_ ? histories_->next(now) : EventHistory());
+}
+
+void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory& history) {
   RunningNode& running = this->running(id);
   running.finish = finish;
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
-  if (finish == now) return end_at_once(id, now);
+  if (finish == now) return end_at_once(id, history);
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
-  if (histories_) histories_->keep(end.order, histories_->next(now));
+  if (histories_) histories_->keep(end.order, history);
   if (context_.kept_ends.is_on)
     context_.kept_ends.add(end);
   else
     context_.services.kernel.schedule(end);
 }
 
-void Execution::end_receive_at_once(NodeId id, Time now) {
+void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
-  end_at_once(id, now);
+  end_at_once(id, history);
 }
 
-void Execution::end_at_once(NodeId id, Time now) {
+void Execution::end_at_once(NodeId id, const EventHistory& history) {
   instant_.push_back(id);
-  if (histories_) histories_of_instant_.push_back(histories_->next(now));
+  if (histories_) histories_of_instant_.push_back(history);
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -90,12 +94,15 @@ void Execution::end(NodeId id, const Service& service, Time now) {
 bool Execution::end_and_restart(Time now) {
   const bool any = !instant_.empty();
   if (context_.options.one_by_one && any) {
-    const NodeId first = instant_.front();
-    instant_.erase(instant_.begin());
+    std::ptrdiff_t index = 0;
     if (histories_) {
-      histories_->begin(std::move(histories_of_instant_.front()));
-      histories_of_instant_.erase(histories_of_instant_.begin());
+      const auto least = std::ranges::min_element(histories_of_instant_);
+      index = least - histories_of_instant_.begin();
+      histories_->begin(*least);
+      histories_of_instant_.erase(least);
     }
+    const NodeId first = instant_[static_cast<std::size_t>(index)];
+    instant_.erase(instant_.begin() + index);
     complete(first, now);
   } else {
     auto& over = context_.scratch.over;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -10,7 +11,7 @@
 
 namespace orrery::npu {
 
-/// The histories of an NPU's events (Options::keeps_histories): of the one at hand, and of those that are to come.
+/// The histories of an NPU's events (RunContext::keeps_histories): of the one at hand, and of those that are to come.
 class Histories {
  public:
   /// What a message makes its receiver schedule comes after what it makes its sender schedule, in the same event.
@@ -31,15 +32,19 @@ class Histories {
   }
 
   /// Takes note of an event to come, by pdes::Event::order.
-  void keep(std::uint64_t event, EventHistory history) { kept_.emplace_back(event, std::move(history)); }
+  void keep(std::uint64_t event, EventHistory history) { kept_[event] = std::move(history); }
   /// Returns the history of an event that has come; of no event if none was kept.
   EventHistory take(std::uint64_t event) {
-    const auto found = std::ranges::find(kept_, event, &Kept::first);
-    if (found == kept_.end()) return {};
-    EventHistory history = std::move(found->second);
-    if (found + 1 != kept_.end()) *found = std::move(kept_.back());
-    kept_.pop_back();
-    return history;
+    auto found = kept_.extract(event);
+    return found.empty() ? EventHistory() : std::move(found.mapped());
+  }
+
+  /// Takes note of the history of what ends a receive, or sends the data of a send, if its message is there first.
+  void post(NodeId node, EventHistory history) { posted_[node] = std::move(history); }
+  /// Returns it when the message is there.
+  EventHistory take_posted(NodeId node) {
+    auto found = posted_.extract(node);
+    return found.empty() ? EventHistory() : std::move(found.mapped());
   }
 
   /// Takes note of an event that is to schedule itself again for a later time.
@@ -54,16 +59,16 @@ class Histories {
     return until;
   }
 
-  void serialize(Archive& archive) { archive(kept_, put_off_); }
+  void serialize(Archive& archive) { archive(kept_, posted_, put_off_); }
 
  private:
-  using Kept = std::pair<std::uint64_t, EventHistory>;
   using PutOff = std::pair<std::uint64_t, Time>;
 
   EventHistory at_hand_;
   std::uint32_t next_number_ = 0;
-  std::vector<Kept> kept_;  // few
-  std::vector<PutOff> put_off_;
+  std::map<std::uint64_t, EventHistory> kept_;
+  std::map<NodeId, EventHistory> posted_;
+  std::vector<PutOff> put_off_;  // few
 };
 
 }  // namespace orrery::npu

@@ -49,7 +49,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   }
   void wake(network::StepId step, Time time) override {
     if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
-    if (npu_.context().options.keeps_histories()) return wake_in_order(step, time);
+    if (npu_.context().keeps_histories) return wake_in_order(step, time);
     npu_.context().services.kernel.schedule(wake_event(step, time));
   }
 
@@ -117,7 +117,12 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
                        transport);
   }
   std::erase_if(early_, is_of_it);
-  joined.run.begin(now, transport);
+  if (held_queue_) {
+    joined_beside_ = id;
+    joined.run.begin_beside(place_in(joined, *held_queue_, npu.context().num_queues), now, transport);
+  } else {
+    joined.run.begin(now, transport);
+  }
   if (!joined.run.is_done()) return;
   leave(npu, joined, now);
   npu.end_at(id, now, now);
@@ -155,9 +160,37 @@ bool LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time
 bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now) {
   if (!joined.run.is_done()) return false;
   const NodeId id = joined.node;
+  // A queue is free when the NPU has begun what it begins because of the end of the collective.
+  if (npu.context().keeps_histories)
+    held_queue_ = place_of(joined, joined.run.last_queue(), npu.context().num_queues);
   leave(npu, joined, now);
   npu.complete(id, now);
   return true;
+}
+
+void LinkCollectives::end_event(Execution& npu, Time now) {
+  const auto held = std::exchange(held_queue_, {});
+  const auto beside = std::exchange(joined_beside_, {});
+  if (!held || !beside) return;
+  const auto found =
+      std::ranges::find_if(joined_, [&](const auto& joined) { return joined->node == *beside && !joined->is_over; });
+  if (found == joined_.end()) return;
+  Joined& joined = **found;
+  LinkTransport transport(npu, joined, now);
+  joined.run.free_slot(place_in(joined, *held, npu.context().num_queues), now, transport);
+  complete_if_done(npu, joined, now);
+}
+
+/// Returns the place among all queues of a queue that a collective counts from its own first one in the dimension.
+std::uint32_t LinkCollectives::place_of(const Joined& joined, std::uint32_t own, std::uint32_t queues) {
+  const std::uint32_t dimension = own / queues, first = joined.turn.queue(dimension, queues);
+  return dimension * queues + (own + first) % queues;
+}
+
+/// Does the opposite.
+std::uint32_t LinkCollectives::place_in(const Joined& joined, std::uint32_t place, std::uint32_t queues) {
+  const std::uint32_t dimension = place / queues, first = joined.turn.queue(dimension, queues);
+  return dimension * queues + (place % queues + queues - first) % queues;
 }
 
 /// Ends this NPU's part. The collective is kept as long as others will still ask for data.

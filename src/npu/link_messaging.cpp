@@ -37,7 +37,7 @@ pdes::Event link_call(Execution& npu, Time now) {
 }
 
 EventHistory history_of_sending(Execution& npu, Time now, Leaving leaving) {
-  if (!npu.context().options.keeps_histories()) return {};
+  if (!npu.context().keeps_histories) return {};
   Histories& histories = histories_of(npu);
   // The end of the service at the first link comes directly after what hands the message on.
   return leaving == Leaving::at_once ? histories.next(now, 2) : histories.next(now).next(now, 0);
@@ -80,7 +80,7 @@ void LinkMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   Bytes size;
   if (receives_.take(channel, size)) {
     require_size(npu, receive, size);
-    return npu.end_receive_at_once(receive, now);
+    return npu.end_receive_at_once(receive, now, next_history(npu, now));
   }
   posted_.add(Time::zero(), npu.lookahead(), receive);
   receives_.leave(channel, PostedReceive{receive, now});

@@ -39,7 +39,7 @@ enum class Leaving : std::uint8_t {
 };
 
 /// Returns the history of what hands a message of this NPU to its first link; of no event without
-/// Options::keeps_histories.
+/// RunContext::keeps_histories.
 EventHistory history_of_sending(Execution& npu, Time now, Leaving leaving);
 
 /// Puts a message of this NPU on its first link. Control messages do not count as traffic, as in the congestion-unaware

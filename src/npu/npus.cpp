@@ -69,6 +69,8 @@ struct Npus::State {
         is_touched(run.npus.size(), 0),
         is_done(run.npus.size(), 0) {
     context.gpus = gpus.get();
+    context.num_queues = run.engine.num_queues();
+    context.keeps_histories = run.keeps_histories();
     has_fractions = run.memory.may_take_no_time();
   }
 
@@ -179,10 +181,11 @@ bool Npus::admit(pdes::Event& event) {
   if (is_of_links(event)) return true;
   const auto index = local(NpuId(event.target.value()));
   state_->bounds.mark(index);
+  state_->npus[index].keep_history_of(event);
   if (event.kind != pdes::completion) return state_->npus[index].admit(event);
   const Time time = state_->has_fractions ? memory::whole_ns(event.time) : event.time;
   state_->npus[index].announce(
-      {NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, NpuId(event.target.value())});
+      {NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, event.order, {}});
   return true;
 }
 

@@ -42,10 +42,10 @@ class Comparison {
       const trace::Node& node = npu.program->graph->nodes[id.index()];
       const GroupId group = npu.groups[npu.program->use_of_node(id)];
       if (members_of(group) == 1) continue;
+      const auto kind = collective::kind_of(node.collective);
       std::uint64_t& digest = digests.try_emplace(group, group.value()).first->second;
-      digest = mix(digest, turn.queues);
-      turn.queues =
-          run_.engine.next_turn(turn, layout_of(group), collective::kind_of(node.collective), Bytes(node.size)).queues;
+      if (run_.engine.turn_decides_direction(layout_of(group), kind)) digest = mix(digest, turn.queues);
+      turn.queues = run_.engine.next_turn(turn, layout_of(group), kind, Bytes(node.size)).queues;
     }
     for (const auto& [group, digest] : digests) {
       // The digests of a communicator add up to 0 if all are equal to that of the first member.

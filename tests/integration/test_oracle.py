@@ -34,13 +34,10 @@ def expected(folder, workload, network):
     dimensions = oracle.Network(system.topology, system.counts, system.bandwidth, system.latency)
     arguments = folder / "workload", dimensions, system.system, system.memory, workload.groups, workload.queues, workload.rendezvous
     if network == "aware":
-        if workload.queues > 1 and workload.groups:
-            raise NotImplementedError("turns of queues, which count for each communicator there")
-        if workload.shared_memory() or workload.rendezvous and "direct" in str(system.system).lower():
-            raise NotImplementedError("events whose order goes back further than Orrery does")
-        times = event_oracle.EventSimulation(*arguments, aware=True).run()
-        if None in times:
-            raise NotImplementedError("members take their queues in different turns")
+        simulation = event_oracle.EventSimulation(*arguments, aware=True)
+        times = simulation.run()
+        if None in times or simulation.members_disagree:
+            raise NotImplementedError("members that disagree on whose turn it is")
     else:
         times = expected_without_links(arguments, workload)
     assert None not in times, f"seed {workload.seed}: the generator wrote a workload that is stuck"

@@ -39,13 +39,10 @@ class EventHistory {
   EventHistory next(Time now, std::uint32_t number) const;
   /// Returns the history of what the event that scheduled this one schedules directly after it.
   EventHistory beside() const;
+  /// Returns the history of the event that scheduled this one; of no event if that is not known.
+  EventHistory cause() const;
 
   bool is_known() const { return step_ != nullptr; }
-  /// Returns when the event was scheduled; a time below 0 for the first event of an NPU, and for no event.
-  Time since() const { return step_ ? step_->since : before_all(); }
-  /// Returns the same for the event that scheduled this one.
-  Time before() const { return step_ && step_->cause ? step_->cause->since : before_all(); }
-  NpuId root() const { return step_ ? step_->root : NpuId(0); }
 
   friend std::strong_ordering operator<=>(const EventHistory& one, const EventHistory& other);
   friend bool operator==(const EventHistory& one, const EventHistory& other) { return (one <=> other) == 0; }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "orrery/collective/collective_transport.hpp"
@@ -18,6 +19,12 @@ class MemberRun {
 
   /// Starts the collective for this member. Call it once.
   void begin(Time now, CollectiveTransport& transport);
+  /// Does the same while a slot of a queue is still held. `free_slot` must follow, at the same time.
+  void begin_beside(std::uint32_t queue, Time now, CollectiveTransport& transport);
+  /// Frees the slot, if the collective has such a queue.
+  void free_slot(std::uint32_t queue, Time now, CollectiveTransport& transport);
+  /// Returns MessageProgram::place_of_queue of the service that has ended last.
+  std::uint32_t last_queue() const { return last_queue_; }
   /// Goes on with a step for which CollectiveTransport::wake was called, or whose acknowledged data were delivered.
   void wake(StepId step, Time now, CollectiveTransport& transport);
   /// Takes a message of another member for a step of this one. The step may be over or to come.
@@ -30,8 +37,6 @@ class MemberRun {
   void serialize(Archive& archive);
 
  private:
-  /// Stands for no step: a service is woken for it when its opening is over.
-
   enum class State : std::uint8_t { opening, receiving, closing };
   struct Active {
     std::uint32_t service = 0;
@@ -93,6 +98,7 @@ class MemberRun {
   void begin(CustomCollectiveRun& run, Time now, CollectiveTransport& transport);
   void finish(std::uint32_t service, Time now, CollectiveTransport& transport);
   void end_service(std::uint32_t service, Time now, CollectiveTransport& transport);
+  std::optional<std::uint32_t> find_queue(std::uint32_t place) const;
   std::vector<Early>::iterator find_early(StepId step);
   std::uint32_t take_early(std::uint32_t service, std::uint32_t step);
 
@@ -101,6 +107,7 @@ class MemberRun {
   bool rendezvous_;
   bool is_starting_ = false;
   std::uint32_t num_done_ = 0;
+  std::uint32_t last_queue_ = 0;
   std::vector<std::uint32_t> next_;   // [queues] index of the next service that starts
   std::vector<std::uint32_t> slots_;  // [queues] that are free
   std::vector<std::uint32_t> phase_;  // [chunks] phases that are over
