@@ -11,10 +11,9 @@ MemberRun::Sliding* MemberRun::sliding(std::uint32_t service) {
   return found == sliding_.end() ? nullptr : &*found;
 }
 
-/// Takes the first credits, or those that come back now.
+/// Takes the first credits, or one that comes back now.
 void MemberRun::wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport) {
-  if (id.step == opening_step) here.credits.push_back({now, program_->sliding_window(here.service)->window});
-  take_credits(here, now, transport);
+  take_credits(here, id.step == opening_step ? program_->sliding_window(here.service)->window : 1, now, transport);
 }
 
 /// Takes a message for which the member has sent its own of the same step. Its credit comes back when it is reduced.
@@ -22,24 +21,14 @@ void MemberRun::take_message(Sliding& here, Time now, CollectiveTransport& trans
   const std::uint32_t number = here.position.receive();
   const MemberStep& step = program_->step(here.service, 0, member_);
   const bool reduces = program_->sliding_window(here.service)->reduces_message(number);
-  const Time back = now + step.cost + (reduces ? step.reduction : Time::zero());
-  const auto known = std::ranges::find(here.credits, back, &Sliding::Credits::time);
-  if (known != here.credits.end()) {
-    ++known->count;
-    return;
-  }
-  here.credits.push_back({back, 1});
-  transport.wake({here.service, number}, back);
+  transport.wake({here.service, number}, now + step.cost + (reduces ? step.reduction : Time::zero()));
 }
 
-/// Sends the messages that the credits of this moment allow, and ends the service with the last credit.
-void MemberRun::take_credits(Sliding& here, Time now, CollectiveTransport& transport) {
+/// Sends the messages that so many credits allow, and ends the service with the last credit.
+void MemberRun::take_credits(Sliding& here, std::uint32_t count, Time now, CollectiveTransport& transport) {
   const SlidingWindow& window = *program_->sliding_window(here.service);
-  const auto found = std::ranges::find(here.credits, now, &Sliding::Credits::time);
-  ensure(found != here.credits.end(), "a member is woken for credits that do not come back");
   const std::uint32_t first = here.position.sent();
-  for (std::uint32_t count = found->count; count > 0; --count) here.position.take_credit(window);
-  here.credits.erase(found);
+  for (; count > 0; --count) here.position.take_credit(window);
   begin_messages(here, first, now, transport);
   if (!here.position.is_over(window)) return;
   const std::uint32_t service = here.service;

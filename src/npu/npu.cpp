@@ -141,9 +141,22 @@ void Npu::settle_at(Time now) {
   if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
 }
 
+/// Returns the free resource whose next node has the lowest id; count() if no node can begin.
+std::size_t Npu::next_resource(const Resources& resources) {
+  std::size_t first = resources.count();
+  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
+    if (resources.can_take(i) && (first == resources.count() || resources.next(i) < resources.next(first))) first = i;
+  return first;
+}
+
 /// Begins the nodes that are ready, as far as resources are free.
 void Npu::begin_ready(Time now) {
   Resources& resources = execution_.schedule().resources();
+  if (execution_.context().keeps_histories) {  // in the order of their ids, which their histories follow
+    for (auto i = next_resource(resources); i < resources.count(); i = next_resource(resources))
+      issue(resources.take(i), static_cast<std::uint16_t>(i), now);
+    return;
+  }
   for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
     while (resources.can_take(i)) issue(resources.take(i), static_cast<std::uint16_t>(i), now);
 }

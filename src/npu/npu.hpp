@@ -84,6 +84,7 @@ class Npu {
   void keep_history_of_end(const communicator::Completion& completion);
   void apply_in_order(const pdes::Event& event, Time now);
   void begin_ready(Time now);
+  static std::size_t next_resource(const Resources& resources);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);

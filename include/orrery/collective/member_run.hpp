@@ -67,22 +67,15 @@ class MemberRun {
 
   /// A service of direct with a sliding window.
   struct Sliding {
-    /// Credits that come back at a time.
-    struct Credits {
-      Time time;
-      std::uint32_t count = 0;
-    };
-
     std::uint32_t service = 0;
     SlidingPosition position = {};
-    std::vector<Credits> credits = {};
 
-    void serialize(Archive& archive) { archive(service, position, credits); }
+    void serialize(Archive& archive) { archive(service, position); }
   };
   Sliding* sliding(std::uint32_t service);
   void wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport);
   void take_message(Sliding& here, Time now, CollectiveTransport& transport);
-  void take_credits(Sliding& here, Time now, CollectiveTransport& transport);
+  void take_credits(Sliding& here, std::uint32_t count, Time now, CollectiveTransport& transport);
   void begin_messages(Sliding& here, std::uint32_t first, Time now, CollectiveTransport& transport);
 
   Active& active(std::uint32_t service);
