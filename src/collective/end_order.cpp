@@ -15,13 +15,13 @@ namespace {
 /// Sends the messages of one collective, in the order of their histories.
 class MessageQueue {
  public:
-  MessageQueue(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times)
-      : times_(times), ends_(times.arrivals.size()) {
-    for (std::uint32_t member = 0; member < times.arrivals.size(); ++member)
-      runs_.emplace_back(program, member, times.rendezvous);
+  MessageQueue(std::span<const std::shared_ptr<const MessageProgram>> programs, const MessageTimes& times)
+      : times_(times), ends_{std::vector<Time>(programs.size()), std::vector<EventHistory>(programs.size())} {
+    for (std::uint32_t member = 0; member < programs.size(); ++member)
+      runs_.emplace_back(programs[member], member, times.rendezvous);
   }
 
-  std::vector<EventHistory> run() {
+  std::optional<MemberEnds> run() {
     for (std::uint32_t member = 0; member < runs_.size(); ++member)
       events_.push({.time = times_.arrivals[member], .history = times_.histories[member].cause(), .member = member});
     while (!events_.empty()) {
@@ -29,7 +29,7 @@ class MessageQueue {
       events_.pop();
       handle(event);
     }
-    ensure(std::ranges::all_of(runs_, &MemberRun::is_done), "a collective in which members wait for each other");
+    if (!std::ranges::all_of(runs_, &MemberRun::is_done)) return {};
     return std::move(ends_);
   }
 
@@ -143,7 +143,9 @@ class MessageQueue {
       case Kind::taking:
         break;  // no member acts
     }
-    if (run.is_done() && !was_done) ends_[event.member] = event.history;
+    if (!run.is_done() || was_done) return;
+    ends_.times[event.member] = event.time;
+    ends_.histories[event.member] = event.history;
   }
 
   void take_stored(std::uint32_t member, Time now, Transport& transport) {
@@ -164,7 +166,7 @@ class MessageQueue {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   EventHistory next_;  // of what the event at hand schedules next
   std::map<std::pair<std::uint32_t, Time>, std::deque<Stored>> stored_;
-  std::vector<EventHistory> ends_;
+  MemberEnds ends_;
 };
 
 /// Returns the steps that members take, as far as they are no more than `most`; more than that if some steps are none
@@ -184,10 +186,10 @@ std::uint64_t count_steps(const MessageProgram& program, std::size_t num_members
 
 }  // namespace
 
-std::vector<EventHistory> end_histories(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times,
-                                        std::uint64_t most_messages) {
-  if (count_steps(*program, times.arrivals.size(), most_messages) > most_messages) return {};
-  return MessageQueue(program, times).run();
+std::optional<MemberEnds> member_ends(std::span<const std::shared_ptr<const MessageProgram>> programs,
+                                      const MessageTimes& times, std::uint64_t most_messages) {
+  if (count_steps(*programs.front(), programs.size(), most_messages) > most_messages) return {};
+  return MessageQueue(programs, times).run();
 }
 
 }  // namespace orrery::collective

@@ -44,6 +44,7 @@ void HostSide::Pending::clear() {
   finish = Time::zero();
   arrivals.clear();
   histories.clear();
+  queues.clear();
   is_through.clear();
 }
 
@@ -135,8 +136,12 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
     if (const Time arrival = number_at(i); arrival != Time::max()) pending.arrivals[rank.numbers[i]] = arrival;
   if (report.has_histories) {
     pending.histories.resize(pending.arrivals.size());
-    std::vector<EventHistory> histories = wire::appended(times, count);
-    for (std::size_t i = 0; i < count; ++i) pending.histories[rank.numbers[i]] = std::move(histories[i]);
+    pending.queues.resize(pending.arrivals.size());
+    std::vector<EventHistory> histories = wire::appended(times, 2 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+      pending.histories[rank.numbers[i]] = std::move(histories[i]);
+      pending.queues[rank.numbers[i]] = static_cast<std::uint64_t>(times[count + i].ps());
+    }
   }
   if (--pending.missing == 0 && computes_at_host()) finish(hosted, pending);
 }
@@ -226,9 +231,9 @@ std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pendi
   return participants;
 }
 
-/// Returns the histories of the ends of all participants, by the messages of the collective; empty if they are not
-/// known. Members that others represent share no memory (fold).
-std::vector<EventHistory> HostSide::end_histories(const Hosted& hosted, const Pending& pending) const {
+/// Returns the ends of all participants by the messages of the collective, if these have an order. Members that others
+/// represent share no memory (fold).
+std::optional<collective::MemberEnds> HostSide::end_in_order(const Hosted& hosted, const Pending& pending) {
   const CommunicatorSpec& spec = hosted.spec;
   if (!setup_.orders_ends || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
     return {};
@@ -239,16 +244,21 @@ std::vector<EventHistory> HostSide::end_histories(const Hosted& hosted, const Pe
                    Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
       .endpoint_delay = setup_.engine.endpoint_delay(hosted.members < setup_.hosting.num_npus()),
       .rendezvous = setup_.rendezvous};
+  const auto program = [&](std::uint64_t queues) {
+    return setup_.engine.message_program(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size),
+                                         {queues, pending.turn.is_odd_tree});
+  };
+  std::vector<std::shared_ptr<const collective::MessageProgram>> programs;
   for (std::uint32_t i = 0; i < hosted.members; ++i) {
-    times.arrivals.push_back(pending.arrivals[spec.number_of(i)]);
-    times.histories.push_back(pending.histories[spec.number_of(i)]);
+    times.arrivals.push_back(pending.arrivals[i]);
+    times.histories.push_back(pending.histories[i]);
+    programs.push_back(program(pending.queues[i]));
   }
-  const auto program = setup_.engine.message_program(*hosted.layout, kind_of(pending.report),
-                                                     Bytes(pending.report.size), pending.turn);
-  const std::vector<EventHistory> of_member = collective::end_histories(program, times, most_ordered_messages);
-  std::vector<EventHistory> of_participant(of_member.empty() ? 0 : pending.arrivals.size());
-  for (std::uint32_t i = 0; i < of_member.size(); ++i) of_participant[spec.number_of(i)] = of_member[i];
-  return of_participant;
+  auto ends = collective::member_ends(programs, times, most_ordered_messages);
+  if (ends || std::ranges::count(pending.queues, pending.turn.queues) == std::ssize(pending.queues)) return ends;
+  // Members that disagree on whose turn it is wait for each other.
+  std::ranges::fill(programs, program(pending.turn.queues));
+  return collective::member_ends(programs, times, most_ordered_messages);
 }
 
 /// Keeps the record of a collective that is over, and adds it to the sums.
@@ -288,8 +298,17 @@ LastArrival HostSide::last_arrival(const Hosted& hosted, const Pending& pending)
 }
 
 void HostSide::finish(Hosted& hosted, Pending& pending) {
-  const auto completions = this->completions(hosted, pending);
-  const std::vector<EventHistory> histories = end_histories(hosted, pending);
+  std::span<const Time> completions = this->completions(hosted, pending);
+  auto ends = end_in_order(hosted, pending);
+  if (ends && (setup_.variations == nullptr || !setup_.variations->has(DrawnPer::collective))) {
+    // No rank is told of an end that comes before what it has been promised.
+    const Time least = *std::ranges::min_element(pending.arrivals) +
+                       setup_.engine.least_duration(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
+    const Time least_after_last =
+        *std::ranges::max_element(pending.arrivals) + setup_.engine.minimum_duration(*hosted.layout);
+    for (Time& time : ends->times) time = std::max({time, least, least_after_last});
+    completions = ends->times;
+  }
   const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
   setup_.network.count_collective(traffic, hosted.members * hosted.spec.count());
 
@@ -307,7 +326,7 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
   Bytes sent;
   for (const Bytes in_dimension : traffic) sent += in_dimension;
   report.size = sent.count();
-  report.has_histories = !histories.empty();
+  report.has_histories = ends.has_value();
   pending.done = true;
   hosted.pending.retire();
   for (const auto& rank : hosted.ranks) {
@@ -315,7 +334,7 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
     for (const auto number : rank.numbers) scratch_.of_rank.push_back(completions[number]);
     if (report.has_histories) {
       std::vector<EventHistory> of_rank;
-      for (const auto number : rank.numbers) of_rank.push_back(histories[number]);
+      for (const auto number : rank.numbers) of_rank.push_back(ends->histories[number]);
       wire::append(of_rank, scratch_.of_rank);
     }
     send_(rank.rank, report, scratch_.of_rank);

@@ -17,6 +17,7 @@ void MemberSide::Pending::clear() {
   arrivals.clear();
   nodes.clear();
   histories.clear();
+  queues.clear();
   is_through.clear();
 }
 
@@ -90,7 +91,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
-  this->join(membership, report, {join.node, join.now, join.history});
+  this->join(membership, report, {join.node, join.now, join.history, join.queues});
   return report.ordinal;
 }
 
@@ -113,7 +114,10 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
                                                   static_cast<collective::Kind>(report.collective), Bytes(report.size));
     }
     pending.nodes.resize(participants);
-    if (setup_.orders_ends) pending.histories.resize(participants);
+    if (setup_.orders_ends) {
+      pending.histories.resize(participants);
+      pending.queues.resize(participants);
+    }
     if (computes_at_host()) {
       pending.arrivals.resize(participants);
     } else {
@@ -132,7 +136,10 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
   pending.report.queues = std::min(pending.report.queues, report.queues);
   pending.arrivals[membership.participant] = now;
   pending.nodes[membership.participant] = arrival.node;
-  if (setup_.orders_ends) pending.histories[membership.participant] = arrival.history;
+  if (setup_.orders_ends) {
+    pending.histories[membership.participant] = arrival.history;
+    pending.queues[membership.participant] = Time::from_ps(static_cast<std::int64_t>(arrival.queues));
+  }
   if (++pending.count == participants) tell_host(communicator, pending);
 }
 
@@ -143,6 +150,7 @@ void MemberSide::tell_host(const LocalCommunicator& communicator, const Pending&
   report.has_histories = setup_.orders_ends;
   if (!report.has_histories) return send_(communicator.spec.host, report, pending.arrivals);
   std::vector<Time> times = pending.arrivals;
+  times.insert(times.end(), pending.queues.begin(), pending.queues.end());
   std::vector<EventHistory> histories = pending.histories;
   wire::append(histories, times);
   send_(communicator.spec.host, report, times);

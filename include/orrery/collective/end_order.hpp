@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "orrery/base/event_history.hpp"
@@ -22,10 +24,17 @@ struct MessageTimes {
   bool rendezvous = false;
 };
 
-/// Returns the histories of the events with which members end, [members], by sending all messages of the collective one
-/// by one. Empty if the program has operations or switches that it does not know, or more than `most_messages`
-/// messages. O(messages * log members).
-std::vector<EventHistory> end_histories(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times,
-                                        std::uint64_t most_messages);
+/// When members end, and the histories of the events with which they do.
+struct MemberEnds {
+  std::vector<Time> times;              ///< [members]
+  std::vector<EventHistory> histories;  ///< [members]
+};
+
+/// Returns the ends of members by sending all messages of the collective one by one. `programs`: [members], which differ
+/// where members take their queues in different turns. Returns nothing if members then wait for each other, or if the
+/// programs have operations or switches that it does not know, or more than `most_messages` messages.
+/// O(messages * log members).
+std::optional<MemberEnds> member_ends(std::span<const std::shared_ptr<const MessageProgram>> programs,
+                                      const MessageTimes& times, std::uint64_t most_messages);
 
 }  // namespace orrery::collective

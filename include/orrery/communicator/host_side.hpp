@@ -14,6 +14,7 @@
 #include "orrery/base/archive.hpp"
 #include "orrery/base/event_history.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/end_order.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/setup.hpp"
@@ -67,6 +68,7 @@ class HostSide {
     Time finish;                     ///< when the last of these was
     std::vector<Time> arrivals;      ///< [participants]
     std::vector<EventHistory> histories;  ///< [participants] with Setup::orders_ends: Join::history
+    std::vector<std::uint64_t> queues;    ///< likewise Join::queues
     std::vector<char> is_through;         ///< [participants] with Execution::by_members
 
     void clear();
@@ -111,7 +113,7 @@ class HostSide {
   static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
   std::span<const Time> completions(Hosted& hosted, const Pending& pending);
-  std::vector<EventHistory> end_histories(const Hosted& hosted, const Pending& pending) const;
+  std::optional<collective::MemberEnds> end_in_order(const Hosted& hosted, const Pending& pending);
   void note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);

@@ -134,6 +134,7 @@ class MemberSide {
     std::vector<Time> arrivals;      ///< [participants here] max(): not yet, or the host knows since before a restart
     std::vector<NodeId> nodes;       ///< [participants here]
     std::vector<EventHistory> histories;  ///< [participants here] with Setup::orders_ends: Join::history
+    std::vector<Time> queues;             ///< likewise Join::queues, as ps
     std::vector<char> is_through;         ///< [participants here] with Execution::by_members
 
     void clear();
@@ -156,6 +157,7 @@ class MemberSide {
     NodeId node;
     Time time;
     EventHistory history;
+    std::uint64_t queues = 0;
   };
   /// What a participant has joined that is not over.
   struct Joined {
@@ -166,8 +168,9 @@ class MemberSide {
     NodeId node;
     Time finish;  ///< when the last one of its rank so far was through, with Execution::by_members
     bool is_through = false;
+    Time queues = {};  ///< see Pending
 
-    void serialize(Archive& archive) { archive(report, turn, arrival, history, node, finish, is_through); }
+    void serialize(Archive& archive) { archive(report, turn, arrival, history, node, finish, is_through, queues); }
   };
   /// What has been read of a participant.
   struct Restored {

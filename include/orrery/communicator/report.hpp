@@ -35,8 +35,8 @@ struct Report {
   Time recorded = {};           ///< shortest of what the participants recorded; zero: one recorded nothing
   std::uint8_t collective = 0;  ///< collective::Kind
   ReportKind kind = ReportKind::arrivals;
-  /// Behind the times there are histories (wire::append): with `arrivals` Join::history, with `completions`
-  /// Completion::history.
+  /// Behind the times there are histories (wire::append): with `completions` Completion::history, with `arrivals`
+  /// Join::history, and before these Join::queues as ps.
   bool has_histories = false;
   bool is_recorded = true;  ///< all participants that have arrived want a record
 };

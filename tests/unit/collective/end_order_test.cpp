@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "system.hpp"
 
@@ -23,11 +24,15 @@ Members order(System& system, std::vector<Time> arrivals, Members first_to_act, 
                            .histories = std::move(histories),
                            .delay = [](std::uint32_t, std::uint32_t, Bytes) { return Time::from_ns(100); },
                            .endpoint_delay = Time::from_ns(7)};
-  const std::vector<EventHistory> ends =
-      end_histories(system.engine.message_program(*layout, Kind::all_gather, Bytes(4000)), times, most_messages);
-  Members members(ends.size());
+  const std::vector programs(
+      times.arrivals.size(), system.engine.message_program(*layout, Kind::all_gather, Bytes(4000)));
+  const auto ends = member_ends(programs, times, most_messages);
+  if (!ends) return {};
+  Members members(ends->histories.size());
   std::iota(members.begin(), members.end(), 0U);
-  std::ranges::sort(members, [&](std::uint32_t one, std::uint32_t other) { return ends[one] < ends[other]; });
+  std::ranges::sort(members, [&](std::uint32_t one, std::uint32_t other) {
+    return std::tie(ends->times[one], ends->histories[one]) < std::tie(ends->times[other], ends->histories[other]);
+  });
   return members;
 }
 
