@@ -195,7 +195,8 @@ void MemberRun::send(const Rendezvous& data, CollectiveTransport& transport) {
 
 void MemberRun::receive(std::uint32_t from, StepId id, bool is_clear_to_send, Time now,
                         CollectiveTransport& transport) {
-  const auto [service, step] = id;
+  const std::uint32_t service = id.service;
+  const std::uint32_t step = program_->sliding_window(service) ? step_with(from, id, is_clear_to_send) : id.step;
   if (is_clear_to_send) {
     const Rendezvous clear{service, step, from, Bytes(0), false};
     const auto found = std::ranges::find_if(unsent_, [&](const Rendezvous& other) { return is_same(clear, other); });
@@ -213,7 +214,7 @@ void MemberRun::receive(std::uint32_t from, StepId id, bool is_clear_to_send, Ti
     return take_message(*here, now, transport);
   const auto here = std::ranges::find(active_, service, &Active::service);
   if (here == active_.end() || here->step != step || here->state != State::receiving) {
-    const auto known = find_early(id);
+    const auto known = find_early({service, step});
     if (known != early_.end())
       ++known->count;
     else

@@ -11,6 +11,23 @@ MemberRun::Sliding* MemberRun::sliding(std::uint32_t service) {
   return found == sliding_.end() ? nullptr : &*found;
 }
 
+/// Returns the step in which this member and another one exchange a message. For a clear to send it is the step that
+/// this member takes for the other one's. Members that go round the other way number their steps differently.
+std::uint32_t MemberRun::step_with(std::uint32_t other, StepId id, bool is_clear_to_send) const {
+  const SlidingWindow& window = *program_->sliding_window(id.service);
+  const std::uint32_t half = window.first_half > 0 ? window.first_half : window.num_messages;
+  const std::uint32_t first = id.step / half * half;
+  for (std::uint32_t i = 0; i < half; ++i) {  // the first one fits if both go round the same way
+    const std::uint32_t k = first + (id.step - first + i) % half;
+    const Step& step = program_->step(id.service, k, member_).step;
+    if (!is_clear_to_send && std::ranges::find(step.receives, other) != step.receives.end()) return k;
+    if (!is_clear_to_send) continue;
+    const auto to = std::ranges::find(step.sends, other, &Receiver::member);
+    if (to != step.sends.end()) return to->step;
+  }
+  return id.step;
+}
+
 /// Takes the first credits, or one that comes back now.
 void MemberRun::wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport) {
   take_credits(here, id.step == opening_step ? program_->sliding_window(here.service)->window : 1, now, transport);

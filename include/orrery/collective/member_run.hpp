@@ -91,6 +91,7 @@ class MemberRun {
   void begin(CustomCollectiveRun& run, Time now, CollectiveTransport& transport);
   void finish(std::uint32_t service, Time now, CollectiveTransport& transport);
   void end_service(std::uint32_t service, Time now, CollectiveTransport& transport);
+  std::uint32_t step_with(std::uint32_t other, StepId id, bool is_clear_to_send) const;
   std::optional<std::uint32_t> find_queue(std::uint32_t place) const;
   std::vector<Early>::iterator find_early(StepId step);
   std::uint32_t take_early(std::uint32_t service, std::uint32_t step);
