@@ -30,12 +30,18 @@ std::uint32_t MemberRun::step_with(std::uint32_t other, StepId id, bool is_clear
 
 /// Takes the first credits, or one that comes back now.
 void MemberRun::wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport) {
+  if (now > here.late_since) here.position.count_late();
   take_credits(here, id.step == opening_step ? program_->sliding_window(here.service)->window : 1, now, transport);
 }
 
 /// Takes a message for which the member has sent its own of the same step. Its credit comes back when it is reduced.
 void MemberRun::take_message(Sliding& here, Time now, CollectiveTransport& transport) {
-  const std::uint32_t number = here.position.receive();
+  if (now > here.late_since) here.position.count_late();
+  reduce(here, here.position.receive(), now, transport);
+}
+
+/// Takes in the message with this number.
+void MemberRun::reduce(const Sliding& here, std::uint32_t number, Time now, CollectiveTransport& transport) {
   const MemberStep& step = program_->step(here.service, 0, member_);
   const bool reduces = program_->sliding_window(here.service)->reduces_message(number);
   transport.wake({here.service, number}, now + step.cost + (reduces ? step.reduction : Time::zero()));
@@ -62,7 +68,11 @@ void MemberRun::begin_messages(Sliding& here, std::uint32_t first, Time now, Col
     for (const Receiver& to : step.sends) send_or_wait(here.service, to, step, transport);
   }
   for (std::uint32_t k = first; k < here.position.sent(); ++k)
-    for (std::uint32_t come = take_early(here.service, k); come > 0; --come) take_message(here, now, transport);
+    for (std::uint32_t come = take_early(here.service, k); come > 0; --come) {
+      // What was there before is taken after all credits of this moment.
+      here.late_since = now;
+      reduce(here, here.position.receive_late(), now, transport);
+    }
 }
 
 }  // namespace orrery::collective

@@ -57,7 +57,7 @@ EventHistory history_of_meeting(Execution& npu, const pdes::Event& message, cons
 
 /// Returns the history with which data leave that have been cleared before `now`. `posted`: see Histories::post.
 EventHistory history_of_cleared(Execution& npu, const pdes::Event& clearance, const EventHistory& posted, Time now) {
-  if (!npu.context().keeps_histories) return {};
+  if (!npu.context().keeps_histories()) return {};
   bool was_there = false;
   return history_of_meeting(npu, clearance, posted, now, was_there).next(now, 0);
 }
@@ -96,7 +96,7 @@ void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
   pdes::Event clearance;
   if (!clearances_->take(channel, clearance)) {
     npu.awaited().add(awaited_from(npu, channel.other));
-    if (npu.context().keeps_histories) histories_of(npu).post(send, std::move(history));
+    if (npu.context().keeps_histories()) histories_of(npu).post(send, std::move(history));
     return clearances_->leave(channel, send);
   }
   auto& kernel = npu.context().services.kernel;
@@ -119,7 +119,7 @@ void DelayMessaging::transfer(Execution& npu, NodeId send, Time now, Time there,
   npu.accounting().count_sent(send, now, size);
   if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count(), history);
   npu.running(send).last = {now, peer};
-  npu.end_at(send, now, there, history);
+  npu.end_at(send, now, there, &history);
 }
 
 void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
@@ -132,7 +132,7 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
     send_to_peer(npu, receive, EventKind::clear_to_send, there, static_cast<std::uint64_t>(recorded.ps()),
                  next_history(npu, now));
   }
-  if (npu.context().keeps_histories) histories_of(npu).post(receive, next_history(npu, now));
+  if (npu.context().keeps_histories()) histories_of(npu).post(receive, next_history(npu, now));
   pdes::Event message;
   if (!receives_.take(channel, message)) {
     const auto awaited = awaited_from(npu, channel.other);
@@ -150,7 +150,7 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
 void DelayMessaging::receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now) {
   require_size(npu, receive, Bytes(message.detail));
   npu.context().services.kernel.raise_depth(npu.npu().lp(), message.depth);
-  if (!npu.context().keeps_histories) return npu.end_receive_at_once(receive, now, {});
+  if (!npu.context().keeps_histories()) return npu.end_receive_at_once(receive, now, {});
   bool was_there = false;
   const EventHistory history =
       history_of_meeting(npu, message, histories_of(npu).take_posted(receive), now, was_there);
@@ -160,7 +160,7 @@ void DelayMessaging::receive_at_once(Execution& npu, const pdes::Event& message,
 /// Makes the message of a posted receive the event that ends it.
 void DelayMessaging::match(Execution& npu, pdes::Event& message, const PostedReceive& receive) {
   require_size(npu, receive.node, Bytes(message.detail));
-  if (npu.context().keeps_histories) histories_of(npu).take_posted(receive.node);
+  if (npu.context().keeps_histories()) histories_of(npu).take_posted(receive.node);
   arriving_.add(message.time, npu.lookahead(), receive.node);
   message.kind = static_cast<std::uint16_t>(EventKind::received);
   message.node = receive.node.value();
@@ -199,12 +199,12 @@ bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
   npu.awaited().remove(awaited_from(npu, channel.other));
   if (const Time issued = npu.running(send).start; event.time <= issued) {  // this NPU is ahead of what is certain
     npu.context().services.kernel.raise_depth(npu.npu().lp(), event.depth);
-    const EventHistory posted = npu.context().keeps_histories ? histories_of(npu).take_posted(send) : EventHistory();
+    const EventHistory posted = npu.context().keeps_histories() ? histories_of(npu).take_posted(send) : EventHistory();
     transfer(npu, send, issued, arrival(npu, send, issued, event, issued),
              history_of_cleared(npu, event, posted, issued));
     return false;
   }
-  if (npu.context().keeps_histories) histories_of(npu).take_posted(send);
+  if (npu.context().keeps_histories()) histories_of(npu).take_posted(send);
   event.kind = static_cast<std::uint16_t>(EventKind::cleared);
   event.node = send.value();
   return true;

@@ -15,7 +15,7 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       context_(context),
       schedule_(graph_, context.options, {npu, context.streams}, context.scratch.released),
       accounting_(npu, context.options, overrun),
-      histories_(context.keeps_histories ? std::make_unique<Histories>() : nullptr) {}
+      histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr) {}
 
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
@@ -36,11 +36,8 @@ RunningNode& Execution::running(NodeId id) {
   return *found;
 }
 
-void Execution::end_at(NodeId id, Time now, Time finish) {
-  end_at(id, now, finish, histories_ ? histories_->next(now) : EventHistory());
-}
-
-void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory& history) {
+void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* given) {
+  const EventHistory history = given != nullptr ? *given : next_history(*this, now);
   RunningNode& running = this->running(id);
   running.finish = finish;
   if (finish == Time::max()) [[unlikely]]
@@ -61,7 +58,7 @@ void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& his
 
 void Execution::end_at_once(NodeId id, const EventHistory& history) {
   instant_.push_back(id);
-  if (histories_) histories_of_instant_.push_back(history);
+  if (histories_) histories_->add_instant(history);
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -94,15 +91,9 @@ void Execution::end(NodeId id, const Service& service, Time now) {
 bool Execution::end_and_restart(Time now) {
   const bool any = !instant_.empty();
   if (context_.options.one_by_one && any) {
-    std::ptrdiff_t index = 0;
-    if (histories_) {
-      const auto least = std::ranges::min_element(histories_of_instant_);
-      index = least - histories_of_instant_.begin();
-      histories_->begin(*least);
-      histories_of_instant_.erase(least);
-    }
-    const NodeId first = instant_[static_cast<std::size_t>(index)];
-    instant_.erase(instant_.begin() + index);
+    const std::size_t index = histories_ ? histories_->begin_instant() : 0;
+    const NodeId first = instant_[index];
+    instant_.erase(instant_.begin() + static_cast<std::ptrdiff_t>(index));
     complete(first, now);
   } else {
     auto& over = context_.scratch.over;

@@ -53,9 +53,8 @@ class Execution {
   /// Begins the service of a node, which holds a place of its resource unless it is a receive.
   void begin(NodeId id, std::uint16_t resource, Time now);
   /// Says when a node ends that holds a place. A node that ends at `now` does so in `end_instant_nodes`.
-  void end_at(NodeId id, Time now, Time finish);
-  /// Does the same with the history of the end.
-  void end_at(NodeId id, Time now, Time finish, const EventHistory& history);
+  /// `history`: of the end; null: the event at hand schedules it.
+  void end_at(NodeId id, Time now, Time finish, const EventHistory* history = nullptr);
   /// Says that a receive, which has begun, ends at `now`, likewise. `history`: of this end, if events have histories.
   void end_receive_at_once(NodeId id, Time now, const EventHistory& history);
   /// Ends a node that holds a place, and releases what waits for it.
@@ -102,7 +101,6 @@ class Execution {
   std::vector<NodeId> instant_;           // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;            // of events
   std::unique_ptr<Histories> histories_;  // null without RunContext::keeps_histories
-  std::vector<EventHistory> histories_of_instant_;  // [instant_] with histories_
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
@@ -111,7 +109,7 @@ void take_over(Execution& npu, const Predecessor* predecessor);
 inline Histories& histories_of(Execution& npu) { return *npu.histories_; }
 /// Returns the history of what the event at hand schedules now; of no event if events have no histories.
 inline EventHistory next_history(Execution& npu, Time now) {
-  return npu.context().keeps_histories ? histories_of(npu).next(now) : EventHistory();
+  return npu.context().keeps_histories() ? histories_of(npu).next(now) : EventHistory();
 }
 
 }  // namespace orrery::npu

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -47,6 +48,17 @@ class Histories {
     return found.empty() ? EventHistory() : std::move(found.mapped());
   }
 
+  /// Takes note of one more node that ends at the time at hand.
+  void add_instant(EventHistory history) { instants_.push_back(std::move(history)); }
+  /// Begins the first of these ends. Returns which it was of those that are left.
+  std::size_t begin_instant() {
+    const auto least = std::ranges::min_element(instants_);
+    const auto index = static_cast<std::size_t>(least - instants_.begin());
+    begin(*least);
+    instants_.erase(least);
+    return index;
+  }
+
   /// Takes note of an event that is to schedule itself again for a later time.
   void put_off(std::uint64_t event, Time until) { put_off_.emplace_back(event, until); }
   /// Returns until when an event that has come is put off; zero if it is not.
@@ -69,6 +81,7 @@ class Histories {
   std::map<std::uint64_t, EventHistory> kept_;
   std::map<NodeId, EventHistory> posted_;
   std::vector<PutOff> put_off_;  // few
+  std::vector<EventHistory> instants_;
 };
 
 }  // namespace orrery::npu

@@ -49,7 +49,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   }
   void wake(network::StepId step, Time time) override {
     if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
-    if (npu_.context().keeps_histories) return wake_in_order(step, time);
+    if (npu_.context().keeps_histories()) return wake_in_order(step, time);
     npu_.context().services.kernel.schedule(wake_event(step, time));
   }
 
@@ -119,7 +119,7 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
   std::erase_if(early_, is_of_it);
   if (held_queue_) {
     joined_beside_ = id;
-    joined.run.begin_beside(place_in(joined, *held_queue_, npu.context().num_queues), now, transport);
+    joined.run.begin_beside(place_in(joined, *held_queue_, npu.context().queues), now, transport);
   } else {
     joined.run.begin(now, transport);
   }
@@ -161,8 +161,8 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
   if (!joined.run.is_done()) return false;
   const NodeId id = joined.node;
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
-  if (npu.context().keeps_histories)
-    held_queue_ = place_of(joined, joined.run.last_queue(), npu.context().num_queues);
+  if (npu.context().keeps_histories())
+    held_queue_ = place_of(joined, joined.run.last_queue(), npu.context().queues);
   leave(npu, joined, now);
   npu.complete(id, now);
   return true;
@@ -177,7 +177,7 @@ void LinkCollectives::end_event(Execution& npu, Time now) {
   if (found == joined_.end()) return;
   Joined& joined = **found;
   LinkTransport transport(npu, joined, now);
-  joined.run.free_slot(place_in(joined, *held, npu.context().num_queues), now, transport);
+  joined.run.free_slot(place_in(joined, *held, npu.context().queues), now, transport);
   complete_if_done(npu, joined, now);
 }
 

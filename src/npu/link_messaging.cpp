@@ -37,7 +37,7 @@ pdes::Event link_call(Execution& npu, Time now) {
 }
 
 EventHistory history_of_sending(Execution& npu, Time now, Leaving leaving) {
-  if (!npu.context().keeps_histories) return {};
+  if (!npu.context().keeps_histories()) return {};
   Histories& histories = histories_of(npu);
   // The end of the service at the first link comes directly after what hands the message on.
   return leaving == Leaving::at_once ? histories.next(now, 2) : histories.next(now).next(now, 0);

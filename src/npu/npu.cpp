@@ -152,7 +152,7 @@ std::size_t Npu::next_resource(const Resources& resources) {
 /// Begins the nodes that are ready, as far as resources are free.
 void Npu::begin_ready(Time now) {
   Resources& resources = execution_.schedule().resources();
-  if (execution_.context().keeps_histories) {  // in the order of their ids, which their histories follow
+  if (execution_.context().keeps_histories()) {  // in the order of their ids, which their histories follow
     for (auto i = next_resource(resources); i < resources.count(); i = next_resource(resources))
       issue(resources.take(i), static_cast<std::uint16_t>(i), now);
     return;
@@ -269,12 +269,12 @@ void Npu::issue_collective(NodeId id, Time now) {
                                 {}};
   auto& communicators = execution_.context().services.communicators;
   std::optional<std::uint64_t> queues;
-  if (execution_.context().queues_take_turns) {
+  if (execution_.context().queues > 1) {
     queues = queues_;
     queues_ = communicators.queues_after(membership, join);
   }
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, queues);
-  if (execution_.context().keeps_histories) join.history = histories_of(execution_).next(now, events_of_join);
+  if (execution_.context().keeps_histories()) join.history = histories_of(execution_).next(now, events_of_join);
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
@@ -299,7 +299,7 @@ void Npu::issue_access(NodeId id, Time now) {
   if (!node.is_of_group() && context.memory.orders_requests()) {
     memory::GroupAccess alone;
     alone.size = size;
-    if (context.keeps_histories) alone.history = histories_of(execution_).next(now);
+    if (context.keeps_histories()) alone.history = histories_of(execution_).next(now);
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
@@ -316,7 +316,7 @@ void Npu::announce(const communicator::Completion& completion) {
   RunningNode& running = execution_.running(id);
   running.finish = completion.time;
   running.last = completion.last;
-  if (execution_.context().keeps_histories && execution_.node(id).kind == NodeKind::collective)
+  if (execution_.context().keeps_histories() && execution_.node(id).kind == NodeKind::collective)
     keep_history_of_end(completion);
   if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
@@ -336,7 +336,7 @@ void Npu::keep_history_of_end(const communicator::Completion& completion) {
 
 void Npu::keep_history_of(const pdes::Event& event) {
   const Context& context = execution_.context();
-  if (!context.keeps_histories || context.services.histories == nullptr) return;
+  if (!context.keeps_histories() || context.services.histories == nullptr) return;
   EventHistory history = context.services.histories->take(event);
   if (history.is_known()) histories_of(execution_).keep(event.order, std::move(history));
 }

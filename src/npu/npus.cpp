@@ -33,6 +33,12 @@ std::vector<Cause> causes_of(const RunContext& run) {
   return causes;
 }
 
+/// Returns Context::queues.
+std::uint32_t queues_in_turn(const RunContext& run) {
+  const bool go_on = run.engine.queues_take_turns() && (run.turns_over_all || !run.options.goes_over_links());
+  return go_on ? num_queues(run.engine) : 1;
+}
+
 /// Returns an event at the whole ns of its time.
 pdes::Event in_whole_ns(pdes::Event event) {
   event.time = memory::whole_ns(event.time);
@@ -61,7 +67,7 @@ struct Npus::State {
                 dimension_streams_of(run),
                 run.least_recorded,
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
-                run.engine.queues_take_turns() && (run.turns_over_all || !run.options.goes_over_links())},
+                queues_in_turn(run)},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
         lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),
@@ -69,8 +75,6 @@ struct Npus::State {
         is_touched(run.npus.size(), 0),
         is_done(run.npus.size(), 0) {
     context.gpus = gpus.get();
-    context.num_queues = run.engine.num_queues();
-    context.keeps_histories = run.keeps_histories();
     has_fractions = run.memory.may_take_no_time();
   }
 

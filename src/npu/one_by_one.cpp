@@ -107,7 +107,7 @@ void Npu::apply_with_histories(Time now) {
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
 /// for itself comes together, in the place of what it has had in store for longest.
 void Npu::apply_one_by_one(Time now) {
-  if (execution_.context().keeps_histories) return apply_with_histories(now);
+  if (execution_.context().keeps_histories()) return apply_with_histories(now);
   if (moment_->events.size() == 1) {
     const pdes::Event event = moment_->events.front();
     moment_->events.clear();

@@ -44,7 +44,7 @@ class Comparison {
       if (members_of(group) == 1) continue;
       const auto kind = collective::kind_of(node.collective);
       std::uint64_t& digest = digests.try_emplace(group, group.value()).first->second;
-      if (run_.engine.turn_decides_direction(layout_of(group), kind)) digest = mix(digest, turn.queues);
+      if (turn_decides_direction(run_.engine, layout_of(group), kind)) digest = mix(digest, turn.queues);
       turn.queues = run_.engine.next_turn(turn, layout_of(group), kind, Bytes(node.size)).queues;
     }
     for (const auto& [group, digest] : digests) {

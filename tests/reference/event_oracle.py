@@ -173,7 +173,6 @@ class EventSimulation(oracle.Simulation):
         self.busy_servers, self.waiting = set(), collections.defaultdict(collections.deque)
         self.queues = collections.defaultdict(lambda: [0, collections.deque()])  # by NPU and queue: in service, waiting
         self.ordinals = collections.Counter()
-        self.directions, self.members_disagree = {}, False  # by collective: whose turn it is where that says which way round
 
     # ---- events ----
 
@@ -278,18 +277,10 @@ class EventSimulation(oracle.Simulation):
         chunks = self.algorithms.divide(kind, *self.algorithms.cut(kind, num_bytes), placement, before, 0)
         name = "" if involved or len(members) == self.network.size and name not in self.groups else name
         left = {"count": len(chunks)}
-        self.compare_directions((name, self.ordinals[npu, name]), kind, placement, before)
         for phases in chunks:
             key = name, self.ordinals[npu, name]
             self.ordinals[npu, name] += 1
             self.enter(npu, placement, key, collections.deque(phases), left, node, before)
-
-    def compare_directions(self, key, kind, placement, before):
-        """Takes note of members that disagree on which way round they go."""
-        if kind == "all-reduce" and self.algorithms.aware:
-            return
-        turns = [before[d] % self.algorithms.num_queues for d in placement.dimensions if placement.goes_round(d)]
-        self.members_disagree |= self.directions.setdefault(key, turns) != turns
 
     def enter(self, npu, placement, key, phases, left, node, before):
         """Puts a chunk into the queue of its next phase."""

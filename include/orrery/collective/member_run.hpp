@@ -69,12 +69,14 @@ class MemberRun {
   struct Sliding {
     std::uint32_t service = 0;
     SlidingPosition position = {};
+    Time late_since = {};  ///< when it took messages last that were there before
 
-    void serialize(Archive& archive) { archive(service, position); }
+    void serialize(Archive& archive) { archive(service, position, late_since); }
   };
   Sliding* sliding(std::uint32_t service);
   void wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport);
   void take_message(Sliding& here, Time now, CollectiveTransport& transport);
+  void reduce(const Sliding& here, std::uint32_t number, Time now, CollectiveTransport& transport);
   void take_credits(Sliding& here, std::uint32_t count, Time now, CollectiveTransport& transport);
   void begin_messages(Sliding& here, std::uint32_t first, Time now, CollectiveTransport& transport);
 
