@@ -9,6 +9,7 @@
 
 #include "agreed.hpp"
 #include "orrery/npu/concurrency.hpp"
+#include "orrery/npu/queue_turns.hpp"
 #include "orrery/npu/recorded.hpp"
 #include "orrery/parallel/gather_notices.hpp"
 #include "orrery/parallel/raise_faults.hpp"
@@ -56,6 +57,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
       least_recorded_(npu::least_recorded_cost(rank_.npus, configuration.execution, world)),
       accesses_servers_(any_accesses(programs_, system_->memory, world)),
       sharers_(share_bandwidth(world)) {
+  turns_over_all_ = npu::turns_go_on_over_all(unfolded_context(rank_.npus), world);
   readable_.groups = traces_.groups_are_known;
   Notices mine = traces_.notices;
   const check::Findings findings{faults, mine};
@@ -175,7 +177,8 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           {here_, traces_.partition.ranks(), host_of_server_},
           [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_, npu, node); },
           least_recorded_,
-          accesses_servers_};
+          accesses_servers_,
+          turns_over_all_};
 }
 
 npu::RunContext Preparation::run_context() {

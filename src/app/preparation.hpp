@@ -103,6 +103,7 @@ class Preparation {
   RankNpus rank_;
   Time least_recorded_;
   bool accesses_servers_;
+  bool turns_over_all_ = false;  // npu::turns_go_on_over_all
   std::vector<std::uint32_t> sharers_;
   std::map<NpuId, trace::NpuTrace> other_traces_;  // of NPUs that other ranks host, as far as this one needs them
   std::optional<FoldedRun> folded_;

@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <queue>
-#include <tuple>
 #include <utility>
 
 #include "orrery/base/error.hpp"
@@ -13,31 +12,32 @@
 namespace orrery::collective {
 namespace {
 
-/// Sends the messages of one collective, in the order of one queue of events.
+/// Sends the messages of one collective, in the order of their histories.
 class MessageQueue {
  public:
-  MessageQueue(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times) : times_(times) {
-    for (std::uint32_t member = 0; member < times.arrivals.size(); ++member)
-      runs_.emplace_back(program, member, times.rendezvous);
+  MessageQueue(std::span<const std::shared_ptr<const MessageProgram>> programs, const MessageTimes& times)
+      : times_(times), ends_{std::vector<Time>(programs.size()), std::vector<EventHistory>(programs.size())} {
+    for (std::uint32_t member = 0; member < programs.size(); ++member)
+      runs_.emplace_back(programs[member], member, times.rendezvous);
   }
 
-  std::vector<std::uint32_t> run() {
-    for (const std::uint32_t member : times_.first_to_act)
-      push({.time = times_.arrivals[member], .kind = Kind::begin, .member = member});
+  std::optional<MemberEnds> run() {
+    for (std::uint32_t member = 0; member < runs_.size(); ++member)
+      events_.push({.time = times_.arrivals[member], .history = times_.histories[member].cause(), .member = member});
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
       handle(event);
     }
-    ensure(ended_.size() == runs_.size(), "a collective in which members wait for each other");
-    return std::move(ended_);
+    if (!std::ranges::all_of(runs_, &MemberRun::is_done)) return {};
+    return std::move(ends_);
   }
 
  private:
   enum class Kind : std::uint8_t { begin, departure, message, clear_to_send, taking, stored };
   struct Event {
     Time time;
-    std::uint64_t number = 0;
+    EventHistory history;
     Kind kind = Kind::begin;
     std::uint32_t member = 0;
     std::uint32_t from = 0;
@@ -45,10 +45,9 @@ class MessageQueue {
     Time takes = {};  ///< of a departure: until the message is there; of a taking: until the step goes on
 
     friend bool operator>(const Event& a, const Event& b) {
-      return std::tie(a.time, a.number) > std::tie(b.time, b.number);
+      return a.time != b.time ? a.time > b.time : a.history > b.history;
     }
   };
-  static constexpr std::uint32_t opening_step = ~std::uint32_t{0};  // see MemberRun
 
   /// A step that goes on, at once or at a later time.
   struct Stored {
@@ -66,15 +65,14 @@ class MessageQueue {
     void send(std::uint32_t to, Bytes size, StepId step, Payload payload, std::uint32_t /*own_step*/) override {
       const Kind kind = payload == Payload::clear_to_send ? Kind::clear_to_send : Kind::message;
       const Time takes = queue_.times_.delay(member_, to, size);
-      const Event message{.time = now_ + takes, .kind = kind, .member = to, .from = member_, .step = step};
+      Event message{.time = now_ + takes, .history = {}, .kind = kind, .member = to, .from = member_, .step = step};
       if (kind == Kind::clear_to_send || !queue_.times_.rendezvous || cause_ == Kind::clear_to_send)
-        return queue_.push(message);
+        return queue_.push(std::move(message));
       // Data that have been cleared before leave in an event of their own, which is scheduled only now.
-      Event departure = message;
-      departure.time = now_;
-      departure.kind = Kind::departure;
-      departure.takes = takes;
-      queue_.push(departure);
+      message.time = now_;
+      message.kind = Kind::departure;
+      message.takes = takes;
+      queue_.push(std::move(message));
     }
     void send_to_switch(std::span<const MessageProgram::Receiver>, Bytes, Bytes, StepId, Payload) override {
       ensure(false, "a message through a switch, in an order of events");
@@ -83,7 +81,12 @@ class MessageQueue {
       // A message that was there before is taken in an event of its own, which is scheduled only now.
       const bool is_there = (cause_ == Kind::begin || cause_ == Kind::stored) && step.step != opening_step;
       if (!is_there) return queue_.wake(member_, step, now_, time);
-      queue_.push({.time = now_, .kind = Kind::taking, .member = member_, .step = step, .takes = time - now_});
+      queue_.push({.time = now_,
+                   .history = {},
+                   .kind = Kind::taking,
+                   .member = member_,
+                   .step = step,
+                   .takes = time - now_});
     }
 
    private:
@@ -93,9 +96,11 @@ class MessageQueue {
     Kind cause_;
   };
 
+  /// Schedules an event because of the one at hand.
   void push(Event event) {
-    event.number = num_events_++;
-    events_.push(event);
+    event.history = next_;
+    next_ = next_.beside();
+    events_.push(std::move(event));
   }
 
   /// Lets a step go on at `time`. One that reduces does so in an event that one an endpoint delay from now schedules.
@@ -108,15 +113,16 @@ class MessageQueue {
   void store(std::uint32_t member, Time time, const Stored& what) {
     const auto [place, is_new] = stored_.try_emplace({member, time});
     place->second.push_back(what);
-    if (is_new) push({.time = time, .kind = Kind::stored, .member = member});
+    if (is_new) push({.time = time, .history = {}, .kind = Kind::stored, .member = member});
   }
 
   void handle(const Event& event) {
+    next_ = event.kind == Kind::begin ? times_.histories[event.member] : event.history.next(event.time, 0);
     if (event.kind == Kind::departure) {
       Event message = event;
       message.time = event.time + event.takes;
       message.kind = Kind::message;
-      return push(message);
+      return push(std::move(message));
     }
     if (event.kind == Kind::taking) return wake(event.member, event.step, event.time, event.time + event.takes);
     MemberRun& run = runs_[event.member];
@@ -137,7 +143,9 @@ class MessageQueue {
       case Kind::taking:
         break;  // no member acts
     }
-    if (run.is_done() && !was_done) ended_.push_back(event.member);
+    if (!run.is_done() || was_done) return;
+    ends_.times[event.member] = event.time;
+    ends_.histories[event.member] = event.history;
   }
 
   void take_stored(std::uint32_t member, Time now, Transport& transport) {
@@ -156,9 +164,9 @@ class MessageQueue {
   const MessageTimes& times_;
   std::vector<MemberRun> runs_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::uint64_t num_events_ = 0;
+  EventHistory next_;  // of what the event at hand schedules next
   std::map<std::pair<std::uint32_t, Time>, std::deque<Stored>> stored_;
-  std::vector<std::uint32_t> ended_;
+  MemberEnds ends_;
 };
 
 /// Returns the steps that members take, as far as they are no more than `most`; more than that if some steps are none
@@ -178,10 +186,10 @@ std::uint64_t count_steps(const MessageProgram& program, std::size_t num_members
 
 }  // namespace
 
-std::vector<std::uint32_t> end_order(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times,
-                                     std::uint64_t most_messages) {
-  if (count_steps(*program, times.arrivals.size(), most_messages) > most_messages) return {};
-  return MessageQueue(program, times).run();
+std::optional<MemberEnds> member_ends(std::span<const std::shared_ptr<const MessageProgram>> programs,
+                                      const MessageTimes& times, std::uint64_t most_messages) {
+  if (count_steps(*programs.front(), programs.size(), most_messages) > most_messages) return {};
+  return MessageQueue(programs, times).run();
 }
 
 }  // namespace orrery::collective

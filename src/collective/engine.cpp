@@ -311,6 +311,22 @@ bool Engine::queues_take_turns() const {
   return state_->options.rules.turns_go_on && state_->options.chunks.queues > 1;
 }
 
+std::uint32_t num_queues(const Engine& engine) { return engine.state_->options.chunks.queues; }
+
+bool turn_decides_direction(const Engine& engine, const GroupLayout& layout, Kind kind) {
+  const Options& options = engine.state_->options;
+  if (!engine.queues_take_turns() || goes_up_and_down(options, parent(kind))) return false;
+  return std::ranges::any_of(possible_routes(options, layout, kind), [&options](const Route& route) {
+    return std::ranges::any_of(route, [&options](const Phase& phase) {
+      if (phase.axis->size <= 2 || phase.shape.is_custom || !entry_of(phase.shape.algorithm).goes_round) return false;
+      // Where all messages leave at once, nobody waits for the direction of others.
+      const std::uint32_t window = phase.shape.algorithm.window, farthest = phase.axis->size - 1;
+      const bool leaves_at_once = entry_of(phase.shape.algorithm).takes_window && (window == 0 || window >= farthest);
+      return !leaves_at_once || !options.rules.sliding_windows;
+    });
+  });
+}
+
 Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const {
   const Options& options = state_->options;
   if (!options.rules.turns_go_on || layout.num_members == 1 || state_->is_whole(layout, kind, size)) return {};

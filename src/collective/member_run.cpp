@@ -24,6 +24,25 @@ MemberRun::Active& MemberRun::active(std::uint32_t service) {
 
 void MemberRun::begin(Time now, CollectiveTransport& transport) { start_services(now, transport); }
 
+void MemberRun::begin_beside(std::uint32_t queue, Time now, CollectiveTransport& transport) {
+  if (const auto held = find_queue(queue)) --slots_[*held];
+  start_services(now, transport);
+}
+
+void MemberRun::free_slot(std::uint32_t queue, Time now, CollectiveTransport& transport) {
+  const auto held = find_queue(queue);
+  if (!held) return;
+  ++slots_[*held];
+  start_services(now, transport);
+}
+
+/// Returns the queue at this place, if a service uses it.
+std::optional<std::uint32_t> MemberRun::find_queue(std::uint32_t place) const {
+  for (std::uint32_t q = 0; q < slots_.size(); ++q)
+    if (program_->place_of_queue(program_->queue(q).front()) == place) return q;
+  return {};
+}
+
 /// Starts services of each queue in their order, as long as slots are free and the chunk has ended its phases before.
 /// What several queues may start at once starts queue by queue, or chunk by chunk.
 void MemberRun::start_services(Time now, CollectiveTransport& transport) {
@@ -176,7 +195,8 @@ void MemberRun::send(const Rendezvous& data, CollectiveTransport& transport) {
 
 void MemberRun::receive(std::uint32_t from, StepId id, bool is_clear_to_send, Time now,
                         CollectiveTransport& transport) {
-  const auto [service, step] = id;
+  const std::uint32_t service = id.service;
+  const std::uint32_t step = program_->sliding_window(service) ? step_with(from, id, is_clear_to_send) : id.step;
   if (is_clear_to_send) {
     const Rendezvous clear{service, step, from, Bytes(0), false};
     const auto found = std::ranges::find_if(unsent_, [&](const Rendezvous& other) { return is_same(clear, other); });
@@ -194,7 +214,7 @@ void MemberRun::receive(std::uint32_t from, StepId id, bool is_clear_to_send, Ti
     return take_message(*here, now, transport);
   const auto here = std::ranges::find(active_, service, &Active::service);
   if (here == active_.end() || here->step != step || here->state != State::receiving) {
-    const auto known = find_early(id);
+    const auto known = find_early({service, step});
     if (known != early_.end())
       ++known->count;
     else
@@ -235,6 +255,7 @@ void MemberRun::finish(std::uint32_t service, Time now, CollectiveTransport& tra
 
 void MemberRun::end_service(std::uint32_t service, Time now, CollectiveTransport& transport) {
   ++num_done_;
+  last_queue_ = program_->place_of_queue(service);
   ++phase_[program_->services()[service].chunk];
   ++slots_[program_->queue_of(service)];
   start_services(now, transport);

@@ -98,6 +98,8 @@ MessageProgram::~MessageProgram() = default;
 bool MessageProgram::sends_clears_first() const { return parts_->clears_first; }
 bool MessageProgram::begins_in_order_of_chunks() const { return parts_->in_order_of_chunks; }
 
+std::uint32_t MessageProgram::place_of_queue(std::uint32_t service) const { return parts_->queue_of[service]; }
+
 Time MessageProgram::opening(std::uint32_t service) const {
   return parts_->phases[services_[service].stage].programs.of(services_[service].chunk).opening();
 }

@@ -11,35 +11,47 @@ MemberRun::Sliding* MemberRun::sliding(std::uint32_t service) {
   return found == sliding_.end() ? nullptr : &*found;
 }
 
-/// Takes the first credits, or those that come back now.
+/// Returns the step in which this member and another one exchange a message. For a clear to send it is the step that
+/// this member takes for the other one's. Members that go round the other way number their steps differently.
+std::uint32_t MemberRun::step_with(std::uint32_t other, StepId id, bool is_clear_to_send) const {
+  const SlidingWindow& window = *program_->sliding_window(id.service);
+  const std::uint32_t half = window.first_half > 0 ? window.first_half : window.num_messages;
+  const std::uint32_t first = id.step / half * half;
+  for (std::uint32_t i = 0; i < half; ++i) {  // the first one fits if both go round the same way
+    const std::uint32_t k = first + (id.step - first + i) % half;
+    const Step& step = program_->step(id.service, k, member_).step;
+    if (!is_clear_to_send && std::ranges::find(step.receives, other) != step.receives.end()) return k;
+    if (!is_clear_to_send) continue;
+    const auto to = std::ranges::find(step.sends, other, &Receiver::member);
+    if (to != step.sends.end()) return to->step;
+  }
+  return id.step;
+}
+
+/// Takes the first credits, or one that comes back now.
 void MemberRun::wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport) {
-  if (id.step == opening_step) here.credits.push_back({now, program_->sliding_window(here.service)->window});
-  take_credits(here, now, transport);
+  if (now > here.late_since) here.position.count_late();
+  take_credits(here, id.step == opening_step ? program_->sliding_window(here.service)->window : 1, now, transport);
 }
 
 /// Takes a message for which the member has sent its own of the same step. Its credit comes back when it is reduced.
 void MemberRun::take_message(Sliding& here, Time now, CollectiveTransport& transport) {
-  const std::uint32_t number = here.position.receive();
-  const MemberStep& step = program_->step(here.service, 0, member_);
-  const bool reduces = program_->sliding_window(here.service)->reduces_message(number);
-  const Time back = now + step.cost + (reduces ? step.reduction : Time::zero());
-  const auto known = std::ranges::find(here.credits, back, &Sliding::Credits::time);
-  if (known != here.credits.end()) {
-    ++known->count;
-    return;
-  }
-  here.credits.push_back({back, 1});
-  transport.wake({here.service, number}, back);
+  if (now > here.late_since) here.position.count_late();
+  reduce(here, here.position.receive(), now, transport);
 }
 
-/// Sends the messages that the credits of this moment allow, and ends the service with the last credit.
-void MemberRun::take_credits(Sliding& here, Time now, CollectiveTransport& transport) {
+/// Takes in the message with this number.
+void MemberRun::reduce(const Sliding& here, std::uint32_t number, Time now, CollectiveTransport& transport) {
+  const MemberStep& step = program_->step(here.service, 0, member_);
+  const bool reduces = program_->sliding_window(here.service)->reduces_message(number);
+  transport.wake({here.service, number}, now + step.cost + (reduces ? step.reduction : Time::zero()));
+}
+
+/// Sends the messages that so many credits allow, and ends the service with the last credit.
+void MemberRun::take_credits(Sliding& here, std::uint32_t count, Time now, CollectiveTransport& transport) {
   const SlidingWindow& window = *program_->sliding_window(here.service);
-  const auto found = std::ranges::find(here.credits, now, &Sliding::Credits::time);
-  ensure(found != here.credits.end(), "a member is woken for credits that do not come back");
   const std::uint32_t first = here.position.sent();
-  for (std::uint32_t count = found->count; count > 0; --count) here.position.take_credit(window);
-  here.credits.erase(found);
+  for (; count > 0; --count) here.position.take_credit(window);
   begin_messages(here, first, now, transport);
   if (!here.position.is_over(window)) return;
   const std::uint32_t service = here.service;
@@ -56,7 +68,11 @@ void MemberRun::begin_messages(Sliding& here, std::uint32_t first, Time now, Col
     for (const Receiver& to : step.sends) send_or_wait(here.service, to, step, transport);
   }
   for (std::uint32_t k = first; k < here.position.sent(); ++k)
-    for (std::uint32_t come = take_early(here.service, k); come > 0; --come) take_message(here, now, transport);
+    for (std::uint32_t come = take_early(here.service, k); come > 0; --come) {
+      // What was there before is taken after all credits of this moment.
+      here.late_since = now;
+      reduce(here, here.position.receive_late(), now, transport);
+    }
 }
 
 }  // namespace orrery::collective

@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <utility>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
 #include "orrery/collective/end_order.hpp"
 #include "orrery/pdes/load_recorder.hpp"
+#include "wire_format.hpp"
 
 namespace orrery::communicator {
 namespace {
 
-/// Of collectives with more messages the members that end together do so in the order of their numbers.
+/// The ends of collectives with more messages have no histories.
 constexpr std::uint64_t most_ordered_messages = 1 << 16;
-constexpr std::size_t most_kept_orders = 64;  ///< of each communicator
 
 collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
 
@@ -44,7 +43,8 @@ void HostSide::Pending::clear() {
   ranks_over = 0;
   finish = Time::zero();
   arrivals.clear();
-  places.clear();
+  histories.clear();
+  queues.clear();
   is_through.clear();
 }
 
@@ -120,7 +120,7 @@ const HostSide::Participants& HostSide::participants_of(const Hosted& hosted, Ra
   return *found;
 }
 
-/// Takes the arrivals of all participants of one rank, and the places of Report::has_places after them.
+/// Takes the arrivals of all participants of one rank, and the histories behind them.
 void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> times) {
   const std::size_t count = participants_of(hosted, from).numbers.size();
   const auto number_at = [&](std::size_t i) { return times[times.size() == 1 ? 0 : i]; };
@@ -134,10 +134,15 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
   pending.turn.queues = pending.report.queues;
   for (std::size_t i = 0; i < count; ++i)
     if (const Time arrival = number_at(i); arrival != Time::max()) pending.arrivals[rank.numbers[i]] = arrival;
-  if (report.has_places) pending.places.resize(pending.arrivals.size());
-  for (std::size_t i = 0; report.has_places && i < count; ++i)
-    pending.places[rank.numbers[i]] =
-        EventPlace::unpacked(number_at(count + i), static_cast<std::uint64_t>(number_at(2 * count + i).ps()));
+  if (report.has_histories) {
+    pending.histories.resize(pending.arrivals.size());
+    pending.queues.resize(pending.arrivals.size());
+    std::vector<EventHistory> histories = wire::appended(times, 2 * count);
+    for (std::size_t i = 0; i < count; ++i) {
+      pending.histories[rank.numbers[i]] = std::move(histories[i]);
+      pending.queues[rank.numbers[i]] = static_cast<std::uint64_t>(times[count + i].ps());
+    }
+  }
   if (--pending.missing == 0 && computes_at_host()) finish(hosted, pending);
 }
 
@@ -226,56 +231,34 @@ std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pendi
   return participants;
 }
 
-/// Returns the members in the order in which they end, by the messages of the collective; empty if that is not known.
-std::vector<std::uint32_t> HostSide::end_order(Hosted& hosted, const Pending& pending) const {
-  const auto kind = kind_of(pending.report);
-  const Bytes size(pending.report.size);
+/// Returns the ends of all participants by the messages of the collective, if these have an order. Members that others
+/// represent share no memory (fold).
+std::optional<collective::MemberEnds> HostSide::end_in_order(const Hosted& hosted, const Pending& pending) {
   const CommunicatorSpec& spec = hosted.spec;
-  std::vector<std::uint32_t> members(hosted.members);
-  std::iota(members.begin(), members.end(), 0U);
-  std::ranges::sort(members, {},
-                    [&](std::uint32_t i) { return std::tuple(pending.places[spec.number_of(i)], spec.member(i)); });
-  const Time first = *std::ranges::min_element(pending.arrivals);
-  std::vector<Time> after_first;
-  for (std::uint32_t i = 0; i < hosted.members; ++i) after_first.push_back(pending.arrivals[spec.number_of(i)] - first);
-  Hosted::EndKey key(pending.report.collective, size, pending.turn, members, after_first);
-  if (const auto known = hosted.end_orders.find(key); known != hosted.end_orders.end()) return known->second;
+  if (!setup_.orders_ends || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
+    return {};
   collective::MessageTimes times{
-      .arrivals = std::move(after_first),
-      .first_to_act = std::move(members),
+      .arrivals = {},
+      .histories = {},
       .delay = [&](std::uint32_t from, std::uint32_t to,
                    Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
       .endpoint_delay = setup_.engine.endpoint_delay(hosted.members < setup_.hosting.num_npus()),
       .rendezvous = setup_.rendezvous};
-  auto order = collective::end_order(setup_.engine.message_program(*hosted.layout, kind, size, pending.turn), times,
-                                     most_ordered_messages);
-  if (hosted.end_orders.size() >= most_kept_orders) hosted.end_orders.clear();
-  hosted.end_orders.emplace(std::move(key), order);
-  return order;
-}
-
-/// Returns the numbers of Completion::ends_as of all participants as ps, valid until the next call; empty if each is
-/// the participant itself. Members that others represent share no memory (fold).
-std::span<const Time> HostSide::places(Hosted& hosted, const Pending& pending, std::span<const Time> completions) {
-  const CommunicatorSpec& spec = hosted.spec;
-  if (!setup_.orders_ends || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
-    return {};
-  std::vector<Time> times(completions.begin(), completions.end());
-  std::ranges::sort(times);
-  if (std::ranges::adjacent_find(times) == times.end()) return {};
-  const std::vector<std::uint32_t> order = end_order(hosted, pending);
-  if (order.empty()) return {};
-  std::map<Time, std::vector<std::uint32_t>> tied;  // members, in the order of their ends
-  for (const std::uint32_t member : order) tied[completions[spec.number_of(member)]].push_back(member);
-  scratch_.places.resize(completions.size());
-  for (const auto& [time, members] : tied) {
-    std::vector<NpuId> npus;
-    for (const std::uint32_t member : members) npus.push_back(spec.member(member));
-    std::ranges::sort(npus);
-    for (std::size_t i = 0; i < members.size(); ++i)
-      scratch_.places[spec.number_of(members[i])] = Time::from_ps(npus[i].value());
+  const auto program = [&](std::uint64_t queues) {
+    return setup_.engine.message_program(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size),
+                                         {queues, pending.turn.is_odd_tree});
+  };
+  std::vector<std::shared_ptr<const collective::MessageProgram>> programs;
+  for (std::uint32_t i = 0; i < hosted.members; ++i) {
+    times.arrivals.push_back(pending.arrivals[i]);
+    times.histories.push_back(pending.histories[i]);
+    programs.push_back(program(pending.queues[i]));
   }
-  return scratch_.places;
+  auto ends = collective::member_ends(programs, times, most_ordered_messages);
+  if (ends || std::ranges::count(pending.queues, pending.turn.queues) == std::ssize(pending.queues)) return ends;
+  // Members that disagree on whose turn it is wait for each other.
+  std::ranges::fill(programs, program(pending.turn.queues));
+  return collective::member_ends(programs, times, most_ordered_messages);
 }
 
 /// Keeps the record of a collective that is over, and adds it to the sums.
@@ -315,8 +298,17 @@ LastArrival HostSide::last_arrival(const Hosted& hosted, const Pending& pending)
 }
 
 void HostSide::finish(Hosted& hosted, Pending& pending) {
-  const auto completions = this->completions(hosted, pending);
-  const auto places = this->places(hosted, pending, completions);
+  std::span<const Time> completions = this->completions(hosted, pending);
+  auto ends = end_in_order(hosted, pending);
+  if (ends && (setup_.variations == nullptr || !setup_.variations->has(DrawnPer::collective))) {
+    // No rank is told of an end that comes before what it has been promised.
+    const Time least = *std::ranges::min_element(pending.arrivals) +
+                       setup_.engine.least_duration(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
+    const Time least_after_last =
+        *std::ranges::max_element(pending.arrivals) + setup_.engine.minimum_duration(*hosted.layout);
+    for (Time& time : ends->times) time = std::max({time, least, least_after_last});
+    completions = ends->times;
+  }
   const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
   setup_.network.count_collective(traffic, hosted.members * hosted.spec.count());
 
@@ -334,14 +326,17 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
   Bytes sent;
   for (const Bytes in_dimension : traffic) sent += in_dimension;
   report.size = sent.count();
-  report.has_places = !places.empty();
+  report.has_histories = ends.has_value();
   pending.done = true;
   hosted.pending.retire();
   for (const auto& rank : hosted.ranks) {
     scratch_.of_rank.clear();
     for (const auto number : rank.numbers) scratch_.of_rank.push_back(completions[number]);
-    if (report.has_places)
-      for (const auto number : rank.numbers) scratch_.of_rank.push_back(places[number]);
+    if (report.has_histories) {
+      std::vector<EventHistory> of_rank;
+      for (const auto number : rank.numbers) of_rank.push_back(ends->histories[number]);
+      wire::append(of_rank, scratch_.of_rank);
+    }
     send_(rank.rank, report, scratch_.of_rank);
   }
 }

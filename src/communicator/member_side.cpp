@@ -4,16 +4,9 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/pdes/event.hpp"
+#include "wire_format.hpp"
 
 namespace orrery::communicator {
-namespace {
-
-// A number of Report::has_places goes as a time.
-NpuId npu_from(Time number) { return NpuId(static_cast<std::uint32_t>(number.ps())); }
-Time time_of(std::uint64_t number) { return Time::from_ps(static_cast<std::int64_t>(number)); }
-
-}  // namespace
-
 void MemberSide::Pending::clear() {
   report = {};
   done = false;
@@ -23,7 +16,8 @@ void MemberSide::Pending::clear() {
   first = Time::max();
   arrivals.clear();
   nodes.clear();
-  places.clear();
+  histories.clear();
+  queues.clear();
   is_through.clear();
 }
 
@@ -97,7 +91,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
-  this->join(membership, report, {join.node, join.now, join.place});
+  this->join(membership, report, {join.node, join.now, join.history, join.queues});
   return report.ordinal;
 }
 
@@ -120,7 +114,10 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
                                                   static_cast<collective::Kind>(report.collective), Bytes(report.size));
     }
     pending.nodes.resize(participants);
-    if (setup_.orders_ends) pending.places.resize(participants);
+    if (setup_.orders_ends) {
+      pending.histories.resize(participants);
+      pending.queues.resize(participants);
+    }
     if (computes_at_host()) {
       pending.arrivals.resize(participants);
     } else {
@@ -139,7 +136,10 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
   pending.report.queues = std::min(pending.report.queues, report.queues);
   pending.arrivals[membership.participant] = now;
   pending.nodes[membership.participant] = arrival.node;
-  if (setup_.orders_ends) pending.places[membership.participant] = arrival.place;
+  if (setup_.orders_ends) {
+    pending.histories[membership.participant] = arrival.history;
+    pending.queues[membership.participant] = Time::from_ps(static_cast<std::int64_t>(arrival.queues));
+  }
   if (++pending.count == participants) tell_host(communicator, pending);
 }
 
@@ -147,11 +147,12 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
 void MemberSide::tell_host(const LocalCommunicator& communicator, const Pending& pending) {
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.
   Report report = pending.report;
-  report.has_places = setup_.orders_ends;
-  if (!report.has_places) return send_(communicator.spec.host, report, pending.arrivals);
+  report.has_histories = setup_.orders_ends;
+  if (!report.has_histories) return send_(communicator.spec.host, report, pending.arrivals);
   std::vector<Time> times = pending.arrivals;
-  for (const EventPlace& place : pending.places) times.push_back(place.since);
-  for (const EventPlace& place : pending.places) times.push_back(time_of(place.packed()));
+  times.insert(times.end(), pending.queues.begin(), pending.queues.end());
+  std::vector<EventHistory> histories = pending.histories;
+  wire::append(histories, times);
   send_(communicator.spec.host, report, times);
 }
 
@@ -205,6 +206,8 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
   auto& pending = communicator.pending.at(report.ordinal);
   const LpId lp(setup_.first_lp.value() + report.group);
   setup_.kernel.raise_depth(lp, report.depth);
+  std::vector<EventHistory> histories;
+  if (report.has_histories) histories = wire::appended(times, communicator.npus.size());
   for (std::size_t i = 0; i < communicator.npus.size(); ++i) {
     const Time time = times[times.size() == 1 ? 0 : i];
     const NpuId npu = communicator.npus[i];
@@ -212,9 +215,8 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
     event.node = pending.nodes[i].value();
     event.kind = pdes::completion;
     if (time != Time::max()) setup_.kernel.schedule(event);
-    const NpuId ends_as =
-        report.has_places ? npu_from(times[times.size() == 1 ? 0 : communicator.npus.size() + i]) : npu;
-    announce_({npu, pending.nodes[i], time, Bytes(report.size), report.last, ends_as});
+    announce_({npu, pending.nodes[i], time, Bytes(report.size), report.last, event.order,
+               histories.empty() ? EventHistory() : histories[i]});
   }
   pending.done = true;
   communicator.pending.retire();

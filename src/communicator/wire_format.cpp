@@ -25,4 +25,21 @@ Report unpack(std::span<const std::byte> message, std::vector<Time>& times) {
   return report;
 }
 
+void append(std::vector<EventHistory>& histories, std::vector<Time>& times) {
+  Archive archive;
+  archive(histories);
+  std::vector<std::byte> bytes = archive.written();
+  bytes.resize((bytes.size() + sizeof(Time) - 1) / sizeof(Time) * sizeof(Time));
+  const std::size_t first = times.size();
+  times.resize(first + bytes.size() / sizeof(Time));
+  std::memcpy(&times[first], bytes.data(), bytes.size());
+}
+
+std::vector<EventHistory> appended(std::span<const Time> times, std::size_t count) {
+  std::vector<EventHistory> histories;
+  Archive archive(std::as_bytes(times.subspan(count)));
+  archive(histories);
+  return histories;
+}
+
 }  // namespace orrery::communicator::wire

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/event_history.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/communicator/report.hpp"
 
@@ -17,5 +18,11 @@ void pack(const Report& report, std::span<const Time> times, std::vector<std::by
 /// Returns the report of a message and replaces what is in `times`. Throws Error (internal) if the message has not the
 /// form that `pack` gives it.
 Report unpack(std::span<const std::byte> message, std::vector<Time>& times);
+
+/// Appends histories to times, as numbers of ps.
+void append(std::vector<EventHistory>& histories, std::vector<Time>& times);
+
+/// Returns the histories that were appended to `count` times.
+std::vector<EventHistory> appended(std::span<const Time> times, std::size_t count);
 
 }  // namespace orrery::communicator::wire

@@ -1,6 +1,5 @@
 #include "orrery/memory/memory_servers.hpp"
 
-#include <cstring>
 #include <source_location>
 
 #include <fmt/format.h>
@@ -75,11 +74,13 @@ void GroupAccesses::serialize(Archive& archive, const std::function<bool(NpuId)>
 // ---- Requests of NPUs of this rank ----
 
 MemoryServers::MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting,
-                             PlaceOf place_of, DescribeGroup describe_group, std::optional<Overrun>& overrun)
+                             PlaceOf place_of, DescribeGroup describe_group, std::optional<Overrun>& overrun,
+                             pdes::CarriedHistories* histories)
     : kernel_(kernel),
       memory_(memory),
       hosting_(hosting),
       overrun_(overrun),
+      histories_(histories),
       groups_(std::move(place_of), std::move(describe_group)) {}
 
 void MemoryServers::ask(Rank to, pdes::Event request) {
@@ -93,13 +94,17 @@ void MemoryServers::ask(Rank to, pdes::Event request, const GroupAccess& access)
     request.detail = asked_.put(access);
     return kernel_.send(to, request);
   }
-  kernel_.send(to, request, std::as_bytes(std::span(&access, 1)));
+  Archive archive;
+  GroupAccess sent = access;
+  archive(sent);
+  kernel_.send(to, request, archive.written());
 }
 
 void MemoryServers::unpack(pdes::Event& request, std::span<const std::byte> bytes) {
   GroupAccess access;
-  ensure(bytes.size() == sizeof access, "an access of a group of wrong size");
-  std::memcpy(&access, bytes.data(), sizeof access);
+  Archive archive(bytes);
+  archive(access);
+  ensure(archive.is_at_end(), "an access of a group of wrong size");
   request.detail = asked_.put(access);
 }
 
@@ -131,10 +136,12 @@ void MemoryServers::serve(const pdes::Event& request) {
 
 /// Serves an access of a group when its last member has asked, or an access of one NPU.
 void MemoryServers::serve_group(const pdes::Event& request) {
-  const GroupAccess access = asked_.take(static_cast<std::uint32_t>(request.detail));
+  const auto slot = static_cast<std::uint32_t>(request.detail);
+  const GroupAccess access = asked_.take(slot);
+  asked_[slot].history = {};
   server(request.target);  // it is in use from now on
   const Requester requester{NpuId(request.source().value()), NodeId(request.node)};
-  ServerAccess all{.since = request.time, .size = access.size, .requesters = {&requester, 1}, .place = access.place};
+  ServerAccess all{.since = request.time, .size = access.size, .requesters = {&requester, 1}, .history = access.history};
   if (access.members == 0) return begin(request, all);
   const auto members = groups_.add(access, requester);
   if (!members) return;
@@ -158,18 +165,22 @@ void MemoryServers::close(const pdes::Event& event) {
 }
 
 SharedServer::Answer MemoryServers::answer_of(LpId lp) {
-  return [this, lp](const Requester& requester, Time since, Time done, std::uint64_t place) {
-    answer(lp, requester, since, done, place);
+  return [this, lp](const Requester& requester, Time since, Time done, const EventHistory& history) {
+    answer(lp, requester, since, done, history);
   };
 }
 
-void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done, std::uint64_t place) {
+void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done,
+                           const EventHistory& history) {
   if (done == Time::max()) return keep_earliest(overrun_, {since, requester.npu, requester.node});
   auto answer = pdes::Event::make(done, pdes::Stage::client, lp, server(lp).sequence++, LpId(requester.npu.value()));
   answer.node = requester.node.value();
-  answer.detail = place;
   answer.kind = pdes::completion;
-  kernel_.send(hosting_.of_npu[requester.npu.index()], answer);
+  const Rank to = hosting_.of_npu[requester.npu.index()];
+  if (histories_ != nullptr && history.is_known())
+    histories_->send(kernel_, to, answer, history);
+  else
+    kernel_.send(to, answer);
 }
 
 std::vector<LpId> MemoryServers::used() const {

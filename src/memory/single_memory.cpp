@@ -1,6 +1,7 @@
 #include "orrery/memory/single_memory.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,7 @@ class TurnServer final : public SharedServer {
 
   std::optional<Time> access(const ServerAccess& access, const Answer& answer) override {
     for (const Requester& requester : access.requesters)
-      answer(requester, access.since, server_.serve(access.since, memory_.access_time(access.size)), 0);
+      answer(requester, access.since, server_.serve(access.since, memory_.access_time(access.size)), {});
     return {};
   }
 
@@ -33,36 +34,51 @@ class OrderedTurnServer final : public SharedServer {
   std::optional<Time> access(const ServerAccess& access, const Answer&) override {
     const bool is_first = requests_.empty();
     for (const Requester& requester : access.requesters)
-      requests_.push_back({access.place, requester, access.size, whole_ns(access.since)});
+      requests_.push_back({access.history, requester, access.size, whole_ns(access.since)});
     if (!is_first) return {};
     return access.since + gathering_time;
   }
 
   void close(Time now, const Answer& answer) override {
-    std::ranges::stable_sort(requests_, {}, [](const Request& it) { return std::pair(it.place, it.requester.npu); });
+    std::ranges::stable_sort(requests_, [](const Request& one, const Request& other) {
+      return std::tie(one.history, one.requester.npu) < std::tie(other.history, other.requester.npu);
+    });
     for (const Request& request : requests_) {
-      const Time takes = memory_.access_time(request.size), done = server_.serve(request.since, takes);
-      const Time begin = done - std::min(takes, done);
-      in_service_ = (begin > request.since ? in_service_ : request.place).next(begin);
-      answer(request.requester, request.since, std::max(done, now + gathering_time), in_service_.packed());
+      const Time takes = memory_.access_time(request.size), free = free_;
+      free_ = server_.serve(request.since, takes);
+      const Time begin = std::max(free, request.since);
+      // An access that has waited begins because of the end of the one before. One that is asked for when that one ends
+      // has waited if it is asked for before the memory is free.
+      EventHistory history = request.history;
+      if (free >= request.since && end_.is_known())
+        if (EventHistory after = end_.next(begin, after_all); begin > request.since || history < after)
+          history = std::move(after);
+      end_ = history;
+      answer(request.requester, request.since, std::max(free_, now + gathering_time), history);
     }
     requests_.clear();
   }
 
-  void serialize(Archive& archive) override { archive(server_, requests_, in_service_); }
+  void serialize(Archive& archive) override { archive(server_, requests_, free_, end_); }
 
  private:
+  /// The memory is free when the NPU has begun what it begins at the end of its access.
+  static constexpr std::uint32_t after_all = 1U << 29U;
+
   struct Request {
-    EventPlace place;
+    EventHistory history;
     Requester requester;
     Bytes size;
     Time since;
+
+    void serialize(Archive& archive) { archive(history, requester, size, since); }
   };
 
   const SingleMemory& memory_;
   MemoryServer server_;
   std::vector<Request> requests_;  // of the present time
-  EventPlace in_service_;          // the end of the last access that has begun
+  Time free_;                      // when the last access that has begun ends
+  EventHistory end_;               // of this end
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "orrery/model/rank_model.hpp"
 #include "orrery/network/model.hpp"
 #include "orrery/npu/npus.hpp"
+#include "orrery/pdes/carried_histories.hpp"
 
 namespace orrery::model {
 
@@ -16,6 +17,7 @@ struct RankModel::Parts {
   Parts(RankModel& model, pdes::Scheduler& kernel);
 
   communicator::Communicators communicators;
+  pdes::CarriedHistories histories;
   memory::MemoryServers servers;
   std::vector<NpuId> npu_ids;
   std::unique_ptr<network::MessageNetwork> links;  // none but where links are simulated

@@ -57,6 +57,7 @@ typename LinkServers<Links>::Server& LinkServers<Links>::server_of(LpId link) {
 
 template <class Links>
 void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
+  if (options_.rules.orders_messages) return unpack_in_order(event, bytes);
   Message message;
   const auto more = bytes.size() - std::min(bytes.size(), sizeof message);
   ensure(bytes.size() >= sizeof message && more % sizeof(NpuId) == 0, "a message of the network of wrong size");
@@ -68,15 +69,52 @@ void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> b
   std::memcpy(destinations.data(), bytes.data() + sizeof message, more);
 }
 
+/// Does the same with Rules::orders_messages, where messages and receipts have histories.
+template <class Links>
+void LinkServers<Links>::unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes) {
+  Archive archive(bytes);
+  EventHistory history;
+  archive(history);
+  if (archive.is_at_end()) {
+    receipts_[event.order] = std::move(history);
+    return;
+  }
+  Message message;
+  std::vector<NpuId> destinations;
+  archive(message, destinations);
+  event.node = put(message);
+  keep_history(event.node, history);
+  if (!destinations.empty()) copies_[event.node] = std::move(destinations);
+}
+
+template <class Links>
+std::vector<std::byte> LinkServers<Links>::packed_in_order(std::uint32_t slot) const {
+  Archive archive;
+  EventHistory history = slot < histories_.size() ? histories_[slot] : EventHistory();
+  Message message = messages_[slot];
+  std::vector<NpuId> destinations;
+  if (const auto copies = copies_.find(slot); copies != copies_.end()) destinations = copies->second;
+  archive(history, message, destinations);
+  return archive.written();
+}
+
 // ---- From NPUs ----
+
+/// Keeps a message. Returns its slot.
+template <class Links>
+std::uint32_t LinkServers<Links>::put(const Message& message) {
+  const std::uint32_t slot = messages_.put(message);
+  if (slot < histories_.size()) histories_[slot] = {};
+  return slot;
+}
 
 /// Hands a message to the first link of its route. Returns its slot.
 template <class Links>
-std::uint32_t LinkServers<Links>::put_into(Message message, pdes::Event call) {
+std::uint32_t LinkServers<Links>::put_into(const Message& message, pdes::Event call) {
   const LinkId first = links_.first(message);
   call.target = LpId(part_.first_process.value() + first.value());
   call.kind = message_is_there;
-  call.node = messages_.put(message);
+  call.node = put(message);
   part_.kernel.send(part_.hosting.here, call);
   return call.node;
 }
@@ -84,6 +122,11 @@ std::uint32_t LinkServers<Links>::put_into(Message message, pdes::Event call) {
 template <class Links>
 void LinkServers<Links>::send(const Message& message, pdes::Event call) {
   put_into(message, call);
+}
+
+template <class Links>
+void LinkServers<Links>::send_in_order(const Message& message, pdes::Event call, const EventHistory& history) {
+  keep_history(put_into(message, call), history);
 }
 
 template <class Links>
@@ -104,7 +147,7 @@ void LinkServers<Links>::serve(const pdes::Event& event) {
   Server& server = server_of(event.target);
   if (is_ordered(messages_[event.node])) {
     ++server.num_here;
-    arrivals_.push_back({&server, event});
+    arrivals_.push_back({&server, event, {}});
     return;
   }
   if (messages_[event.node].kind == Message::Kind::request) return pass_request(server, event);
@@ -138,26 +181,51 @@ template <class Links>
 void LinkServers<Links>::settle() {
   const auto beside_others =
       std::ranges::partition(arrivals_, [](const Arrival& it) { return it.server->num_here == 1; });
-  std::ranges::sort(beside_others, {}, [this](const Arrival& it) {
-    return std::tuple(it.server, messages_[it.event.node].history, it.event.order);
+  for (Arrival& it : beside_others) it.history = offered(it.event);
+  std::ranges::sort(beside_others, [](const Arrival& one, const Arrival& other) {
+    return std::tie(one.server, one.history, one.event.order) < std::tie(other.server, other.history, other.event.order);
   });
-  for (const auto& [server, event] : arrivals_) {
+  for (const auto& [server, event, history] : arrivals_) {
     server->num_here = 0;
     store_and_forward(*server, event);
   }
   arrivals_.clear();
 }
 
-/// Takes note of a service that begins at `start`, of a message that came at `now`. The link was free from `free` on.
-/// What waits goes back to the message after which the link was never free. A message that comes when the service
-/// before ends waits if its event comes before that end.
+/// Returns the history of what hands a message on if its service begins when it comes to a link.
 template <class Links>
-void LinkServers<Links>::note_service(Server& server, Message& message, Time now, Time free, Time start) {
-  const EventHistory end = server.starter.next(server.started);
-  const bool waits = start > now || (free == now && message.history < end);
-  if (!waits) server.starter = message.history;
-  message.history = (waits ? end : server.starter).next(start);
-  server.started = start;
+EventHistory LinkServers<Links>::offered(const pdes::Event& event) const {
+  const EventHistory its = event.node < histories_.size() ? histories_[event.node] : EventHistory();
+  if (!its.is_known()) return EventHistory::first_of(messages_[event.node].source).next(event.time, 0);
+  return event.source() < part_.first_process ? its : its.next(event.time, 0);
+}
+
+/// Takes note of a service that begins at `start`, of a message that comes at the time of `event`. The link was free
+/// from `free` on. A message that has waited is handed on because of the end of the service before. One that comes when
+/// that service ends has waited if its event comes before that end.
+template <class Links>
+void LinkServers<Links>::note_service(Server& server, const pdes::Event& event, Time free, Time start) {
+  EventHistory onward = offered(event);
+  if (start > event.time || (free == event.time && server.end.is_known())) {
+    const EventHistory after_end = server.end.next(start, 0);
+    if (start > event.time || onward < after_end) onward = after_end;
+  }
+  server.end = onward.beside();
+  keep_history(event.node, onward);
+}
+
+template <class Links>
+void LinkServers<Links>::keep_history(std::uint32_t slot, const EventHistory& history) {
+  if (histories_.size() <= slot) histories_.resize(slot + std::size_t{1});
+  histories_[slot] = history;
+}
+
+template <class Links>
+EventHistory LinkServers<Links>::take_history(const pdes::Event& event) {
+  if (event.kind == static_cast<std::uint16_t>(Delivery::arrived))
+    return event.node < histories_.size() ? std::exchange(histories_[event.node], {}) : EventHistory();
+  const auto receipt = receipts_.extract(event.order);
+  return receipt.empty() ? EventHistory() : receipt.mapped();
 }
 
 template <class Links>
@@ -176,7 +244,7 @@ void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& ev
   const Time free = server.server.begins(Time::zero());
   const Time start = server.server.serve(event.time, server.holds, message.size), there = start + server.passes;
   if (there == Time::max()) return note_overrun(event);
-  if (options_.rules.orders_messages) note_service(server, message, event.time, free, start);
+  if (options_.rules.orders_messages) note_service(server, event, free, start);
   pass_on(server, event, next_link(server, message), there);
 }
 
@@ -197,7 +265,7 @@ void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
   const Time latency = links_.passes(server.link, Bytes(0));
   const Time tail = begin + holds + latency;
   if (server.server.serve(event.time, holds, size) == Time::max() || tail == Time::max()) return note_overrun(event);
-  if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, packet, size, begin + holds);
+  if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, event.node, size, begin + holds);
   const auto next = next_link(server, packet);
   if (next && next->dimension == server.link.dimension) {
     Message::Packet& onward = messages_[event.node].packet;
@@ -258,13 +326,14 @@ Bytes LinkServers<Links>::packet_size(const Message& packet) const {
 
 /// Hands the next packet of a message to its first link when this one has left that link.
 template <class Links>
-void LinkServers<Links>::send_next_packet(Server& server, const Message& packet, Bytes size, Time time) {
-  Message behind = packet;
+void LinkServers<Links>::send_next_packet(Server& server, std::uint32_t slot, Bytes size, Time time) {
+  Message behind = messages_[slot];
   behind.packet.offset += size.count();
   const Time later = std::max(time, part_.kernel.now() + Time::from_ps(1));
   pdes::Event call = event(server, later, pdes::Stage::server, lp(server.link));
   call.kind = message_is_there;
-  call.node = messages_.put(behind);
+  call.node = put(behind);
+  if (slot < histories_.size()) keep_history(call.node, histories_[slot]);
   part_.kernel.send(part_.hosting.here, call);
 }
 
@@ -303,7 +372,7 @@ void LinkServers<Links>::pass_copies_on(Server& server, const pdes::Event& event
   Message copy = messages_.take(event.node);
   for (const NpuId to : destinations) {
     copy.destination = to;
-    hand_over(server, messages_.put(copy), next_link(server, copy), there);
+    hand_over(server, put(copy), next_link(server, copy), there);
   }
 }
 
@@ -320,22 +389,33 @@ void LinkServers<Links>::hand_over(Server& server, std::uint32_t slot, const std
   if (to == part_.hosting.here) {
     part_.kernel.send(to, onward);
   } else {
-    part_.kernel.send(to, onward, std::as_bytes(std::span(&message, 1)));
+    if (options_.rules.orders_messages)
+      part_.kernel.send(to, onward, packed_in_order(slot));
+    else
+      part_.kernel.send(to, onward, std::as_bytes(std::span(&message, 1)));
     messages_.free(slot);
   }
-  if (!next) give_receipt(server, message, there);
+  if (!next) give_receipt(server, slot, there);
 }
 
 /// Tells the source that its message is at the destination, if it waits for that.
 template <class Links>
-void LinkServers<Links>::give_receipt(Server& server, const Message& message, Time there) {
+void LinkServers<Links>::give_receipt(Server& server, std::uint32_t slot, Time there) {
+  const Message& message = messages_[slot];
   if (message.kind != Message::Kind::data && !message.step.wants_receipt) return;
   pdes::Event receipt = event(server, there, pdes::Stage::client, LpId(message.source.value()));
   receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
   receipt.node = message.node.value();
-  receipt.detail = message.step.wants_receipt ? packed({message.step.id.service, message.step.receipt_step})
-                                              : static_cast<std::uint64_t>(message.history.since[0].ps());
-  part_.kernel.send(part_.hosting.of_npu[message.source.index()], receipt);
+  if (message.step.wants_receipt) receipt.detail = packed({message.step.id.service, message.step.receipt_step});
+  const Rank to = part_.hosting.of_npu[message.source.index()];
+  if (slot >= histories_.size() || !histories_[slot].is_known()) return part_.kernel.send(to, receipt);
+  if (to == part_.hosting.here) {
+    receipts_[receipt.order] = histories_[slot];
+    return part_.kernel.send(to, receipt);
+  }
+  Archive archive;
+  archive(histories_[slot]);
+  part_.kernel.send(to, receipt, archive.written());
 }
 
 // ---- Checkpoints ----
@@ -346,7 +426,14 @@ std::vector<std::byte> LinkServers<Links>::pack(const pdes::Event& event) const 
   const bool has_message = event.target >= part_.first_process
                                ? event.kind == message_is_there
                                : event.kind == static_cast<std::uint16_t>(Delivery::arrived);
+  if (!has_message && receipts_.contains(event.order)) {
+    Archive archive;
+    EventHistory history = receipts_.at(event.order);
+    archive(history);
+    return archive.written();
+  }
   if (!has_message) return {};
+  if (options_.rules.orders_messages) return packed_in_order(event.node);
   Archive archive;
   Message message = messages_[event.node];
   archive(message);
@@ -372,7 +459,7 @@ std::vector<LpId> LinkServers<Links>::used() {
 template <class Links>
 void LinkServers<Links>::serialize(LpId process, Archive& archive) {
   Server& server = server_of(process);
-  archive(server.server, server.sequence, server.started, server.starter);
+  archive(server.server, server.sequence, server.end);
   combiner_.serialize(process, archive);
 }
 

@@ -36,11 +36,14 @@ struct Context {
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
   Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators
-  bool queues_take_turns = false;     ///< collective::Engine::queues_take_turns
+  /// Queues of each dimension, if the turn of an NPU's queues goes on over all its communicators; else 1.
+  std::uint32_t queues = 1;
   Time fraction = {};                 ///< of a ns, by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
 
+  /// Says whether events have histories (RunContext::keeps_histories).
+  bool keeps_histories() const { return services.histories != nullptr; }
   /// Returns what passes from the last message of a collective to its end.
   Time last_step(std::uint32_t members) const { return endpoint_delay[members < hosting.num_npus() ? 1 : 0]; }
 };

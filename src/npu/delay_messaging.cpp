@@ -33,12 +33,33 @@ LastArrival sender_of(const Execution& npu, NodeId receive, Time there) {
 }
 
 /// Sends an event to the peer of a send or a receive.
-void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uint64_t detail) {
+void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uint64_t detail,
+                  const EventHistory& history) {
   const StreamEnd to = destination_of(npu.npu(), id);
   const Context& context = npu.context();
-  context.services.kernel.send(
-      context.hosting.of_npu[to.npu.index()],
-      npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail));
+  const Rank rank = context.hosting.of_npu[to.npu.index()];
+  const pdes::Event event =
+      npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail);
+  if (history.is_known() && context.services.histories != nullptr)
+    context.services.histories->send(context.services.kernel, rank, event, history);
+  else
+    context.services.kernel.send(rank, event);
+}
+
+/// Returns the history of what a message leads to that is there at `now`. It was there before what asks for it, which
+/// then goes on with an event of its own, `posted`; or it comes after that at the same time.
+EventHistory history_of_meeting(Execution& npu, const pdes::Event& message, const EventHistory& posted, Time now,
+                                bool& was_there) {
+  const EventHistory its = histories_of(npu).take(message.order);
+  was_there = message.time < now || its.next(now, 0) < posted;
+  return was_there ? posted : its;
+}
+
+/// Returns the history with which data leave that have been cleared before `now`. `posted`: see Histories::post.
+EventHistory history_of_cleared(Execution& npu, const pdes::Event& clearance, const EventHistory& posted, Time now) {
+  if (!npu.context().keeps_histories()) return {};
+  bool was_there = false;
+  return history_of_meeting(npu, clearance, posted, now, was_there).next(now, 0);
 }
 
 /// Returns how long the clear to send takes from a receiver to a sender.
@@ -69,17 +90,20 @@ DelayMessaging::DelayMessaging(bool senders_wait)
     : clearances_(senders_wait ? std::make_unique<Clearances>() : nullptr) {}
 
 void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
-  if (!clearances_) return transfer(npu, send, now, arrival(npu, send, now));
+  EventHistory history = next_history(npu, now);
+  if (!clearances_) return transfer(npu, send, now, arrival(npu, send, now), history);
   const ChannelKey channel = channel_of(npu.npu(), send);
   pdes::Event clearance;
   if (!clearances_->take(channel, clearance)) {
     npu.awaited().add(awaited_from(npu, channel.other));
+    if (npu.context().keeps_histories()) histories_of(npu).post(send, std::move(history));
     return clearances_->leave(channel, send);
   }
   auto& kernel = npu.context().services.kernel;
   if (clearance.time <= now) {
     kernel.raise_depth(npu.npu().lp(), clearance.depth);
-    return transfer(npu, send, now, arrival(npu, send, now, clearance, now));
+    return transfer(npu, send, now, arrival(npu, send, now, clearance, now),
+                    history_of_cleared(npu, clearance, history, now));
   }
   clearance.kind = static_cast<std::uint16_t>(EventKind::cleared);
   clearance.node = send.value();
@@ -87,15 +111,15 @@ void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
 }
 
 /// Lets the data leave; the sender is free when all of them are at the receiver.
-void DelayMessaging::transfer(Execution& npu, NodeId send, Time now, Time there) {
+void DelayMessaging::transfer(Execution& npu, NodeId send, Time now, Time there, const EventHistory& history) {
   const NpuId from = npu.npu().id, peer = channel_of(npu.npu(), send).other;
   const Bytes size(npu.node(send).size);
   auto& network = npu.context().services.network;
   network.count_message(from, peer, size, npu.npu().count());
   npu.accounting().count_sent(send, now, size);
-  if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count());
+  if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count(), history);
   npu.running(send).last = {now, peer};
-  npu.end_at(send, now, there);
+  npu.end_at(send, now, there, &history);
 }
 
 void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
@@ -105,8 +129,10 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
     const Time there = now + clearance_delay(npu.context(), npu.npu().id, channel.other);
     if (there == Time::max()) return npu.accounting().note_overrun(receive, now, Overrun::Quantity::time);
     const Time recorded = recorded_cost(*npu.npu().program->graph, receive, npu.context().options);
-    send_to_peer(npu, receive, EventKind::clear_to_send, there, static_cast<std::uint64_t>(recorded.ps()));
+    send_to_peer(npu, receive, EventKind::clear_to_send, there, static_cast<std::uint64_t>(recorded.ps()),
+                 next_history(npu, now));
   }
+  if (npu.context().keeps_histories()) histories_of(npu).post(receive, next_history(npu, now));
   pdes::Event message;
   if (!receives_.take(channel, message)) {
     const auto awaited = awaited_from(npu, channel.other);
@@ -124,12 +150,17 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
 void DelayMessaging::receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now) {
   require_size(npu, receive, Bytes(message.detail));
   npu.context().services.kernel.raise_depth(npu.npu().lp(), message.depth);
-  npu.end_receive_at_once(receive, now);
+  if (!npu.context().keeps_histories()) return npu.end_receive_at_once(receive, now, {});
+  bool was_there = false;
+  const EventHistory history =
+      history_of_meeting(npu, message, histories_of(npu).take_posted(receive), now, was_there);
+  npu.end_receive_at_once(receive, now, history);
 }
 
 /// Makes the message of a posted receive the event that ends it.
 void DelayMessaging::match(Execution& npu, pdes::Event& message, const PostedReceive& receive) {
   require_size(npu, receive.node, Bytes(message.detail));
+  if (npu.context().keeps_histories()) histories_of(npu).take_posted(receive.node);
   arriving_.add(message.time, npu.lookahead(), receive.node);
   message.kind = static_cast<std::uint16_t>(EventKind::received);
   message.node = receive.node.value();
@@ -168,9 +199,12 @@ bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
   npu.awaited().remove(awaited_from(npu, channel.other));
   if (const Time issued = npu.running(send).start; event.time <= issued) {  // this NPU is ahead of what is certain
     npu.context().services.kernel.raise_depth(npu.npu().lp(), event.depth);
-    transfer(npu, send, issued, arrival(npu, send, issued, event, issued));
+    const EventHistory posted = npu.context().keeps_histories() ? histories_of(npu).take_posted(send) : EventHistory();
+    transfer(npu, send, issued, arrival(npu, send, issued, event, issued),
+             history_of_cleared(npu, event, posted, issued));
     return false;
   }
+  if (npu.context().keeps_histories()) histories_of(npu).take_posted(send);
   event.kind = static_cast<std::uint16_t>(EventKind::cleared);
   event.node = send.value();
   return true;
@@ -190,7 +224,8 @@ pdes::Awaited DelayMessaging::doubts() const {
 void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
   const NodeId node(event.node);
   if (static_cast<EventKind>(event.kind) == EventKind::cleared)
-    return transfer(npu, node, event.time, arrival(npu, node, event.time, event, npu.running(node).start));
+    return transfer(npu, node, event.time, arrival(npu, node, event.time, event, npu.running(node).start),
+                    next_history(npu, event.time));
   arriving_.remove();
   npu.complete_receive(node, Time::from_ps(static_cast<std::int64_t>(event.detail)), sender_of(npu, node, event.time),
                        event.time);

@@ -16,7 +16,7 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       schedule_(graph_, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
                 context.scratch.released),
       accounting_(npu, context.options, overrun),
-      histories_(context.options.keeps_histories() ? std::make_unique<Histories>() : nullptr) {}
+      histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr) {}
 
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
@@ -37,23 +37,29 @@ RunningNode& Execution::running(NodeId id) {
   return *found;
 }
 
-void Execution::end_at(NodeId id, Time now, Time finish) {
+void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* given) {
+  const EventHistory history = given != nullptr ? *given : next_history(*this, now);
   RunningNode& running = this->running(id);
   running.finish = finish;
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
-  if (finish == now) return instant_.push_back(id);
-  if (histories_) histories_->store(finish, histories_->at_hand().next(now));
+  if (finish == now) return end_at_once(id, history);
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
+  if (histories_) histories_->keep(end.order, history);
   if (context_.kept_ends.is_on)
     context_.kept_ends.add(end);
   else
     context_.services.kernel.schedule(end);
 }
 
-void Execution::end_receive_at_once(NodeId id, Time now) {
+void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
+  end_at_once(id, history);
+}
+
+void Execution::end_at_once(NodeId id, const EventHistory& history) {
   instant_.push_back(id);
+  if (histories_) histories_->add_instant(history);
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -86,8 +92,9 @@ void Execution::end(NodeId id, const Service& service, Time now) {
 bool Execution::end_and_restart(Time now) {
   const bool any = !instant_.empty();
   if (context_.options.one_by_one && any) {
-    const NodeId first = instant_.front();
-    instant_.erase(instant_.begin());
+    const std::size_t index = histories_ ? histories_->begin_instant() : 0;
+    const NodeId first = instant_[index];
+    instant_.erase(instant_.begin() + static_cast<std::ptrdiff_t>(index));
     complete(first, now);
   } else {
     auto& over = context_.scratch.over;

@@ -53,9 +53,10 @@ class Execution {
   /// Begins the service of a node, which holds a place of its resource unless it is a receive.
   void begin(NodeId id, std::uint16_t resource, Time now);
   /// Says when a node ends that holds a place. A node that ends at `now` does so in `end_instant_nodes`.
-  void end_at(NodeId id, Time now, Time finish);
-  /// Says that a receive, which has begun, ends at `now`, likewise.
-  void end_receive_at_once(NodeId id, Time now);
+  /// `history`: of the end; null: the event at hand schedules it.
+  void end_at(NodeId id, Time now, Time finish, const EventHistory* history = nullptr);
+  /// Says that a receive, which has begun, ends at `now`, likewise. `history`: of this end, if events have histories.
+  void end_receive_at_once(NodeId id, Time now, const EventHistory& history);
   /// Ends a node that holds a place, and releases what waits for it.
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
@@ -85,6 +86,7 @@ class Execution {
   }
 
   bool end_and_restart(Time now);
+  void end_at_once(NodeId id, const EventHistory& history);
   Cause cause_of(NodeId id) const;
   void end(NodeId id, const Service& service, Time now);
 
@@ -98,12 +100,16 @@ class Execution {
   std::vector<RunningNode> running_;
   std::vector<NodeId> instant_;           // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;            // of events
-  std::unique_ptr<Histories> histories_;  // null without Options::keeps_histories
+  std::unique_ptr<Histories> histories_;  // null without RunContext::keeps_histories
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
 void take_over(Execution& npu, const Predecessor* predecessor);
-/// Returns the histories of an NPU's events, with Options::keeps_histories.
+/// Returns the histories of an NPU's events, with RunContext::keeps_histories.
 inline Histories& histories_of(Execution& npu) { return *npu.histories_; }
+/// Returns the history of what the event at hand schedules now; of no event if events have no histories.
+inline EventHistory next_history(Execution& npu, Time now) {
+  return npu.context().keeps_histories() ? histories_of(npu).next(now) : EventHistory();
+}
 
 }  // namespace orrery::npu

@@ -1,46 +1,87 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_place.hpp"
+#include "orrery/base/event_history.hpp"
 
 namespace orrery::npu {
 
-/// The histories of an NPU's events (Options::keeps_histories): of the one at hand, and of those that the NPU has
-/// scheduled for itself. All of the latter that come at one time have the history of the first that was scheduled.
+/// The histories of an NPU's events (RunContext::keeps_histories): of the one at hand, and of those that are to come.
 class Histories {
  public:
+  /// What a message makes its receiver schedule comes after what it makes its sender schedule, in the same event.
+  static constexpr std::uint32_t of_receiver = 1U << 28U;
+
+  /// The events before this one are over.
+  void begin(EventHistory history, std::uint32_t first_number = 0) {
+    at_hand_ = std::move(history);
+    next_number_ = first_number;
+  }
   const EventHistory& at_hand() const { return at_hand_; }
-  void set_at_hand(const EventHistory& history) { at_hand_ = history; }
-
-  /// Takes note of an event with this history that the NPU schedules for itself. Returns the history that it gets.
-  EventHistory store(Time time, const EventHistory& history) {
-    const auto place = std::ranges::lower_bound(in_store_, time, {}, &Stored::first);
-    if (place != in_store_.end() && place->first == time) return place->second;
-    return in_store_.insert(place, {time, history})->second;
-  }
-  /// Returns the history of what the NPU has scheduled for `now`; none if there is nothing.
-  std::optional<EventHistory> in_store(Time now) const {
-    const auto found = std::ranges::lower_bound(in_store_, now, {}, &Stored::first);
-    if (found == in_store_.end() || found->first != now) return {};
-    return found->second;
-  }
-  /// Forgets what it had scheduled until `now`.
-  void forget(Time now) {
-    in_store_.erase(in_store_.begin(), std::ranges::upper_bound(in_store_, now, {}, &Stored::first));
+  /// Returns the history of what the event at hand schedules now. It may schedule `count` things at once, of which this
+  /// is the first.
+  EventHistory next(Time now, std::uint32_t count = 1) {
+    const std::uint32_t number = next_number_;
+    next_number_ += count;
+    return at_hand_.next(now, number);
   }
 
-  void serialize(Archive& archive) { archive(in_store_); }
+  /// Takes note of an event to come, by pdes::Event::order.
+  void keep(std::uint64_t event, EventHistory history) { kept_[event] = std::move(history); }
+  /// Returns the history of an event that has come; of no event if none was kept.
+  EventHistory take(std::uint64_t event) {
+    auto found = kept_.extract(event);
+    return found.empty() ? EventHistory() : std::move(found.mapped());
+  }
+
+  /// Takes note of the history of what ends a receive, or sends the data of a send, if its message is there first.
+  void post(NodeId node, EventHistory history) { posted_[node] = std::move(history); }
+  /// Returns it when the message is there.
+  EventHistory take_posted(NodeId node) {
+    auto found = posted_.extract(node);
+    return found.empty() ? EventHistory() : std::move(found.mapped());
+  }
+
+  /// Takes note of one more node that ends at the time at hand.
+  void add_instant(EventHistory history) { instants_.push_back(std::move(history)); }
+  /// Begins the first of these ends. Returns which it was of those that are left.
+  std::size_t begin_instant() {
+    const auto least = std::ranges::min_element(instants_);
+    const auto index = static_cast<std::size_t>(least - instants_.begin());
+    begin(*least);
+    instants_.erase(least);
+    return index;
+  }
+
+  /// Takes note of an event that is to schedule itself again for a later time.
+  void put_off(std::uint64_t event, Time until) { put_off_.emplace_back(event, until); }
+  /// Returns until when an event that has come is put off; zero if it is not.
+  Time take_put_off(std::uint64_t event) {
+    const auto found = std::ranges::find(put_off_, event, &PutOff::first);
+    if (found == put_off_.end()) return Time::zero();
+    const Time until = found->second;
+    *found = put_off_.back();
+    put_off_.pop_back();
+    return until;
+  }
+
+  void serialize(Archive& archive) { archive(kept_, posted_, put_off_); }
 
  private:
-  using Stored = std::pair<Time, EventHistory>;
+  using PutOff = std::pair<std::uint64_t, Time>;
 
   EventHistory at_hand_;
-  std::vector<Stored> in_store_;  // by time; few
+  std::uint32_t next_number_ = 0;
+  std::map<std::uint64_t, EventHistory> kept_;
+  std::map<NodeId, EventHistory> posted_;
+  std::vector<PutOff> put_off_;  // few
+  std::vector<EventHistory> instants_;
 };
 
 }  // namespace orrery::npu

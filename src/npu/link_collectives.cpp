@@ -15,9 +15,11 @@ using network::Message;
 /// Carries out what a member's run of a collective asks for.
 class LinkCollectives::LinkTransport final : public collective::CollectiveTransport {
  public:
-  /// `is_cleared`: it is a clear to send that has come, by which data leave.
-  LinkTransport(Execution& npu, const Joined& joined, Time now, bool is_cleared = false)
-      : npu_(npu), joined_(joined), now_(now), is_cleared_(is_cleared) {}
+  /// What the member acts on.
+  enum class Cause : std::uint8_t { itself, data, clear_to_send };
+
+  LinkTransport(Execution& npu, const Joined& joined, Time now, Cause cause = Cause::itself)
+      : npu_(npu), joined_(joined), now_(now), cause_(cause) {}
 
   void send(std::uint32_t to, Bytes size, network::StepId step, Payload what, std::uint32_t receipt_step) override {
     Message message = message_to(to, size, step);
@@ -25,15 +27,11 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     message.kind = what == Payload::clear_to_send ? Message::Kind::step_clear_to_send : Message::Kind::step_data;
     message.step.wants_receipt = what == Payload::acknowledged_data;
     if (what != Payload::clear_to_send) npu_.accounting().count_sent(joined_.node, now_, size);
-    const Options& options = npu_.context().options;
-    if (what == Payload::clear_to_send || !options.rendezvous || is_cleared_ || !options.keeps_histories())
-      return put_on_links(npu_, message, now_);
-    // Data that have been cleared before leave in an event of their own, which is scheduled only now.
-    Histories& histories = histories_of(npu_);
-    const EventHistory history = histories.at_hand();
-    histories.set_at_hand(history.next(now_));
-    put_on_links(npu_, message, now_);
-    histories.set_at_hand(history);
+    // Data that have been cleared before leave in an event of their own.
+    const bool was_cleared =
+        what != Payload::clear_to_send && npu_.context().options.rendezvous && cause_ != Cause::clear_to_send;
+    put_on_links(npu_, message, now_,
+                 history_of_sending(npu_, now_, was_cleared ? Leaving::in_event : Leaving::at_once));
   }
   void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
                       network::StepId step, Payload what) override {
@@ -51,19 +49,28 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   }
   void wake(network::StepId step, Time time) override {
     if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
-    if (npu_.context().options.keeps_histories()) store(time);
-    npu_.context().services.kernel.schedule(npu_.make_event(time, pdes::Stage::client, npu_.npu().lp(), EventKind::wake,
-                                                            joined_.node.value(), packed(step)));
+    if (npu_.context().keeps_histories()) return wake_in_order(step, time);
+    npu_.context().services.kernel.schedule(wake_event(step, time));
   }
 
  private:
-  /// Takes note of an event: what is reduced is so in an event that one an endpoint delay from now schedules.
-  void store(Time time) {
+  pdes::Event wake_event(network::StepId step, Time time) {
+    return npu_.make_event(time, pdes::Stage::client, npu_.npu().lp(), EventKind::wake, joined_.node.value(),
+                           packed(step));
+  }
+
+  /// Does the same where events have histories. A message that was there before is taken in an event of its own. What
+  /// is reduced is so in an event that one an endpoint delay from now schedules.
+  void wake_in_order(network::StepId step, Time time) {
     Histories& histories = histories_of(npu_);
+    EventHistory history = histories.next(now_);
+    if (cause_ == Cause::itself && step.step != collective::opening_step) history = history.next(now_, 0);
     const Time middle = now_ + npu_.context().last_step(joined_.membership.members);
-    EventHistory history = histories.at_hand().next(now_);
-    if (middle > now_ && time > middle) history = histories.store(middle, history).next(middle);
-    histories.store(time, history);
+    const bool reduces = middle > now_ && time > middle;
+    const pdes::Event event = wake_event(step, reduces ? middle : time);
+    if (reduces) histories.put_off(event.order, time);
+    histories.keep(event.order, std::move(history));
+    npu_.context().services.kernel.schedule(event);
   }
 
   Message message_to(std::uint32_t member, Bytes size, network::StepId step) const {
@@ -80,18 +87,19 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   Execution& npu_;
   const Joined& joined_;
   Time now_;
-  bool is_cleared_;
+  Cause cause_;
 };
 
 void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership,
-                           Time now) {
+                           Time now, std::optional<std::uint64_t> queues) {
   const Context& context = npu.context();
   auto& communicators = context.services.communicators;
   const auto kind = collective::kind_of(npu.node(id).collective);
   const Bytes size(npu.node(id).size);
   const std::uint32_t ordinal = communicators.join(
       membership, {npu.npu().id, id, npu.npu().trace->id_of(id), kind, size, now, npu.schedule().is_recorded()});
-  const collective::Turn turn = communicators.turn(membership, ordinal);
+  collective::Turn turn = communicators.turn(membership, ordinal);
+  if (queues) turn.queues = *queues;
   collective::MemberRun run(communicators.script(membership, kind, size, turn), membership.position,
                             context.options.rendezvous);
   joined_.push_back(
@@ -109,7 +117,12 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
                        transport);
   }
   std::erase_if(early_, is_of_it);
-  joined.run.begin(now, transport);
+  if (held_queue_) {
+    joined_beside_ = id;
+    joined.run.begin_beside(place_in(joined, *held_queue_, npu.context().queues), now, transport);
+  } else {
+    joined.run.begin(now, transport);
+  }
   if (!joined.run.is_done()) return;
   leave(npu, joined, now);
   npu.end_at(id, now, now);
@@ -125,9 +138,10 @@ bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
   }
   Joined& joined = **found;
   joined.last.merge(message.last);
-  LinkTransport transport(npu, joined, now, message.kind == Message::Kind::step_clear_to_send);
-  joined.run.receive(message.step.member, message.step.id, message.kind == Message::Kind::step_clear_to_send, now,
-                     transport);
+  const bool is_clear = message.kind == Message::Kind::step_clear_to_send;
+  LinkTransport transport(npu, joined, now,
+                          is_clear ? LinkTransport::Cause::clear_to_send : LinkTransport::Cause::data);
+  joined.run.receive(message.step.member, message.step.id, is_clear, now, transport);
   if (!joined.is_over) return complete_if_done(npu, joined, now);
   if (!joined.run.has_unsent_data()) joined_.erase(found);
   return false;
@@ -146,9 +160,37 @@ bool LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time
 bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now) {
   if (!joined.run.is_done()) return false;
   const NodeId id = joined.node;
+  // A queue is free when the NPU has begun what it begins because of the end of the collective.
+  if (npu.context().keeps_histories())
+    held_queue_ = place_of(joined, joined.run.last_queue(), npu.context().queues);
   leave(npu, joined, now);
   npu.complete(id, now);
   return true;
+}
+
+void LinkCollectives::end_event(Execution& npu, Time now) {
+  const auto held = std::exchange(held_queue_, {});
+  const auto beside = std::exchange(joined_beside_, {});
+  if (!held || !beside) return;
+  const auto found =
+      std::ranges::find_if(joined_, [&](const auto& joined) { return joined->node == *beside && !joined->is_over; });
+  if (found == joined_.end()) return;
+  Joined& joined = **found;
+  LinkTransport transport(npu, joined, now);
+  joined.run.free_slot(place_in(joined, *held, npu.context().queues), now, transport);
+  complete_if_done(npu, joined, now);
+}
+
+/// Returns the place among all queues of a queue that a collective counts from its own first one in the dimension.
+std::uint32_t LinkCollectives::place_of(const Joined& joined, std::uint32_t own, std::uint32_t queues) {
+  const std::uint32_t dimension = own / queues, first = joined.turn.queue(dimension, queues);
+  return dimension * queues + (own + first) % queues;
+}
+
+/// Does the opposite.
+std::uint32_t LinkCollectives::place_in(const Joined& joined, std::uint32_t place, std::uint32_t queues) {
+  const std::uint32_t dimension = place / queues, first = joined.turn.queue(dimension, queues);
+  return dimension * queues + (place % queues + queues - first) % queues;
 }
 
 /// Ends this NPU's part. The collective is kept as long as others will still ask for data.

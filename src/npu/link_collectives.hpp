@@ -17,12 +17,16 @@ namespace orrery::npu {
 class LinkCollectives {
  public:
   /// Joins the collective of a node that holds a place.
-  void join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now);
+  void join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now,
+            std::optional<std::uint64_t> queues);
   /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet. Returns whether a
   /// node has completed.
   bool arrive(Execution& npu, const network::Message& message, Time now);
   /// Goes on with the collective of a node where this step waited for a time. Returns whether the node has completed.
   bool wake(Execution& npu, NodeId id, network::StepId step, Time now);
+
+  /// Ends an event of this NPU, which has begun what it begins because of it.
+  void end_event(Execution& npu, Time now);
 
   /// Writes the state, or reads it.
   void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive);
@@ -48,9 +52,15 @@ class LinkCollectives {
 
   void leave(Execution& npu, Joined& joined, Time now);
   bool complete_if_done(Execution& npu, Joined& joined, Time now);
+  static std::uint32_t place_of(const Joined& joined, std::uint32_t own, std::uint32_t queues);
+  static std::uint32_t place_in(const Joined& joined, std::uint32_t place, std::uint32_t queues);
 
   std::vector<std::unique_ptr<Joined>> joined_;  // in the order of joining
   std::vector<network::Message> early_;          // of collectives that this NPU has not joined
+  // Of the event at hand: the place of the queue whose service was the last of a collective, as from its dimension's
+  // first queue; and the node of a collective that was joined before it was free.
+  std::optional<std::uint32_t> held_queue_;
+  std::optional<NodeId> joined_beside_;
 };
 
 }  // namespace orrery::npu

@@ -15,6 +15,8 @@ using trace::NodeKind;
 
 namespace {
 
+/// Room for the numbers of what an NPU schedules when it joins a collective (EventHistory::next).
+constexpr std::uint32_t events_of_join = 1U << 14U;
 constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
 }  // namespace
@@ -139,9 +141,22 @@ void Npu::settle_at(Time now) {
   if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
 }
 
+/// Returns the free resource whose next node has the lowest id; count() if no node can begin.
+std::size_t Npu::next_resource(const Resources& resources) {
+  std::size_t first = resources.count();
+  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
+    if (resources.can_take(i) && (first == resources.count() || resources.next(i) < resources.next(first))) first = i;
+  return first;
+}
+
 /// Begins the nodes that are ready, as far as resources are free.
 void Npu::begin_ready(Time now) {
   Resources& resources = execution_.schedule().resources();
+  if (execution_.context().keeps_histories()) {  // in the order of their ids, which their histories follow
+    for (auto i = next_resource(resources); i < resources.count(); i = next_resource(resources))
+      issue(resources.take(i), static_cast<std::uint16_t>(i), now);
+    return;
+  }
   for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
     while (resources.can_take(i)) issue(resources.take(i), static_cast<std::uint16_t>(i), now);
 }
@@ -165,7 +180,6 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
       const bool shares = shared_sms_ && execution_.node(id).kind == NodeKind::compute && takes > Time::zero();
       const Time finish = shares ? shared_sms_->begin(id, takes, now) : now + takes;
       if (shares && finish == Time::max()) return;  // until an SM is free
-      if (finish > now && keeps_places()) keep_place_of_end(id, moment_->place.next(now));
       return execution_.end_at(id, now, finish);
   }
 }
@@ -243,11 +257,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
-  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now);
-  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
-  if (shared_units_) shared_units_->begin_transfer();
-  execution_.awaited().add(awaited_by(id));
-  const communicator::Join join{this->id(),
+  communicator::Join join{this->id(),
                                 id,
                                 execution_.npu().trace->id_of(id),
                                 collective::kind_of(node.collective),
@@ -256,9 +266,18 @@ void Npu::issue_collective(NodeId id, Time now) {
                                 execution_.schedule().is_recorded(),
                                 recorded,
                                 queues_,
-                                moment_ ? moment_->place : EventPlace()};
+                                {}};
   auto& communicators = execution_.context().services.communicators;
-  if (execution_.context().queues_take_turns) queues_ = communicators.queues_after(membership, join);
+  std::optional<std::uint64_t> queues;
+  if (execution_.context().queues > 1) {
+    queues = queues_;
+    queues_ = communicators.queues_after(membership, join);
+  }
+  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, queues);
+  if (execution_.context().keeps_histories()) join.history = histories_of(execution_).next(now, events_of_join);
+  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
+  if (shared_units_) shared_units_->begin_transfer();
+  execution_.awaited().add(awaited_by(id));
   communicators.join(membership, join);
 }
 
@@ -277,11 +296,10 @@ void Npu::issue_access(NodeId id, Time now) {
   const pdes::Event request =
       execution_.make_event(now + context.fraction, pdes::Stage::server, LpId(context.first_server.value() + server),
                             EventKind::complete, id.value(), size.count());
-  const EventPlace place = moment_ ? moment_->place : EventPlace();
   if (!node.is_of_group() && context.memory.orders_requests()) {
     memory::GroupAccess alone;
     alone.size = size;
-    alone.place = place;
+    if (context.keeps_histories()) alone.history = histories_of(execution_).next(now);
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
@@ -289,7 +307,7 @@ void Npu::issue_access(NodeId id, Time now) {
   context.services.memory_servers.ask(host, request,
                                       {execution_.npu().trace->id_of(id), size, execution_.npu().groups[use],
                                        context.services.communicators.join_access(memberships_[use]),
-                                       memberships_[use].members, node.kind, node.collective, place});
+                                       memberships_[use].members, node.kind, node.collective, {}});
 }
 
 void Npu::announce(const communicator::Completion& completion) {
@@ -298,14 +316,29 @@ void Npu::announce(const communicator::Completion& completion) {
   RunningNode& running = execution_.running(id);
   running.finish = completion.time;
   running.last = completion.last;
-  if (keeps_places() && execution_.node(id).kind == NodeKind::collective && completion.time < Time::max()) {
-    const Time last =
-        completion.time - std::min(execution_.context().last_step(membership(id).members), completion.time);
-    keep_place_of_end(id, {last, last, completion.ends_as});
-  }
+  if (execution_.context().keeps_histories() && execution_.node(id).kind == NodeKind::collective)
+    keep_history_of_end(completion);
   if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
   execution_.accounting().count_sent(id, running.start, completion.sent);
+}
+
+/// Keeps the history of the end of a collective. If its messages are not known, it goes back to this NPU alone.
+void Npu::keep_history_of_end(const communicator::Completion& completion) {
+  EventHistory history = completion.history;
+  if (!history.is_known()) {
+    const Time takes = execution_.context().last_step(membership(completion.node).members);
+    const Time last = completion.time - std::min(takes, completion.time);
+    history = EventHistory::first_of(id()).next(last, 0).next(last, 0);
+  }
+  histories_of(execution_).keep(completion.event, std::move(history));
+}
+
+void Npu::keep_history_of(const pdes::Event& event) {
+  const Context& context = execution_.context();
+  if (!context.keeps_histories() || context.services.histories == nullptr) return;
+  EventHistory history = context.services.histories->take(event);
+  if (history.is_known()) histories_of(execution_).keep(event.order, std::move(history));
 }
 
 /// Returns what the end of a collective or a memory access depends on.
@@ -356,7 +389,6 @@ Wait Npu::wait_of(const RunningNode& running) const {
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   archive(execution_, own_memory_, queues_, has_settled_, has_ended_);
-  if (keeps_places()) archive(moment_->ends);
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "event_place.hpp"
 #include "execution.hpp"
 #include "gpu_collectives.hpp"
 #include "link_collectives.hpp"
 #include "messaging.hpp"
-#include "orrery/base/event_place.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/remote_memory.hpp"
@@ -45,6 +45,8 @@ class Npu {
   /// own nodes as long as nothing else can come before, if no other NPU has yet to settle at `now`.
   void settle(Time now, bool is_last);
 
+  /// Keeps the history of an event that has come from another logical process, if it has one.
+  void keep_history_of(const pdes::Event& event);
   /// See pdes::Model::admit. `event` is of another NPU, not of a server or of the links.
   bool admit(pdes::Event& event) { return messaging_->admit(execution_, event); }
   /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range.
@@ -77,14 +79,13 @@ class Npu {
   void go_ahead();
   bool apply(const pdes::Event& event);
   void apply_one_by_one(Time now);
-  void apply_alone(Time now);
   void apply_with_histories(Time now);
   EventPlace place_of(const pdes::Event& event);
-  EventPlace take_place_of_end(NodeId id, const EventPlace& otherwise);
-  void keep_place_of_end(NodeId id, const EventPlace& place);
-  bool keeps_places() const;
-  EventHistory history_of(const pdes::Event& event);
+  EventHistory take_history_of(const pdes::Event& event);
+  void keep_history_of_end(const communicator::Completion& completion);
+  void apply_in_order(const pdes::Event& event, Time now);
   void begin_ready(Time now);
+  static std::size_t next_resource(const Resources& resources);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
@@ -109,9 +110,6 @@ class Npu {
   /// What belongs to the present time.
   struct Moment {
     std::vector<pdes::Event> events;  ///< that `settle` handles
-    EventPlace place;                 ///< of the event at hand
-    /// Where NPUs share a memory: of the ends of nodes that are under way.
-    std::vector<std::pair<NodeId, EventPlace>> ends = {};
   };
 
   Execution execution_;

@@ -33,6 +33,12 @@ std::vector<Cause> causes_of(const RunContext& run) {
   return causes;
 }
 
+/// Returns Context::queues.
+std::uint32_t queues_in_turn(const RunContext& run) {
+  const bool go_on = run.engine.queues_take_turns() && (run.turns_over_all || !run.options.goes_over_links());
+  return go_on ? num_queues(run.engine) : 1;
+}
+
 /// Returns an event at the whole ns of its time.
 pdes::Event in_whole_ns(pdes::Event event) {
   event.time = memory::whole_ns(event.time);
@@ -61,7 +67,7 @@ struct Npus::State {
                 dimension_streams_of(run),
                 run.least_recorded,
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
-                run.engine.queues_take_turns()},
+                queues_in_turn(run)},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
         lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),
@@ -179,10 +185,11 @@ bool Npus::admit(pdes::Event& event) {
   if (is_of_links(event)) return true;
   const auto index = local(NpuId(event.target.value()));
   state_->bounds.mark(index);
+  state_->npus[index].keep_history_of(event);
   if (event.kind != pdes::completion) return state_->npus[index].admit(event);
   const Time time = state_->has_fractions ? memory::whole_ns(event.time) : event.time;
   state_->npus[index].announce(
-      {NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, NpuId(event.target.value())});
+      {NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, event.order, {}});
   return true;
 }
 

@@ -31,6 +31,8 @@ class ReadyQueue {
     heap_.push_back(item);
     if (heap_.size() > 1) std::ranges::push_heap(heap_, std::greater<>());
   }
+  /// Returns the least item. There must be one.
+  const Item& least() const { return heap_.front(); }
   /// Takes the least item out and returns it. There must be one.
   Item take() {
     if (heap_.size() > 1) std::ranges::pop_heap(heap_, std::greater<>());
@@ -81,6 +83,11 @@ class Resources {
   bool can_take(std::size_t resource) const {
     const Resource& its = all_[resource];
     return its.free > 0 && (!its.ready.empty() || (resource == ResourceMap::communication && !ranked_.empty()));
+  }
+  /// Returns the node that comes next. There must be one.
+  NodeId next(std::size_t resource) const {
+    const auto& ready = all_[resource].ready;
+    return NodeId(ready.empty() ? ranked_.least().second : ready.least());
   }
   /// Returns the node that comes next, which is no longer ready. There must be one.
   NodeId take(std::size_t resource) {

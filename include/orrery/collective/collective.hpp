@@ -105,6 +105,11 @@ class Engine {
 
   /// Returns whether the queues of a dimension take turns that go on between collectives.
   bool queues_take_turns() const;
+  /// Returns whether the members of a collective must agree on whose turn it is, because it decides which way round they
+  /// go and they could wait for each other.
+  friend bool turn_decides_direction(const Engine& engine, const GroupLayout& layout, Kind kind);
+  /// Returns the number of queues of each dimension.
+  friend std::uint32_t num_queues(const Engine& engine);
   /// Returns whose turn it is after a collective of the communicator that begins with `turn`.
   Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
@@ -147,5 +152,8 @@ class Engine {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+bool turn_decides_direction(const Engine& engine, const GroupLayout& layout, Kind kind);
+std::uint32_t num_queues(const Engine& engine);
 
 }  // namespace orrery::collective

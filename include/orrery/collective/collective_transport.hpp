@@ -10,6 +10,9 @@ namespace orrery::collective {
 
 using network::StepId;
 
+/// The step with which a member begins a service, before the first of its steps.
+inline constexpr std::uint32_t opening_step = ~std::uint32_t{0};
+
 /// Carries the messages of one member of a collective and wakes it later. MemberRun calls it; the owner of the member
 /// implements it, over links or in a test. Its functions must not call a MemberRun before they return.
 class CollectiveTransport {

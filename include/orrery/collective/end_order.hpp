@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "orrery/base/event_history.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/collective/message_program.hpp"
 
@@ -13,17 +15,26 @@ namespace orrery::collective {
 
 /// When the members of a collective begin, and what its messages take (docs/model.md, 2).
 struct MessageTimes {
-  std::vector<Time> arrivals;               ///< [members]
-  std::vector<std::uint32_t> first_to_act;  ///< the members, in the order in which those begin that arrive together
+  std::vector<Time> arrivals;  ///< [members]
+  /// [members] of the first event that a member schedules when it begins. The others that it schedules then follow
+  /// beside it.
+  std::vector<EventHistory> histories;
   std::function<Time(std::uint32_t from, std::uint32_t to, Bytes size)> delay;  ///< of a message between members
   Time endpoint_delay;
   bool rendezvous = false;
 };
 
-/// Returns the members in the order in which they end, by sending all messages of the collective one by one: of events
-/// of one time the one that was scheduled first is the first, and so on. Empty if the program has operations or
-/// switches that it does not know, or more than `most_messages` messages. O(messages * log members).
-std::vector<std::uint32_t> end_order(const std::shared_ptr<const MessageProgram>& program, const MessageTimes& times,
-                                     std::uint64_t most_messages);
+/// When members end, and the histories of the events with which they do.
+struct MemberEnds {
+  std::vector<Time> times;              ///< [members]
+  std::vector<EventHistory> histories;  ///< [members]
+};
+
+/// Returns the ends of members by sending all messages of the collective one by one. `programs`: [members], which differ
+/// where members take their queues in different turns. Returns nothing if members then wait for each other, or if the
+/// programs have operations or switches that it does not know, or more than `most_messages` messages.
+/// O(messages * log members).
+std::optional<MemberEnds> member_ends(std::span<const std::shared_ptr<const MessageProgram>> programs,
+                                      const MessageTimes& times, std::uint64_t most_messages);
 
 }  // namespace orrery::collective

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "orrery/collective/collective_transport.hpp"
@@ -18,6 +19,12 @@ class MemberRun {
 
   /// Starts the collective for this member. Call it once.
   void begin(Time now, CollectiveTransport& transport);
+  /// Does the same while a slot of a queue is still held. `free_slot` must follow, at the same time.
+  void begin_beside(std::uint32_t queue, Time now, CollectiveTransport& transport);
+  /// Frees the slot, if the collective has such a queue.
+  void free_slot(std::uint32_t queue, Time now, CollectiveTransport& transport);
+  /// Returns MessageProgram::place_of_queue of the service that has ended last.
+  std::uint32_t last_queue() const { return last_queue_; }
   /// Goes on with a step for which CollectiveTransport::wake was called, or whose acknowledged data were delivered.
   void wake(StepId step, Time now, CollectiveTransport& transport);
   /// Takes a message of another member for a step of this one. The step may be over or to come.
@@ -30,9 +37,6 @@ class MemberRun {
   void serialize(Archive& archive);
 
  private:
-  /// Stands for no step: a service is woken for it when its opening is over.
-  static constexpr std::uint32_t opening_step = ~std::uint32_t{0};
-
   enum class State : std::uint8_t { opening, receiving, closing };
   struct Active {
     std::uint32_t service = 0;
@@ -63,22 +67,17 @@ class MemberRun {
 
   /// A service of direct with a sliding window.
   struct Sliding {
-    /// Credits that come back at a time.
-    struct Credits {
-      Time time;
-      std::uint32_t count = 0;
-    };
-
     std::uint32_t service = 0;
     SlidingPosition position = {};
-    std::vector<Credits> credits = {};
+    Time late_since = {};  ///< when it took messages last that were there before
 
-    void serialize(Archive& archive) { archive(service, position, credits); }
+    void serialize(Archive& archive) { archive(service, position, late_since); }
   };
   Sliding* sliding(std::uint32_t service);
   void wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport);
   void take_message(Sliding& here, Time now, CollectiveTransport& transport);
-  void take_credits(Sliding& here, Time now, CollectiveTransport& transport);
+  void reduce(const Sliding& here, std::uint32_t number, Time now, CollectiveTransport& transport);
+  void take_credits(Sliding& here, std::uint32_t count, Time now, CollectiveTransport& transport);
   void begin_messages(Sliding& here, std::uint32_t first, Time now, CollectiveTransport& transport);
 
   Active& active(std::uint32_t service);
@@ -94,6 +93,8 @@ class MemberRun {
   void begin(CustomCollectiveRun& run, Time now, CollectiveTransport& transport);
   void finish(std::uint32_t service, Time now, CollectiveTransport& transport);
   void end_service(std::uint32_t service, Time now, CollectiveTransport& transport);
+  std::uint32_t step_with(std::uint32_t other, StepId id, bool is_clear_to_send) const;
+  std::optional<std::uint32_t> find_queue(std::uint32_t place) const;
   std::vector<Early>::iterator find_early(StepId step);
   std::uint32_t take_early(std::uint32_t service, std::uint32_t step);
 
@@ -102,6 +103,7 @@ class MemberRun {
   bool rendezvous_;
   bool is_starting_ = false;
   std::uint32_t num_done_ = 0;
+  std::uint32_t last_queue_ = 0;
   std::vector<std::uint32_t> next_;   // [queues] index of the next service that starts
   std::vector<std::uint32_t> slots_;  // [queues] that are free
   std::vector<std::uint32_t> phase_;  // [chunks] phases that are over

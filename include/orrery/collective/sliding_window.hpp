@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace orrery::collective {
 
@@ -33,6 +34,9 @@ class SlidingPosition {
 
   /// Takes note of a received message and returns its number, from 0.
   std::uint32_t receive() { return received_++; }
+  /// Does the same for a message that was there before. It counts from `count_late` on.
+  std::uint32_t receive_late() { return received_ + late_++; }
+  void count_late() { received_ += std::exchange(late_, 0U); }
   /// Takes back a credit. Returns how many messages the position sends now.
   std::uint32_t take_credit(const SlidingWindow& window) {
     ++credits_;
@@ -47,7 +51,7 @@ class SlidingPosition {
   bool is_over(const SlidingWindow& window) const { return sent_ == window.num_messages && credits_ == window.window; }
 
  private:
-  std::uint32_t sent_ = 0, received_ = 0, credits_ = 0;
+  std::uint32_t sent_ = 0, received_ = 0, credits_ = 0, late_ = 0;
 };
 
 }  // namespace orrery::collective

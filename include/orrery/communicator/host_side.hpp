@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_place.hpp"
+#include "orrery/base/event_history.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/collective/end_order.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/setup.hpp"
@@ -66,8 +67,9 @@ class HostSide {
     std::uint32_t ranks_over = 0;    ///< ranks whose participants are through, with Execution::by_members
     Time finish;                     ///< when the last of these was
     std::vector<Time> arrivals;      ///< [participants]
-    std::vector<EventPlace> places;  ///< [participants] with Setup::orders_ends: Join::place
-    std::vector<char> is_through;    ///< [participants] with Execution::by_members
+    std::vector<EventHistory> histories;  ///< [participants] with Setup::orders_ends: Join::history
+    std::vector<std::uint64_t> queues;    ///< likewise Join::queues
+    std::vector<char> is_through;         ///< [participants] with Execution::by_members
 
     void clear();
   };
@@ -85,10 +87,6 @@ class HostSide {
     Window<Pending> pending;
     collective::Turn turn;  ///< of the next collective
     bool diverges = false;  ///< a collective of a folded run did
-    /// What the order in which members end depends on: the collective, the order in which those begin that arrive
-    /// together, and how long after the first each member arrives.
-    using EndKey = std::tuple<std::uint8_t, Bytes, collective::Turn, std::vector<std::uint32_t>, std::vector<Time>>;
-    std::map<EndKey, std::vector<std::uint32_t>> end_orders;  ///< of some collectives for which it has been asked
   };
   /// When the participants of a collective complete at the earliest.
   struct Reply {
@@ -104,7 +102,6 @@ class HostSide {
     std::vector<Time> completions;   // [members]
     std::vector<Time> participants;  // [participants] their completions
     std::vector<Time> of_rank;       // [participants of a rank] likewise
-    std::vector<Time> places;        // [participants] see Report::has_places
   };
 
   void add(const CommunicatorSpec& spec);
@@ -116,8 +113,7 @@ class HostSide {
   static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
   std::span<const Time> completions(Hosted& hosted, const Pending& pending);
-  std::vector<std::uint32_t> end_order(Hosted& hosted, const Pending& pending) const;
-  std::span<const Time> places(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
+  std::optional<collective::MemberEnds> end_in_order(const Hosted& hosted, const Pending& pending);
   void note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);

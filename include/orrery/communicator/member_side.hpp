@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_place.hpp"
+#include "orrery/base/event_history.hpp"
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/message_program.hpp"
@@ -41,7 +41,8 @@ struct Join {
   bool is_recorded = true;
   Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
   std::uint64_t queues = 0;      ///< collective::Turn::queues of the participant, over all its communicators
-  EventPlace place = {};         ///< with Setup::orders_ends: of the event because of which it joins
+  /// With Setup::orders_ends, of the first event that the participant's first step schedules. The others follow beside.
+  EventHistory history = {};
 };
 
 /// What a participant waits in, for the report of a stuck run.
@@ -58,9 +59,8 @@ struct Completion {
   Time time;         ///< max() if it is out of range
   Bytes sent;        ///< by the participant, in all
   LastArrival last;  ///< of the participants
-  /// With Setup::orders_ends: of the members that complete at one time, the one that does so first has the lowest NPU
-  /// among them, and so on; else the participant itself.
-  NpuId ends_as;
+  std::uint64_t event = 0;    ///< pdes::Event::order of the end
+  EventHistory history = {};  ///< with Setup::orders_ends, of the end, if its messages are known
 };
 
 /// The member side of the communicators of a rank. Participants of this rank join here. When the last of them has
@@ -133,8 +133,9 @@ class MemberSide {
     Time first = Time::max();        ///< first arrival, of a communicator that is spread over ranks
     std::vector<Time> arrivals;      ///< [participants here] max(): not yet, or the host knows since before a restart
     std::vector<NodeId> nodes;       ///< [participants here]
-    std::vector<EventPlace> places;  ///< [participants here] with Setup::orders_ends: Join::place
-    std::vector<char> is_through;    ///< [participants here] with Execution::by_members
+    std::vector<EventHistory> histories;  ///< [participants here] with Setup::orders_ends: Join::history
+    std::vector<Time> queues;             ///< likewise Join::queues, as ps
+    std::vector<char> is_through;         ///< [participants here] with Execution::by_members
 
     void clear();
   };
@@ -155,17 +156,21 @@ class MemberSide {
   struct Arrival {
     NodeId node;
     Time time;
-    EventPlace place;
+    EventHistory history;
+    std::uint64_t queues = 0;
   };
   /// What a participant has joined that is not over.
   struct Joined {
     Report report;          ///< of all that had joined on its rank
     collective::Turn turn;  ///< with Execution::by_members
     Time arrival;
-    EventPlace place;
+    EventHistory history;
     NodeId node;
     Time finish;  ///< when the last one of its rank so far was through, with Execution::by_members
     bool is_through = false;
+    Time queues = {};  ///< see Pending
+
+    void serialize(Archive& archive) { archive(report, turn, arrival, history, node, finish, is_through, queues); }
   };
   /// What has been read of a participant.
   struct Restored {

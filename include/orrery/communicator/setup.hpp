@@ -36,7 +36,7 @@ struct Setup {
   Execution execution = Execution::at_host;
   Time least_recorded = Time::max();       ///< no collective that all its members recorded takes less; at_host only
   const Variations* variations = nullptr;  ///< factors of the times of collectives; null: none. at_host only
-  /// Members that complete at one time are told in which order they do (Completion::ends_as). at_host only.
+  /// Joins and completions have histories, which follow from the messages of collectives. at_host only.
   bool orders_ends = false;
   bool rendezvous = false;             ///< how the messages of collectives go, for that order
   pdes::LoadRecorder* load = nullptr;  ///< takes note of all collectives; null: nothing is recorded

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_place.hpp"
+#include "orrery/base/event_history.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/memory/record.hpp"
@@ -50,15 +50,16 @@ struct ServerAccess {
   Bytes size;  ///< what each requester gets or gives, positive
   PathCollective collective = PathCollective::none;
   std::span<const Requester> requesters;
-  EventPlace place = {};  ///< with RemoteMemoryOptions::orders_requests
+  /// With RemoteMemoryOptions::orders_requests, of the end of the access if it is served at once.
+  EventHistory history = {};
 };
 
 /// A server that NPUs share, without the events that carry requests and answers.
 class SharedServer {
  public:
-  /// Takes the end of a requester's access that began at `since`; max(): it does not fit the range of time. `place`:
-  /// with RemoteMemoryOptions::orders_requests EventPlace::packed of the end, else 0.
-  using Answer = std::function<void(const Requester&, Time since, Time done, std::uint64_t place)>;
+  /// Takes the end of a requester's access that began at `since`; max(): it does not fit the range of time. `history`:
+  /// with RemoteMemoryOptions::orders_requests, of the end.
+  using Answer = std::function<void(const Requester&, Time since, Time done, const EventHistory& history)>;
 
   virtual ~SharedServer() = default;
 

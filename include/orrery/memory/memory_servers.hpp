@@ -20,6 +20,7 @@
 #include "orrery/memory/memory_server.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/memory/remote_memory.hpp"
+#include "orrery/pdes/carried_histories.hpp"
 #include "orrery/pdes/scheduler.hpp"
 #include "orrery/trace/graph.hpp"
 
@@ -35,7 +36,11 @@ struct GroupAccess {
   std::uint32_t members = 0;  ///< 0: the NPU does it alone
   trace::NodeKind kind = trace::NodeKind::mem_load;
   trace::CollectiveKind collective = trace::CollectiveKind::all_gather;
-  EventPlace place = {};
+  EventHistory history = {};  ///< see ServerAccess
+
+  void serialize(Archive& archive) {
+    archive(node_id, size, group, ordinal, members, kind, collective, history);
+  }
 };
 
 /// Gathers the accesses that the members of groups do together.
@@ -77,9 +82,11 @@ class MemoryServers {
   using PlaceOf = GroupAccesses::PlaceOf;
   using DescribeGroup = GroupAccesses::DescribeGroup;
 
-  /// Takes an overrun to `overrun` if that holds no earlier one. The kernel, the memory and `overrun` must outlive it.
+  /// Takes an overrun to `overrun` if that holds no earlier one. `histories` takes those of the ends of accesses, if it is
+  /// not null. What is referred to must outlive it.
   MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting, PlaceOf place_of,
-                DescribeGroup describe_group, std::optional<Overrun>& overrun);
+                DescribeGroup describe_group, std::optional<Overrun>& overrun,
+                pdes::CarriedHistories* histories = nullptr);
 
   /// Sends the request of an NPU that lives here to a server on rank `to`; `request.detail`: bytes.
   void ask(Rank to, pdes::Event request);
@@ -111,12 +118,13 @@ class MemoryServers {
   void begin(const pdes::Event& request, const ServerAccess& access);
   void close(const pdes::Event& event);
   SharedServer::Answer answer_of(LpId lp);
-  void answer(LpId lp, const Requester& requester, Time since, Time done, std::uint64_t place);
+  void answer(LpId lp, const Requester& requester, Time since, Time done, const EventHistory& history);
 
   pdes::Scheduler& kernel_;
   const RemoteMemory& memory_;
   Hosting hosting_;
   std::optional<Overrun>& overrun_;
+  pdes::CarriedHistories* histories_;
   GroupAccesses groups_;
   std::map<LpId, Server> servers_;  // that have had a request
   Slots<GroupAccess> asked_;        // on their way; the events carry their slots

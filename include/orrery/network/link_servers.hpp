@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "orrery/base/event_history.hpp"
 #include "orrery/base/slots.hpp"
 #include "orrery/network/link_server.hpp"
 #include "orrery/network/model.hpp"
@@ -49,11 +51,12 @@ class LinkServers final : public MessageNetwork {
   LinkServers(const Links& links, const Options& options, const RankPart& part);
 
   void send(const Message& message, pdes::Event call) override;
+  void send_in_order(const Message& message, pdes::Event call, const EventHistory& history) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override;
   void settle() override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
-  EventHistory history_of(const pdes::Event& event) const override { return messages_[event.node].history; }
+  EventHistory take_history(const pdes::Event& event) override;
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
   Rank host_of(LpId process) const override;
   std::vector<LpId> used() override;
@@ -83,33 +86,38 @@ class LinkServers final : public MessageNetwork {
     std::unique_ptr<RequestDelays> request_delays = {};  ///< null before the first request
     // With Rules::orders_messages.
     std::uint32_t num_here = 0;  ///< messages that have come at the present time
-    Time started = {};           ///< when its last service began
-    EventHistory starter = {};   ///< of the event since which it was never free
+    EventHistory end = {};       ///< of the end of its last service
   };
 
   /// A message that has come to a link at the present time.
   struct Arrival {
     Server* server;
     pdes::Event event;
+    EventHistory history = {};  ///< of what it would hand over
   };
 
   Server& server_of(LpId link);
-  std::uint32_t put_into(Message message, pdes::Event call);
+  std::uint32_t put(const Message& message);
+  std::uint32_t put_into(const Message& message, pdes::Event call);
   bool wait_for_parts(const pdes::Event& event);
   bool is_ordered(const Message& message) const;
-  void note_service(Server& server, Message& message, Time now, Time free, Time start);
+  EventHistory offered(const pdes::Event& event) const;
+  void note_service(Server& server, const pdes::Event& event, Time free, Time start);
+  void keep_history(std::uint32_t slot, const EventHistory& history);
+  void unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes);
+  std::vector<std::byte> packed_in_order(std::uint32_t slot) const;
   void learn_delays(Server& server, Bytes size);
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);
   void pass_request(Server& server, const pdes::Event& event);
   Time request_holds(Server& server, Bytes size) const;
   Bytes packet_size(const Message& packet) const;
-  void send_next_packet(Server& server, const Message& packet, Bytes size, Time time);
+  void send_next_packet(Server& server, std::uint32_t slot, Bytes size, Time time);
   std::optional<Link> next_link(const Server& server, const Message& message) const;
   void pass_on(Server& server, const pdes::Event& event, const std::optional<Link>& next, Time there);
   void pass_copies_on(Server& server, const pdes::Event& event, std::span<const NpuId> destinations, Time there);
   void hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there);
-  void give_receipt(Server& server, const Message& message, Time there);
+  void give_receipt(Server& server, std::uint32_t slot, Time there);
   void note_overrun(const pdes::Event& event);
   LpId lp(const Link& link) const { return LpId(part_.first_process.value() + link.id.value()); }
   pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
@@ -120,6 +128,9 @@ class LinkServers final : public MessageNetwork {
   std::vector<std::uint32_t> first_server_;  // [num_npus] index of an NPU's first server; only of those that live here
   std::vector<Server> servers_;              // by local NPU, then by number among its links
   Slots<Message> messages_;                  // that are under way; events carry their slots
+  // With Rules::orders_messages: [slots] of what has sent the message, or of the event that brings it.
+  std::vector<EventHistory> histories_;
+  std::unordered_map<std::uint64_t, EventHistory> receipts_;  // likewise, by Event::order of receipts for NPUs here
   std::map<std::uint32_t, std::vector<NpuId>> copies_;  // by slot: where a switch hands copies of the message
   SwitchCombiner combiner_;
   std::vector<Arrival> arrivals_;  // of messages that are put in order

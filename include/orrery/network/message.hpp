@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "orrery/base/event_place.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/base/quantity.hpp"
@@ -82,13 +81,12 @@ struct Message {
   Combining combining = {};
   Packet packet = {};
   Request request = {};
-  EventHistory history = {};  ///< with Rules::orders_messages: of the event that brings it to a link or an NPU
 };
 
 /// The kinds of events by which a network that simulates every link tells NPUs of their messages.
 enum class Delivery : std::uint16_t {
   arrived = 32,  ///< a message is at the NPU: MessageNetwork::take returns it
-  sent,          ///< the message of the NPU's send `node` is at its destination; `detail`: when it left the last link
+  sent,          ///< the message of the NPU's send `node` is at its destination
   wake,          ///< step `detail` (packed) of the NPU's collective `node` goes on
   left,          ///< a request of slot `node` of the NPU has left its first link; `detail`: see left_detail
 };

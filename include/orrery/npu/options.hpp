@@ -60,8 +60,6 @@ struct Options : NodeOptions {
   /// Says whether a sender waits until its receiver is ready.
   bool senders_wait() const { return rendezvous || recorded_communication; }
   bool goes_over_links() const { return network.model->simulates_links() && !replay_only; }
-  /// Says whether events have histories, which decide between those of one time.
-  bool keeps_histories() const { return one_by_one && goes_over_links(); }
   /// Returns the bytes that tensors may take, with the share of an expanded memory; 0 = no limit.
   Bytes room() const;
   double speed_of(NpuId npu) const { return compute_speed.empty() ? 1 : compute_speed[npu.index()]; }

@@ -28,8 +28,14 @@ struct RunContext {
   std::function<Place(NpuId, std::uint64_t node)> place_of;
   Time least_recorded = Time::max();  ///< least_recorded_cost
   bool accesses_servers = false;      ///< an NPU of any rank accesses a memory server
+  bool turns_over_all = false;        ///< turns_go_on_over_all
 
   const topology::Topology& topology() const { return delays.topology(); }
+  /// Says whether events have histories, because the order of those of one time matters beyond an NPU.
+  bool keeps_histories() const {
+    const bool shares_memory = accesses_servers && memory.orders_requests() && !memory.kind()->has_hierarchy;
+    return options.one_by_one && !options.replay_only && (options.goes_over_links() || shares_memory);
+  }
 
   // Ids of logical processes: NPUs, then communicators, then memory servers, then the links of the congestion-aware
   // network.

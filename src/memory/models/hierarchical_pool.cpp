@@ -35,7 +35,7 @@ class PoolServer final : public SharedServer {
     }
     const Time since = waiting_.front().since;
     pool_.serve(since, accesses_);
-    for (std::size_t i = 0; i < first; ++i) answer(requesters_[i], since, done_[i], 0);
+    for (std::size_t i = 0; i < first; ++i) answer(requesters_[i], since, done_[i], {});
     waiting_.erase(waiting_.begin(), end);
     requesters_.erase(requesters_.begin(), requesters_.begin() + static_cast<std::ptrdiff_t>(first));
   }

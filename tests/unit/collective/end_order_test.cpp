@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
 #include "system.hpp"
 
 namespace orrery::collective {
@@ -9,14 +13,27 @@ namespace {
 
 using Members = std::vector<std::uint32_t>;
 
-/// Returns in which order the members of an all-gather end, whose messages take 100 ns each.
+/// Returns in which order the members of an all-gather end, whose messages take 100 ns each. Those that arrive together
+/// begin in the order of `first_to_act`. Empty if their histories are not known.
 Members order(System& system, std::vector<Time> arrivals, Members first_to_act, std::uint64_t most_messages = 1000) {
   const auto layout = system.engine.layout({}, all_dimensions);
+  std::vector<EventHistory> histories(arrivals.size());
+  for (std::uint32_t place = 0; place < first_to_act.size(); ++place)
+    histories[first_to_act[place]] = EventHistory::first_of(NpuId(place)).next(arrivals[first_to_act[place]], 0);
   const MessageTimes times{.arrivals = std::move(arrivals),
-                           .first_to_act = std::move(first_to_act),
+                           .histories = std::move(histories),
                            .delay = [](std::uint32_t, std::uint32_t, Bytes) { return Time::from_ns(100); },
                            .endpoint_delay = Time::from_ns(7)};
-  return end_order(system.engine.message_program(*layout, Kind::all_gather, Bytes(4000)), times, most_messages);
+  const std::vector programs(
+      times.arrivals.size(), system.engine.message_program(*layout, Kind::all_gather, Bytes(4000)));
+  const auto ends = member_ends(programs, times, most_messages);
+  if (!ends) return {};
+  Members members(ends->histories.size());
+  std::iota(members.begin(), members.end(), 0U);
+  std::ranges::sort(members, [&](std::uint32_t one, std::uint32_t other) {
+    return std::tie(ends->times[one], ends->histories[one]) < std::tie(ends->times[other], ends->histories[other]);
+  });
+  return members;
 }
 
 // A member receives after the one before it in the ring has sent. So each of three steps moves the order on by one.

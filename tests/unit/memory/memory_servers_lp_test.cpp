@@ -228,7 +228,7 @@ TEST(MemoryServersLp, RequestsAreServedInTheOrderOfEvents) {
   const auto ask = [&](std::uint32_t npu, std::int64_t since, std::uint32_t origin) {
     GroupAccess alone;
     alone.size = Bytes(1000);
-    alone.place = {ns(since), ns(since), NpuId(origin), origin != npu};
+    alone.history = EventHistory::first_of(NpuId(origin)).next(ns(since), origin == npu ? 0 : 1).next(ns(7), 0);
     pool.ask(ns(7), npu, alone);
   };
   ask(0, 4, 2);
@@ -250,7 +250,7 @@ TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
   const auto ask = [&](Time now, std::uint32_t npu, std::uint64_t bytes) {
     GroupAccess alone;
     alone.size = Bytes(bytes);
-    alone.place = {ns(4), ns(4), NpuId(npu)};
+    alone.history = EventHistory::first_of(NpuId(npu)).next(ns(4), 0).next(now, 0);
     pool.ask(now, npu, alone);
   };
   ask(ns(7), 0, 5);

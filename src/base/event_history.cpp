@@ -1,0 +1,88 @@
+#include "orrery/base/event_history.hpp"
+
+#include <vector>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery {
+
+EventHistory EventHistory::first_of(NpuId npu) { return EventHistory(new Step{before_all(), nullptr, 0, npu, 1, 1}); }
+
+/// Frees a step that is no longer used, and what only it has used.
+void EventHistory::release(Step* step) {
+  while (step != nullptr && --step->uses == 0) {
+    Step* const cause = step->cause;
+    delete step;
+    step = cause;
+  }
+}
+
+EventHistory EventHistory::next(Time now, std::uint32_t number) const {
+  if (step_ == nullptr) return EventHistory(new Step{now, nullptr, number, NpuId(0), 1, 1});
+  // Every most_steps steps what lies farther back is dropped, so that memory does not grow with the run.
+  if (step_->length >= 2 * most_steps) return shortened().next(now, number);
+  hold();
+  return EventHistory(new Step{now, step_, number, step_->root, step_->length + 1, 1});
+}
+
+EventHistory EventHistory::beside() const {
+  ensure(step_ != nullptr, "what comes beside no event");
+  if (step_->cause) ++step_->cause->uses;
+  return EventHistory(new Step{step_->since, step_->cause, step_->number + 1, step_->root, step_->length, 1});
+}
+
+EventHistory EventHistory::cause() const {
+  if (step_ == nullptr || step_->cause == nullptr) return {};
+  ++step_->cause->uses;
+  return EventHistory(step_->cause);
+}
+
+/// Returns a copy of the last steps that shares nothing with this history.
+EventHistory EventHistory::shortened() const {
+  Step* first = nullptr;
+  Step** place = &first;
+  std::uint32_t left = most_steps;
+  for (const Step* step = step_; step != nullptr && left > 0; step = step->cause, --left) {
+    *place = new Step{step->since, nullptr, step->number, step->root, left, 1};
+    place = &(*place)->cause;
+  }
+  return EventHistory(first);
+}
+
+std::strong_ordering operator<=>(const EventHistory& one, const EventHistory& other) {
+  const EventHistory::Step *a = one.step_, *b = other.step_;
+  if (a == nullptr || b == nullptr) return (a != nullptr) <=> (b != nullptr);
+  auto by_number = std::strong_ordering::equal;  // of the step farthest back in which the numbers differ
+  for (std::uint32_t step = 0; a != b && a != nullptr && b != nullptr && step < EventHistory::most_steps; ++step) {
+    if (a->since != b->since) return a->since <=> b->since;
+    if (a->number != b->number) by_number = a->number <=> b->number;
+    a = a->cause;
+    b = b->cause;
+  }
+  if (one.step_->root != other.step_->root) return one.step_->root <=> other.step_->root;
+  return by_number;
+}
+
+void EventHistory::serialize(Archive& archive) {
+  struct Entry {
+    Time since;
+    std::uint64_t number;
+  };
+  std::vector<Entry> steps;
+  NpuId root;
+  if (!archive.reads() && step_ != nullptr) {
+    root = step_->root;
+    for (const Step* step = step_; step != nullptr && steps.size() < most_steps; step = step->cause)
+      steps.push_back({step->since, step->number});
+  }
+  archive(root, steps);
+  if (!archive.reads()) return;
+  *this = {};
+  for (; !steps.empty(); steps.pop_back()) {
+    const auto number = static_cast<std::uint32_t>(steps.back().number);
+    const std::uint32_t length = step_ == nullptr ? 1 : step_->length + 1;
+    step_ = new Step{steps.back().since, step_, number, root, length, 1};
+  }
+}
+
+}  // namespace orrery

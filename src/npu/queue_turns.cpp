@@ -1,0 +1,98 @@
+#include "orrery/npu/queue_turns.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "orrery/base/mix.hpp"
+#include "orrery/collective/kind.hpp"
+
+namespace orrery::npu {
+namespace {
+
+/// Returns the collectives of a graph in the order that its dependencies give them; none if they leave it open.
+std::optional<std::vector<NodeId>> collectives_in_order(const trace::Graph& graph) {
+  std::vector<std::uint32_t> longest(graph.num_nodes());  // most collectives on a way to the node
+  std::vector<NodeId> collectives;
+  for (const std::uint32_t node : graph.topological_order()) {
+    if (graph.nodes[node].kind == trace::NodeKind::collective) {
+      ++longest[node];
+      collectives.push_back(NodeId(node));
+    }
+    for (const std::uint32_t successor : graph.successors_of(NodeId(node)))
+      longest[successor] = std::max(longest[successor], longest[node]);
+  }
+  std::ranges::sort(collectives, {}, [&](NodeId node) { return longest[node.index()]; });
+  for (std::size_t i = 0; i < collectives.size(); ++i)
+    if (longest[collectives[i].index()] != i + 1) return {};
+  return collectives;
+}
+
+/// Compares the turns that members have.
+class Comparison {
+ public:
+  explicit Comparison(const RunContext& run) : run_(run), layouts_(run.communicators.size()) {}
+
+  /// Adds the turns of an NPU, whose collectives come in this order.
+  void add(const NpuSpec& npu, const std::vector<NodeId>& collectives) {
+    std::map<GroupId, std::uint64_t> digests;
+    collective::Turn turn;
+    for (const NodeId id : collectives) {
+      const trace::Node& node = npu.program->graph->nodes[id.index()];
+      const GroupId group = npu.groups[npu.program->use_of_node(id)];
+      if (members_of(group) == 1) continue;
+      const auto kind = collective::kind_of(node.collective);
+      std::uint64_t& digest = digests.try_emplace(group, group.value()).first->second;
+      if (turn_decides_direction(run_.engine, layout_of(group), kind)) digest = mix(digest, turn.queues);
+      turn.queues = run_.engine.next_turn(turn, layout_of(group), kind, Bytes(node.size)).queues;
+    }
+    for (const auto& [group, digest] : digests) {
+      // The digests of a communicator add up to 0 if all are equal to that of the first member.
+      const std::uint64_t next = run_.options.iterations > 1 ? turn.queues : 0;  // of the next iteration
+      const auto bits = static_cast<std::int64_t>(mix(digest, next) & 0xffffffffU);
+      const bool is_first = run_.communicators[group.index()].member(0) == npu.id;
+      difference_ += is_first ? bits * (members_of(group) - std::int64_t{1}) : -bits;
+    }
+  }
+
+  std::int64_t difference() const { return difference_; }
+
+ private:
+  std::uint32_t members_of(GroupId group) const {
+    return run_.communicators[group.index()].num_members(run_.hosting.num_npus());
+  }
+  const collective::GroupLayout& layout_of(GroupId group) {
+    auto& layout = layouts_[group.index()];
+    const auto& spec = run_.communicators[group.index()];
+    if (!layout) layout = run_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    return *layout;
+  }
+
+  const RunContext& run_;
+  std::vector<std::shared_ptr<const collective::GroupLayout>> layouts_;  // [communicators]
+  std::int64_t difference_ = 0;
+};
+
+}  // namespace
+
+bool turns_go_on_over_all(const RunContext& run, parallel::Communicator& world) {
+  if (!run.options.goes_over_links() || !run.engine.queues_take_turns()) return false;
+  std::map<const trace::Graph*, std::optional<std::vector<NodeId>>> orders;
+  Comparison comparison(run);
+  std::int64_t open = 0;
+  for (const NpuSpec& npu : run.npus) {
+    const trace::Graph* const graph = npu.program->graph.get();
+    auto known = orders.find(graph);
+    if (known == orders.end()) known = orders.emplace(graph, collectives_in_order(*graph)).first;
+    if (known->second)
+      comparison.add(npu, *known->second);
+    else
+      ++open;
+  }
+  std::int64_t sums[] = {open, comparison.difference()};
+  world.sum(sums);
+  return sums[0] == 0 && sums[1] == 0;
+}
+
+}  // namespace orrery::npu
