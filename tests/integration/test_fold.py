@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
 import harness  # noqa: E402
+import kineto  # noqa: E402
 import random_workload  # noqa: E402
 
 SCALE = harness.SOURCE / "configs/scale"
@@ -262,13 +263,26 @@ class Fold(harness.Folder):
         self.assertRegex(outcome.out, r"(?m)^folded: 1024 NPUs in 8 classes: 8 structures$")
 
     def test_a_replay_is_folded(self):
-        """6 NPUs replay recorded durations that differ between odd and even ones. They are folded into two classes."""
+        """6 NPUs replay recorded durations that differ between odd and even ones. They are folded into two classes, also on 8 ranks, of which
+        two have no NPU."""
         traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5 + i % 2),
                    chakra.Node(1, chakra.COLL, "sum", [0], duration=9, comm_type=chakra.ALL_REDUCE, comm_size=4096,
                                **({"pg_name": "odd"} if i % 2 else {}))] for i in range(6)]
         system = harness.System(counts=(6,), system={"replay-only": 1}, groups={"odd": [1, 3, 5]})
         arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
-        self.assertEqual(self.check(arguments, ranks=(0, 3)), 2)
+        self.assertEqual(self.check(arguments, ranks=(0, 3, 8)), 2)
+
+    def test_recordings_that_begin_later_are_folded(self):
+        """3 of 4 recordings begin 2 ms after the first one. They are one class. On 4 ranks, rank 2 simulates NPU 1 for it, which rank 1 has
+        read: it begins 2 ms later there too."""
+        for rank, start in enumerate((0, 2000, 2000, 2000)):
+            kineto.write(self.folder / f"step.{rank}.json", kineto.step(start, 0, wait=2000 - start, size=4), rank, 4)
+        dimension = {"shape": "Switch", "size": 4, "bandwidth": "13.5 GB/s", "latency": "5 us"}
+        (self.folder / "job.yaml").write_text(json.dumps({
+            "system": {"network": {"dimensions": [dimension]}, "compute": {"roofline": False}},
+            "workload": {"traces": str(self.folder / "step.{npu}.json")}}))
+        arguments = [self.folder / "job.yaml", "--communication-durations=recorded", "--timeline"]
+        self.assertEqual(self.check(arguments, ranks=(0, 2, 4)), 2)
 
     def test_stage_traces(self):
         """STAGE's traces of three models on 64 NPUs give the same results folded and not. Needs shared/."""
