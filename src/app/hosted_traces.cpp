@@ -281,7 +281,7 @@ std::vector<trace::NpuTrace> read_others(HostedTraces& traces, const config::Con
   std::ranges::sort(all);
   traces.store.host_instead(is_one_of(all));
   Faults faults;
-  TraceList read = read_traces(configuration, npus, here, traces.store, faults);
+  TraceList read = read_traces(configuration, nullptr, npus, here, traces.store, faults, traces.notices);
   faults.raise();
   if (!traces.delays.empty())
     for (std::size_t i = 0; i < read.npus.size(); ++i)

@@ -12,8 +12,6 @@
 namespace orrery::fold {
 namespace {
 
-constexpr std::uint32_t none = SignatureGraph::none;
-
 std::uint32_t bit_of(collective::Kind kind) { return std::uint32_t{1} << static_cast<unsigned>(kind); }
 
 /// Says whether members of groups that arrive together complete together.
@@ -62,9 +60,7 @@ class GroupMembers {
   }
 
   std::uint32_t num_communicators() const { return static_cast<std::uint32_t>(communicators_.size()); }
-  std::uint32_t count() const {
-    return num_communicators() + static_cast<std::uint32_t>(first_accessing_.size() - 1);
-  }
+  std::uint32_t count() const { return num_communicators() + static_cast<std::uint32_t>(first_accessing_.size() - 1); }
   bool is_server(std::uint32_t group) const { return group >= num_communicators(); }
   std::uint32_t size(std::uint32_t group) const {
     if (!is_server(group)) return communicators_[group].num_members(num_npus_);
@@ -102,12 +98,12 @@ class GroupMembers {
 /// group in no node.
 std::uint32_t set_position(std::uint32_t group, bool is_server, std::uint32_t position, std::uint32_t npu,
                            SignatureGraph& graph) {
-  std::uint32_t first_use = none;
+  std::uint32_t first_use = SignatureGraph::none;
   const auto own = npu - graph.npu_blocks.first();
   const auto begin = graph.first_membership[own], end = graph.first_membership[own + 1];
   for (auto use = begin; use < end; ++use) {
     auto& membership = graph.memberships[use];
-    if (membership.group != (is_server ? none : group)) continue;
+    if (membership.group != (is_server ? SignatureGraph::none : group)) continue;
     membership = {group, position};
     first_use = std::min(first_use, static_cast<std::uint32_t>(use - begin));
   }
@@ -130,7 +126,8 @@ void add_members(const GroupMembers& groups, SignatureGraph& graph, parallel::Co
     for (std::uint32_t i = 0; i < size; ++i) {
       const std::uint32_t npu = groups.member(group, i);
       const bool is_own = npu - first_npu < num_own_npus;
-      const std::uint32_t use = is_own ? set_position(group, groups.is_server(group), i, npu, graph) : none;
+      const std::uint32_t use =
+          is_own ? set_position(group, groups.is_server(group), i, npu, graph) : SignatureGraph::none;
       if (owner == here)
         graph.members.push_back({npu, use});
       else if (is_own)
@@ -148,7 +145,7 @@ void add_members(const GroupMembers& groups, SignatureGraph& graph, parallel::Co
 
 /// What all ranks know of the collectives of a group: a bit for each kind, and these.
 constexpr std::uint32_t not_together = std::uint32_t{1} << 30U;  ///< members that arrive together may not complete so
-constexpr std::uint32_t not_named = std::uint32_t{1} << 31U;     ///< its first member does not name it: a check refuses it
+constexpr std::uint32_t not_named = std::uint32_t{1} << 31U;  ///< its first member does not name it: a check refuses it
 
 /// Returns them for a communicator whose first member is of this rank.
 std::uint32_t collectives_of(const GroupMembers& groups, std::uint32_t group, const collective::GroupLayout& layout,
@@ -201,8 +198,8 @@ void add_groups(const npu::RunContext& context, const StructureOf& structure_of,
   for (const auto its : of_group) graph.completes_together.push_back((its & not_together) == 0);
   graph.layouts.resize(groups.count(), ~groups.num_communicators());  // servers: unlike communicators
   graph.completes_together.resize(groups.count(), 0);
-  graph.positions_among = [&context, of_group = std::move(of_group), layout_of](
-                              std::uint32_t group, std::span<const std::uint32_t> labels) {
+  graph.positions_among = [&context, of_group = std::move(of_group), layout_of](std::uint32_t group,
+                                                                                std::span<const std::uint32_t> labels) {
     std::vector<std::uint32_t> positions(labels.begin(), labels.end());
     if (group >= of_group.size()) std::iota(positions.begin(), positions.end(), 0U);
     if (group >= of_group.size() || (of_group[group] & not_named) != 0) return positions;

@@ -9,8 +9,6 @@
 namespace orrery::fold {
 namespace {
 
-constexpr std::uint32_t none = SignatureGraph::none;
-
 /// NPUs, or groups, in the classes of the moment; some of those of this rank have to be looked at again.
 struct Refinable {
   std::vector<std::uint32_t> class_of;  ///< [items] of all ranks
@@ -137,7 +135,7 @@ void split(Refinable& items, std::vector<Fragment>& fragments, MayKeep may_keep,
     const auto end = std::find_if(begin, order.end(), [&](auto i) { return fragments[i].old_class != old_class; });
     std::uint32_t rest = items.sizes[old_class];
     for (auto i = begin; i != end; ++i) rest -= fragments[*i].count;
-    std::uint32_t kept = none, most = 0;
+    std::uint32_t kept = SignatureGraph::none, most = 0;
     for (auto i = begin; rest == 0 && i != end; ++i)
       if (fragments[*i].count > most && may_keep(*i)) {
         kept = *i;
@@ -210,10 +208,10 @@ class Refinement {
     for (const auto& [group, position] : memberships) {
       const auto its_class = groups_.class_of[group];
       signature.push_back(its_class);
-      signature.push_back(positions_count_[its_class] ? positions_[its_class][position] : none);
+      signature.push_back(positions_count_[its_class] ? positions_[its_class][position] : SignatureGraph::none);
     }
     for (const auto& [peer, stream] : graph_.streams_of(npu)) {
-      signature.push_back(stream == none ? none : npus_.class_of[peer]);
+      signature.push_back(stream == SignatureGraph::none ? SignatureGraph::none : npus_.class_of[peer]);
       signature.push_back(stream);
     }
   }
@@ -263,9 +261,8 @@ class Refinement {
       const auto reason = moved[fragment] ? Reason::position : Reason::members;
       for (const auto& member : graph_.members_of(group)) look_again(member.npu, reason);
     });
-    of_npus_.deliver(world_, [&](std::uint32_t npu, std::uint32_t reason) {
-      look_again(npu, static_cast<Reason>(reason));
-    });
+    of_npus_.deliver(world_,
+                     [&](std::uint32_t npu, std::uint32_t reason) { look_again(npu, static_cast<Reason>(reason)); });
   }
 
   void refine_npus() {
@@ -281,18 +278,17 @@ class Refinement {
     split(
         npus_, fragments.all, [](std::uint32_t) { return true; },
         [&](std::uint32_t i, std::uint32_t kept) {
-          count(kept == none ? static_cast<Reason>(fragments.all[i].note)
-                             : difference(fragments.signature(i), fragments.signature(kept)));
+          count(kept == SignatureGraph::none ? static_cast<Reason>(fragments.all[i].note)
+                                             : difference(fragments.signature(i), fragments.signature(kept)));
         });
     move(npus_, pending, fragments, [&](std::uint32_t npu, std::uint32_t) {
       for (const auto& membership : graph_.memberships_of(npu)) look_again_at_group(membership.group);
       for (const auto& [peer, stream] : graph_.streams_of(npu))
-        if (stream != none) look_again(peer, Reason::messages);
+        if (stream != SignatureGraph::none) look_again(peer, Reason::messages);
     });
     of_groups_.deliver(world_, [&](std::uint32_t group, std::uint32_t) { groups_.look_again(group); });
-    of_npus_.deliver(world_, [&](std::uint32_t npu, std::uint32_t reason) {
-      look_again(npu, static_cast<Reason>(reason));
-    });
+    of_npus_.deliver(world_,
+                     [&](std::uint32_t npu, std::uint32_t reason) { look_again(npu, static_cast<Reason>(reason)); });
   }
 
   /// Gives the items that were looked at the classes of their fragments, on all ranks. Calls visit(item, fragment) for
@@ -339,10 +335,10 @@ class Refinement {
     classes.by_messages = by_messages_;
     classes.of_group = std::move(groups_.class_of);
     classes.of_npu = std::move(npus_.class_of);
-    std::vector<std::uint32_t> number(npus_.sizes.size(), none);
+    std::vector<std::uint32_t> number(npus_.sizes.size(), SignatureGraph::none);
     for (std::uint32_t npu = 0; npu < graph_.num_npus(); ++npu) {
       auto& its = number[classes.of_npu[npu]];
-      if (its == none) {
+      if (its == SignatureGraph::none) {
         its = classes.count();
         classes.representatives.push_back(npu);
         classes.sizes.push_back(0);
@@ -356,9 +352,9 @@ class Refinement {
   const SignatureGraph& graph_;
   parallel::Communicator& world_;
   Refinable npus_, groups_;
-  std::vector<char> positions_count_;                   // [classes of groups] members are told apart by their positions
+  std::vector<char> positions_count_;                  // [classes of groups] members are told apart by their positions
   std::vector<std::vector<std::uint32_t>> positions_;  // [classes of groups][members] where positions count
-  std::vector<Reason> reasons_;                         // [NPUs of this rank] why it was last looked at again
+  std::vector<Reason> reasons_;                        // [NPUs of this rank] why it was last looked at again
   Messages of_npus_, of_groups_;
   std::uint64_t by_members_ = 0, by_position_ = 0, by_messages_ = 0;
 };
