@@ -1,34 +1,52 @@
 #include "orrery/base/event_history.hpp"
 
+#include <boost/pool/singleton_pool.hpp>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "orrery/base/error.hpp"
 
 namespace orrery {
 
-EventHistory EventHistory::first_of(NpuId npu) { return EventHistory(new Step{before_all(), nullptr, 0, npu, 1, 1}); }
+/// The memory of all steps. One thread uses histories.
+struct EventHistory::Steps {
+  using Pool = boost::singleton_pool<Steps, sizeof(Step), boost::default_user_allocator_new_delete,
+                                     boost::details::pool::null_mutex, 1024>;
+
+  static Step* make(const Step& step) {
+    void* const place = Pool::malloc();
+    if (place == nullptr) throw std::bad_alloc();
+    return std::construct_at(static_cast<Step*>(place), step);
+  }
+  static void free(Step* step) { Pool::free(step); }
+};
+
+EventHistory EventHistory::first_of(NpuId npu) {
+  return EventHistory(Steps::make({before_all(), nullptr, 0, npu, 1, 1}));
+}
 
 /// Frees a step that is no longer used, and what only it has used.
 void EventHistory::release(Step* step) {
   while (step != nullptr && --step->uses == 0) {
     Step* const cause = step->cause;
-    delete step;
+    Steps::free(step);
     step = cause;
   }
 }
 
 EventHistory EventHistory::next(Time now, std::uint32_t number) const {
-  if (step_ == nullptr) return EventHistory(new Step{now, nullptr, number, NpuId(0), 1, 1});
+  if (step_ == nullptr) return EventHistory(Steps::make({now, nullptr, number, NpuId(0), 1, 1}));
   // Every most_steps steps what lies farther back is dropped, so that memory does not grow with the run.
   if (step_->length >= 2 * most_steps) return shortened().next(now, number);
   hold();
-  return EventHistory(new Step{now, step_, number, step_->root, step_->length + 1, 1});
+  return EventHistory(Steps::make({now, step_, number, step_->root, step_->length + 1, 1}));
 }
 
 EventHistory EventHistory::beside() const {
   ensure(step_ != nullptr, "what comes beside no event");
   if (step_->cause) ++step_->cause->uses;
-  return EventHistory(new Step{step_->since, step_->cause, step_->number + 1, step_->root, step_->length, 1});
+  return EventHistory(Steps::make({step_->since, step_->cause, step_->number + 1, step_->root, step_->length, 1}));
 }
 
 EventHistory EventHistory::cause() const {
@@ -43,7 +61,7 @@ EventHistory EventHistory::shortened() const {
   Step** place = &first;
   std::uint32_t left = most_steps;
   for (const Step* step = step_; step != nullptr && left > 0; step = step->cause, --left) {
-    *place = new Step{step->since, nullptr, step->number, step->root, left, 1};
+    *place = Steps::make({step->since, nullptr, step->number, step->root, left, 1});
     place = &(*place)->cause;
   }
   return EventHistory(first);
@@ -81,7 +99,7 @@ void EventHistory::serialize(Archive& archive) {
   for (; !steps.empty(); steps.pop_back()) {
     const auto number = static_cast<std::uint32_t>(steps.back().number);
     const std::uint32_t length = step_ == nullptr ? 1 : step_->length + 1;
-    step_ = new Step{steps.back().since, step_, number, root, length, 1};
+    step_ = Steps::make({steps.back().since, step_, number, root, length, 1});
   }
 }
 

@@ -59,6 +59,8 @@ class EventHistory {
     std::uint32_t uses;
   };
 
+  struct Steps;
+
   explicit EventHistory(Step* step) : step_(step) {}
 
   static constexpr Time before_all() { return Time::from_ps(-1); }
