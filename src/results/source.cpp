@@ -8,6 +8,19 @@
 #include "seal.hpp"
 
 namespace orrery::results {
+namespace {
+
+constexpr std::uint64_t most_chunks = std::uint64_t{1} << 24U;  // of which results have one for 32,768 rows or more
+
+/// Returns how many rows a chunk of a dataset has; of a dataset without chunks all.
+std::uint64_t rows_of_chunk(const Handle& dataset) {
+  const Handle properties(H5Dget_create_plist(dataset.id()), H5Pclose);
+  hsize_t rows = 0;
+  const bool has_chunks = H5Pget_layout(properties.id()) == H5D_CHUNKED && H5Pget_chunk(properties.id(), 1, &rows) >= 0;
+  return has_chunks && rows > 0 ? rows : ~std::uint64_t{0};
+}
+
+}  // namespace
 
 Silence::Silence() {
   start_library();
@@ -77,6 +90,9 @@ std::uint64_t Source::num_rows(const Handle& dataset, std::string_view path) con
   constexpr std::uint64_t most_rows_of_byte = 65536;  // gzip makes a byte of 1032 at most, other filters of more
   const auto rows =
       static_cast<std::uint64_t>(std::max<hssize_t>(size_of(Handle(H5Dget_space(dataset.id()), H5Sclose)), 0));
+  // HDF5 asks each chunk for its size, also if it is not there.
+  if (rows / rows_of_chunk(dataset) > most_chunks)
+    fail(fmt::format("{} has {} rows in chunks of {}", path, rows, rows_of_chunk(dataset)));
   const std::uint64_t bytes = H5Dget_storage_size(dataset.id());
   if (rows / most_rows_of_byte > bytes || (rows > 0 && bytes == 0))
     fail(fmt::format("{} has {} rows in {} bytes", path, rows, bytes));
