@@ -24,12 +24,12 @@ class MessageQueue {
   std::optional<MemberEnds> run() {
     for (std::uint32_t member = 0; member < runs_.size(); ++member)
       events_.push({.time = times_.arrivals[member], .history = times_.histories[member].cause(), .member = member});
-    while (!events_.empty()) {
+    while (!events_.empty() && programs_fit_) {
       const Event event = events_.top();
       events_.pop();
       handle(event);
     }
-    if (!std::ranges::all_of(runs_, &MemberRun::is_done)) return {};
+    if (!programs_fit_ || !std::ranges::all_of(runs_, &MemberRun::is_done)) return {};
     return std::move(ends_);
   }
 
@@ -88,6 +88,7 @@ class MessageQueue {
                    .step = step,
                    .takes = time - now_});
     }
+    void note_misfit() override { queue_.programs_fit_ = false; }
 
    private:
     MessageQueue& queue_;
@@ -167,6 +168,7 @@ class MessageQueue {
   EventHistory next_;  // of what the event at hand schedules next
   std::map<std::pair<std::uint32_t, Time>, std::deque<Stored>> stored_;
   MemberEnds ends_;
+  bool programs_fit_ = true;  // where members disagree, messages may go to steps that expect others
 };
 
 /// Returns the steps that members take, as far as they are no more than `most`; more than that if some steps are none

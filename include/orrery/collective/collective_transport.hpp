@@ -32,6 +32,9 @@ class CollectiveTransport {
                               Payload payload) = 0;
   /// Calls MemberRun::wake for `step` at `time`, which is later than now.
   virtual void wake(StepId step, Time time) = 0;
+  /// Takes note that more messages have come for a step than it has, so that the programs of members do not fit each
+  /// other. By default this is a fault of Orrery.
+  virtual void note_misfit();
 
  protected:
   ~CollectiveTransport() = default;
