@@ -80,7 +80,7 @@ class JobTranslation {
       for (const NpuId other : npus_)
         if (differ_only_in(npu, other, use.second, system.topology())) members.push_back(other);
       const NpuId first = members.front();
-      sub_grids_.push_back(into_.keep_group(fmt::format("sub-grid of NPU {}", first.value()), std::move(members)));
+      sub_grids_.push_back(into_.keep_group(fmt::format("sub-grid of NPU {}{}", first.value(), suffix_), std::move(members)));
     }
     trace.graph = found.graph;
   }
@@ -94,15 +94,14 @@ class JobTranslation {
     std::vector<char> is_world;
     for (const GroupId group : trace.groups)
       is_world.push_back(communicator::ignores_dimensions(from_.groups()[group.index()]) ? 0 : 1);
-    const auto [known, is_new] = splits_.try_emplace({trace.graph, is_world});
-    Split& split = known->second;
-    if (!is_new) return split;
-    split.graph = trace.graph;
+    const std::pair key(trace.graph, std::move(is_world));
+    if (const auto known = splits_.find(key); known != splits_.end()) return known->second;
+    Split split{{}, trace.graph};
     auto changed = std::make_shared<trace::Graph>(*trace.graph);
     const auto in_use = communicator::dimensions_in_use(system.topology(), system.engine);
     for (std::uint32_t i = 0; i < changed->num_nodes(); ++i) {
       trace::Node& node = changed->nodes[i];
-      if (!node.is_of_group() || is_world[node.slot] == 0) continue;
+      if (!node.is_of_group() || key.second[node.slot] == 0) continue;
       require_dimensions(trace, node, {npu, NodeId(i)}, system.topology().num_dimensions());
       const auto use = communicator::use_of(*trace.graph, NodeId(i), in_use);
       if (use.dimensions == trace::all_dimensions) continue;
@@ -112,10 +111,11 @@ class JobTranslation {
       node.detail = trace::all_dimensions;
       if (at == split.uses.end()) split.uses.push_back(asked);
     }
-    if (split.uses.empty()) return split;
-    changed->num_group_slots += static_cast<std::uint32_t>(split.uses.size());
-    split.graph = std::move(changed);
-    return split;
+    if (!split.uses.empty()) {
+      changed->num_group_slots += static_cast<std::uint32_t>(split.uses.size());
+      split.graph = std::move(changed);
+    }
+    return splits_.emplace(key, std::move(split)).first->second;
   }
 
   /// Throws Error (bad_input) if the node names a dimension that the system does not have.
@@ -245,7 +245,8 @@ std::vector<std::optional<trace::NpuTrace>> JobTraces::read_job(std::uint32_t nu
     auto made = workload::assemble(*workload.generated, own, of_job, workload.estimates.get());
     std::ranges::move(made, traces.begin());
   }
-  JobTranslation translate(job, npus_, number, configuration_.workload.jobs.size() > 1, of_job, store);
+  const bool has_names = configuration_.workload.jobs.size() > 1 || configuration_.workload.is_one_of_jobs;
+  JobTranslation translate(job, npus_, number, has_names, of_job, store);
   Faults found;
   for (std::size_t i = 0; i < npus.size(); ++i) {
     end_if_stopped();

@@ -36,6 +36,7 @@ std::optional<Time> simulate_alone(const config::Configuration& configuration,
                                    std::vector<results::JobDescription>& jobs) {
   config::Configuration alone = configuration;
   alone.run.record_load = false;
+  alone.workload.is_one_of_jobs = jobs.size() > 1;
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     alone.workload.jobs = {configuration.workload.jobs[j]};
     const auto preparation = prepare(alone, world);

@@ -54,10 +54,10 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
                              communicator::dimensions_in_use(system_->topology(), system_->engine));
                        })),
       rank_(number(configuration, *system_, traces_, programs_, world)),
-      least_recorded_(npu::least_recorded_cost(rank_.npus, configuration.execution, world)),
-      accesses_servers_(any_accesses(programs_, system_->memory, world)),
+      of_all_{npu::least_recorded_cost(rank_.npus, configuration.execution, world),
+              any_accesses(programs_, system_->memory, world)},
       sharers_(share_bandwidth(world)) {
-  turns_over_all_ = npu::turns_go_on_over_all(unfolded_context(rank_.npus), world);
+  of_all_.turns_go_on = npu::turns_go_on_over_all(unfolded_context(rank_.npus), world);
   readable_.groups = traces_.groups_are_known;
   Notices mine = traces_.notices;
   const check::Findings findings{faults, mine};
@@ -176,9 +176,9 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           npus,
           {here_, traces_.partition.ranks(), host_of_server_},
           [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_, npu, node); },
-          least_recorded_,
-          accesses_servers_,
-          turns_over_all_};
+          of_all_.least_recorded,
+          of_all_.accesses_servers,
+          of_all_.turns_go_on};
 }
 
 npu::RunContext Preparation::run_context() {

@@ -76,6 +76,12 @@ class Preparation {
     communicator::CommunicatorTable communicators;
     std::vector<npu::NpuSpec> npus;
   };
+  /// What holds for the traces of all ranks together.
+  struct AllTraces {
+    Time least_recorded;
+    bool accesses_servers = false;
+    bool turns_go_on = false;  ///< npu::turns_go_on_over_all
+  };
   struct FoldedRun {
     FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, const fold::ReadNpus& read,
               parallel::Communicator& world, fold::Assumptions assumptions);
@@ -101,9 +107,7 @@ class Preparation {
   std::vector<Rank> host_of_server_;
   npu::Programs programs_;
   RankNpus rank_;
-  Time least_recorded_;
-  bool accesses_servers_;
-  bool turns_over_all_ = false;  // npu::turns_go_on_over_all
+  AllTraces of_all_;
   std::vector<std::uint32_t> sharers_;
   std::map<NpuId, trace::NpuTrace> other_traces_;  // of NPUs that other ranks host, as far as this one needs them
   std::optional<FoldedRun> folded_;

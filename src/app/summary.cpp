@@ -191,11 +191,11 @@ void print_jobs(const std::vector<results::JobFigures>& figures, const std::vect
   }
   const bool compares = std::ranges::all_of(figures, [](const auto& job) { return job.alone.has_value(); });
   fmt::print("{:<{}}  {:>7}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}{}\n", "job", width, "NPUs", "start", "finish",
-             "step time", "compute", "exposed", compares ? fmt::format("  {:>12}  {:>8}", "alone", "slowdown") : "");
+             "run time", "compute", "exposed", compares ? fmt::format("  {:>12}  {:>8}", "alone", "slowdown") : "");
   for (std::size_t j = 0; j < jobs.size(); ++j) {
     const auto& job = figures[j];
     fmt::print("{:<{}}  {:>7}  {:>12}  {:>12}  {:>12}  {:>12}  {:>12}{}\n", names[j], width, job.npus,
-               readable(job.start), readable(job.finish), readable(job.step_time), readable(job.compute),
+               readable(job.start), readable(job.finish), readable(job.run_time), readable(job.compute),
                readable(job.exposed_communication),
                compares ? fmt::format("  {:>12}  {:>8.4f}", readable(*job.alone), job.slowdown()) : "");
   }

@@ -20,8 +20,7 @@ class GraphLinks {
  public:
   using Link = topology::Fabric::Link;
 
-  /// The graph has a host for each NPU. Throws Error (bad_input) for two NPUs without a way between them.
-  /// O(hosts * links + NPUs^2).
+  /// The graph has a host for each NPU. O(hosts * links).
   GraphLinks(std::shared_ptr<const GivenGraph> given, std::uint32_t num_npus, Rounding rounding);
   GraphLinks(const GraphLinks&) = delete;
   GraphLinks& operator=(const GraphLinks&) = delete;
@@ -33,6 +32,7 @@ class GraphLinks {
   Link find(topology::LinkId link) const { return links_[link.index()].link; }
   topology::Fabric::Ends ends(const Link& link) const;
 
+  /// Throws Error (bad_input) if no links lead to the destination.
   topology::LinkId first(const Message& message) const { return leaving(message.source.value(), message); }
   std::optional<topology::LinkId> next(const Link& link, const Message& message) const;
   bool takes_whole(const Link&) const { return false; }
@@ -53,7 +53,6 @@ class GraphLinks {
     std::uint32_t of_graph = 0;      ///< number of the link there
   };
   topology::LinkId leaving(std::uint32_t node, const Message& message) const;
-  void check_ways(std::uint32_t num_npus) const;
   void deal_links(std::uint32_t num_npus);
   Time delay(const Link& link, Time latency, Bytes size) const;
   bool only_passes_neighbours(std::uint32_t node, std::span<const Rank> of_node) const;

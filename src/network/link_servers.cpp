@@ -393,9 +393,9 @@ void LinkServers<Links>::hand_over(Server& server, std::uint32_t slot, const std
       part_.kernel.send(to, onward, packed_in_order(slot));
     else
       part_.kernel.send(to, onward, std::as_bytes(std::span(&message, 1)));
-    messages_.free(slot);
   }
   if (!next) give_receipt(server, slot, there);
+  if (to != part_.hosting.here) messages_.free(slot);
 }
 
 /// Tells the source that its message is at the destination, if it waits for that.

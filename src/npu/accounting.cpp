@@ -82,7 +82,7 @@ void Accounting::note_overrun(NodeId id, Time start, Overrun::Quantity quantity)
 }
 
 void Accounting::end_run(Time now) {
-  activity_.advance(now);
+  if (now <= finish_) activity_.advance(now);  // an NPU that executes nothing is finished from time 0 on
   if (local_memory_) local_memory_->end(now);
 }
 

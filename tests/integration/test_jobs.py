@@ -119,7 +119,8 @@ class Jobs(JobFolder):
         gathers = [[Node(n, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=5000) for n in (1, 2, 3)]] * 4
         jobs = [{"name": "step", "allocation": "random", "workload": STEP}, {"name": "small", "allocation": "scattered", "workload": SMALL},
                 {"name": "gathers", "allocation": "scattered", "workload": {"traces": self.traces("g", gathers)}}]
-        for more in ([], ["--set=system.communication.streams=3"], ["--set=system.rules=astra-sim"]):
+        drawn = "--set=perturbation.distributions=[{per: collective, kind: uniform, least: 1, most: 1.5}]"
+        for more in ([], ["--set=system.communication.streams=3"], ["--set=system.rules=astra-sim"], [drawn]):
             columns, _ = self.jobs_of(self.run_once([self.config(jobs, SERVERS), "--jobs-alone", *more]))
             self.assertEqual(columns["slowdown"], [1, 1, 1], more)
             self.assertEqual(columns["run_time"], columns["alone_time"])
@@ -166,6 +167,17 @@ class Jobs(JobFolder):
                 self.assertEqual(late["npus/exposed_communication_time"][npu], plain["npus/exposed_communication_time"][npu])
             self.assertEqual(late["jobs/run_time"], plain["jobs/run_time"])
             self.assertEqual(late["jobs/idle_time"], plain["jobs/idle_time"])
+
+    def test_traces_without_nodes(self):
+        """NPU 2 of a job that starts at 1 us has nothing to do, and neither has another job."""
+        nodes = [message(0, 1, 1000, chakra.SEND), message(0, 1, 1000, chakra.RECV), []]
+        jobs = [{"start": "1 us", "workload": {"traces": self.traces("a", nodes)}}, {"start": "2 us", "workload": {"traces": self.traces("b", [[], []])}}]
+        for network in ("congestion-unaware", "congestion-aware"):
+            path = self.run_once([self.config(jobs, [{**RING, "size": 8}]), f"--network={network}", "--jobs-alone"])
+            self.assertEqual(harness.finish_times(path)[2:], [0] * 6)
+            columns, _ = self.jobs_of(path)
+            self.assertEqual(columns["run_time"][1], 0)
+            self.assertEqual(columns["slowdown"], [1, 1])
 
     def test_iterations(self):
         """Each job executes its traces as often as it says."""
@@ -244,7 +256,7 @@ class Jobs(JobFolder):
         outcome = harness.orrery("run", self.config(jobs, SERVERS), "--jobs-alone", f"--output={path}")
         self.assertEqual(outcome.code, 0, outcome.err)
         lines = [line.split() for line in outcome.out.splitlines()]
-        self.assertIn(["job", "NPUs", "start", "finish", "step", "time", "compute", "exposed", "alone", "slowdown"], lines)
+        self.assertIn(["job", "NPUs", "start", "finish", "run", "time", "compute", "exposed", "alone", "slowdown"], lines)
         self.assertEqual([line[-1] for line in lines if line and line[0] in ("first", "second")], ["1.0000", "1.0000"])
         shown = harness.orrery("show", "results", path).out.splitlines()
         self.assertEqual([line.split()[-1] for line in shown if line.split()[:2] in (["first", "4"], ["second", "4"])], ["1.0000", "1.0000"])

@@ -50,8 +50,20 @@ def places_of(num_hosts, links, num_nodes):
     return x, tiers
 
 
+def line_of(start, end, gap):
+    """Returns the points of a line from one place to another: straight between tiers, the left one of two leads up; inside a tier an arc, above
+    the tier to the right and below it to the left."""
+    (x, y), (x_end, y_end) = start, end
+    if y != y_end:
+        shift = -gap if y < y_end else gap
+        return [(x + shift, y), (x_end + shift, y_end)]
+    at = np.linspace(0, 1, 17)
+    bend = (0.1 + 0.25 * abs(x_end - x)) * np.sin(np.pi * at)
+    return list(zip(x + (x_end - x) * at, y + (bend if x < x_end else -bend)))
+
+
 def draw(axes, graph, rows, values, scale):
-    """Draws the graph: each link as two lines, one for each direction, of which the left one leads up.
+    """Draws the graph: each link as two lines, one for each direction.
 
     graph: system.network.graph of the configuration. rows: those of Results.links, and `values` of each.
     """
@@ -63,11 +75,10 @@ def draw(axes, graph, rows, values, scale):
     value_of = {}
     for a, b, value in zip(*node, values):
         value_of[a, b] = max(value, value_of.get((a, b), value))  # of links side by side the largest
-    gap = 0.12 / max(np.bincount(y - y.min()).max(), 1)
+    gap = min(0.12 / max(np.bincount(y - y.min()).max(), 1), 0.004)
     lines, colours, order = [], [], []
     for a, b in dict.fromkeys([pair for a, b in pairs for pair in ((a, b), (b, a))]):
-        shift = -gap if (y[a], x[a]) < (y[b], x[b]) else gap
-        lines.append([(x[a] + shift, y[a]), (x[b] + shift, y[b])])
+        lines.append(line_of((x[a], y[a]), (x[b], y[b]), gap))
         value = value_of.get((a, b))
         colours.append(UNUSED_COLOUR if value is None else PALETTE(scale.norm(np.clip(value, scale.low, scale.high))))
         order.append(-1 if value is None else value)
@@ -98,7 +109,7 @@ def draw_graph(body, graph, rows, values, unit):
     grid = body.add_gridspec(1, 2, width_ratios=[0.8, 3.2])
     draw_spread(body.add_subplot(grid[0]), values, scale)
     axes = body.add_subplot(grid[1])
-    axes.set_title("of each pair of lines the left one leads up", fontweight="normal")
+    axes.set_title("of two lines the left one leads up; arcs lead to the right above a tier, and to the left below it", fontweight="normal")
     draw(axes, graph, rows, values, scale)
 
 

@@ -91,7 +91,7 @@ def jobs(run):
     """Returns a row for each job: [] of a run without jobs. "alone" and "slowdown" are None without --jobs-alone."""
     if run.jobs is None:
         return []
-    columns = {"name": "name", "npus": "npus", "start": "start_time", "finish": "finish_time", "step": "step_time", "compute": "compute_time",
+    columns = {"name": "name", "npus": "npus", "start": "start_time", "finish": "finish_time", "run": "run_time", "compute": "compute_time",
                "exposed": "exposed_communication_time", "idle": "idle_time", "alone": "alone_time", "slowdown": "slowdown"}
     return [{key: str(row[column]) if key == "name" else plain(row[column]) if column in row else None for key, column in columns.items()}
             for row in run.jobs.to_dict("records")]

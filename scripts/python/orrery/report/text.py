@@ -80,8 +80,8 @@ def use_rows(run):
                    for one in run["stages"]]
 
 
-JOB_HEAD = ["job", "NPUs", "start", "finish", "step time", "compute", "exposed", "idle", "alone", "slowdown"]
-JOB_TIMES = ("start", "finish", "step", "compute", "exposed", "idle", "alone")
+JOB_HEAD = ["job", "NPUs", "start", "finish", "run time", "compute", "exposed", "idle", "alone", "slowdown"]
+JOB_TIMES = ("start", "finish", "run", "compute", "exposed", "idle", "alone")
 
 
 def job_row(job):

@@ -190,7 +190,7 @@ function jobsSection(run) {
   return element("section", {id: "jobs"}, element("h2", {}, "Jobs"),
     element("p", {class: "soft"}, "Workloads that share the system, each on NPUs of its own. Times of NPUs are means over those of the job; the slowdown is the time together over the time alone."),
     sortableTable({name: "jobs", rows: jobs, columns: [{name: "job", key: "name"}, {name: "NPUs", key: "npus", number: true, text: (row) => row.npus.toLocaleString("en-US")},
-      time("start", "start"), time("finish", "finish"), time("step time", "step"), time("compute", "compute"), time("exposed communication", "exposed"), time("idle", "idle"), ...alone]}));
+      time("start", "start"), time("finish", "finish"), time("run time", "run"), time("compute", "compute"), time("exposed communication", "exposed"), time("idle", "idle"), ...alone]}));
 }
 
 /** How long messages of the packet network took, and the deepest queues; nothing if they were not recorded. */
