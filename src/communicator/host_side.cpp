@@ -298,9 +298,11 @@ LastArrival HostSide::last_arrival(const Hosted& hosted, const Pending& pending)
 }
 
 void HostSide::finish(Hosted& hosted, Pending& pending) {
-  std::span<const Time> completions = this->completions(hosted, pending);
   auto ends = end_in_order(hosted, pending);
-  if (ends && (setup_.variations == nullptr || !setup_.variations->has(DrawnPer::collective))) {
+  std::span<const Time> completions;
+  if (!ends || (setup_.variations != nullptr && setup_.variations->has(DrawnPer::collective))) {
+    completions = this->completions(hosted, pending);
+  } else {
     // No rank is told of an end that comes before what it has been promised.
     const Time least = *std::ranges::min_element(pending.arrivals) +
                        setup_.engine.least_duration(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
