@@ -40,7 +40,7 @@ void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uin
   const Rank rank = context.hosting.of_npu[to.npu.index()];
   const pdes::Event event =
       npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail);
-  if (history.is_known() && context.services.histories != nullptr)
+  if (history.is_known())
     context.services.histories->send(context.services.kernel, rank, event, history);
   else
     context.services.kernel.send(rank, event);

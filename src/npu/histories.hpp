@@ -23,7 +23,6 @@ class Histories {
     at_hand_ = std::move(history);
     next_number_ = first_number;
   }
-  const EventHistory& at_hand() const { return at_hand_; }
   /// Returns the history of what the event at hand schedules now. It may schedule `count` things at once, of which this
   /// is the first.
   EventHistory next(Time now, std::uint32_t count = 1) {

@@ -28,7 +28,7 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       collectives_(context.services.links ? std::make_unique<LinkCollectives>() : nullptr),
       gpu_(context.gpus != nullptr ? std::make_unique<GpuCollectives>(*context.gpus) : nullptr),
       memberships_(std::move(memberships)),
-      moment_(context.options.one_by_one ? std::make_unique<Moment>() : nullptr) {
+      moment_(context.options.one_by_one ? std::make_unique<std::vector<pdes::Event>>() : nullptr) {
   const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
   if (const double share = context.options.compute.collectives_share; share > 0)
@@ -43,7 +43,7 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
 
 bool Npu::handle(const pdes::Event& event) {
   if (!moment_) return apply(event);
-  moment_->events.push_back(event);
+  moment_->push_back(event);
   return true;
 }
 
@@ -126,7 +126,7 @@ void Npu::settle_at(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;
-  if (moment_ && !moment_->events.empty()) apply_one_by_one(now);
+  if (moment_ && !moment_->empty()) apply_one_by_one(now);
   do {
     begin_ready(now);
     if (messaging_->is_in_doubt()) {
@@ -336,7 +336,7 @@ void Npu::keep_history_of_end(const communicator::Completion& completion) {
 
 void Npu::keep_history_of(const pdes::Event& event) {
   const Context& context = execution_.context();
-  if (!context.keeps_histories() || context.services.histories == nullptr) return;
+  if (!context.keeps_histories()) return;
   EventHistory history = context.services.histories->take(event);
   if (history.is_known()) histories_of(execution_).keep(event.order, std::move(history));
 }

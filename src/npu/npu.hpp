@@ -107,11 +107,6 @@ class Npu {
     return execution_.context().streams.of_group[group.index()] - std::size_t{1};
   }
 
-  /// What belongs to the present time.
-  struct Moment {
-    std::vector<pdes::Event> events;  ///< that `settle` handles
-  };
-
   Execution execution_;
   std::unique_ptr<Messaging> messaging_;
   std::unique_ptr<LinkCollectives> collectives_;       // null if hosts of communicators carry collectives out
@@ -123,7 +118,7 @@ class Npu {
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
   std::uint64_t queues_ = 0;                           // communicator::Join::queues of its next collective
-  std::unique_ptr<Moment> moment_;                     // null without Options::one_by_one
+  std::unique_ptr<std::vector<pdes::Event>> moment_;   // that `settle` handles; null without Options::one_by_one
   bool has_settled_ = false;                           // its first nodes have begun
   bool has_broken_off_ = false;                        // `settle`, because of doubts
   bool has_ended_ = false;                             // it is done, and has counted its time

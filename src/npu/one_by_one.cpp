@@ -81,13 +81,13 @@ void Npu::apply_with_histories(Time now) {
   };
   std::vector<Ordered> events;
   EventHistory first;  // of what the NPU has in store
-  for (const pdes::Event& event : moment_->events) {
+  for (const pdes::Event& event : *moment_) {
     const EventHistory own = take_history_of(event);
     const bool in_store = is_in_store(execution_, event);
     if (in_store && (!first.is_known() || own < first)) first = own;
     events.push_back({own, own, event, in_store});
   }
-  moment_->events.clear();
+  moment_->clear();
   for (Ordered& one : events)
     if (one.is_in_store) one.history = first;
   std::ranges::stable_sort(events, [](const Ordered& one, const Ordered& other) {
@@ -108,9 +108,9 @@ void Npu::apply_with_histories(Time now) {
 /// for itself comes together, in the place of what it has had in store for longest.
 void Npu::apply_one_by_one(Time now) {
   if (execution_.context().keeps_histories()) return apply_with_histories(now);
-  if (moment_->events.size() == 1) {
-    const pdes::Event event = moment_->events.front();
-    moment_->events.clear();
+  if (moment_->size() == 1) {
+    const pdes::Event event = moment_->front();
+    moment_->clear();
     apply(event);
     return begin_ready(now);
   }
@@ -121,12 +121,12 @@ void Npu::apply_one_by_one(Time now) {
   };
   std::vector<Placed> events;
   EventPlace first{now, id()};
-  for (const pdes::Event& event : moment_->events) {
+  for (const pdes::Event& event : *moment_) {
     const EventPlace place = place_of(event);
     if (is_in_store(execution_, event)) first = std::min(first, place);
     events.push_back({place, place.since, event});
   }
-  moment_->events.clear();
+  moment_->clear();
   for (Placed& one : events)
     if (is_in_store(execution_, one.event)) one.place = first;
   std::ranges::sort(events, {}, [](const Placed& one) { return std::tuple(one.place, one.since, one.event.node); });
