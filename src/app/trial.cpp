@@ -97,7 +97,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   const auto preparation = prepare(configuration, *alone);
   const auto simulation = simulate(*preparation, configuration.run, stop_requested, *alone);
   if (simulation->stopped_at()) return {};
-  const auto all = collect(*preparation, *simulation, *alone);
+  auto all = collect(*preparation, *simulation, *alone);
   std::optional<results::TrainingStep> step;
   if (configuration.workload.generated)
     step = training_step(configuration, *configuration.workload.generated,
@@ -105,7 +105,8 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   Trial trial;
   trial.metrics.resize(explore::metrics().size(), unknown);
   const fold::Folding* const folding = preparation->folding();
-  const results::NpuRecords npus = folding ? results::NpuRecords(all.npus, folding->classes().of_npu) : all.npus;
+  const results::NpuRecords npus = folding ? results::NpuRecords(std::move(all.npus), folding->classes().of_npu)
+                                           : results::NpuRecords(std::move(all.npus));
   auto metrics = results::metrics_of(npus, {}, configuration.execution.iterations, step, all.collective_sums);
   Bytes peak;
   for (const npu::NpuRecord& npu : npus.distinct()) peak = std::max(peak, npu.peak_local_memory);

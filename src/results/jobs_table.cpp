@@ -5,6 +5,7 @@
 
 #include "columns.hpp"
 #include "orrery/results/jobs.hpp"
+#include "orrery/results/npu_records.hpp"
 #include "tables.hpp"
 
 namespace orrery::results {
@@ -106,17 +107,11 @@ double JobFigures::slowdown() const {
   return run_time == Time::zero() ? 1 : std::numeric_limits<double>::infinity();
 }
 
-std::vector<JobFigures> figures_of(std::span<const JobDescription> jobs, const NpuRecords& npus) {
-  std::vector<JobFigures> all;
-  for (const JobDescription& job : jobs) all.push_back(figures_of_job(job, npus));
-  return all;
-}
-
 std::vector<JobFigures> write_jobs(Output& output, std::span<const JobDescription> jobs, const NpuRecords& npus) {
   std::vector<JobFigures> figures;
   if (jobs.empty()) return figures;
   output.on_root([&](File& file) {
-    figures = figures_of(jobs, npus);
+    for (const JobDescription& job : jobs) figures.push_back(figures_of_job(job, npus));
     const std::string group = "/jobs";
     file.group(group, "one row per job; jobs share the system, and each has NPUs of its own");
     const std::span<const JobFigures> rows(figures);

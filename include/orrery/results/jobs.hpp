@@ -2,14 +2,12 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
-#include "orrery/results/npu_records.hpp"
 
 namespace orrery::results {
 
@@ -38,8 +36,5 @@ struct JobFigures {
   /// Returns run_time over `alone`; 1 if both are 0, and infinity if only `alone` is. There must be a time alone.
   double slowdown() const;
 };
-
-/// Returns [jobs] the figures of jobs. `npus`: the records of all NPUs. O(num_npus).
-std::vector<JobFigures> figures_of(std::span<const JobDescription> jobs, const NpuRecords& npus);
 
 }  // namespace orrery::results
