@@ -76,13 +76,29 @@ class JobTranslation {
     const auto& found = split_of(trace, npu, system);
     sub_grids_.clear();
     for (const Use& use : found.uses) {
-      std::vector<NpuId> members;
-      for (const NpuId other : npus_)
-        if (differ_only_in(npu, other, use.second, system.topology())) members.push_back(other);
-      const NpuId first = members.front();
-      sub_grids_.push_back(into_.keep_group(fmt::format("sub-grid of NPU {}{}", first.value(), suffix_), std::move(members)));
+      const auto& members = grids_of(use.second, system.topology()).at(corner(npu, use.second, system.topology()));
+      sub_grids_.push_back(
+          into_.keep_group(fmt::format("sub-grid of NPU {}{}", members.front().value(), suffix_), members));
     }
     trace.graph = found.graph;
+  }
+
+  using Grids = std::map<NpuId, std::vector<NpuId>>;  // by corner
+
+  /// Returns the NPUs of the job by what they have in common outside some dimensions.
+  const Grids& grids_of(std::uint64_t dimensions, const topology::Topology& topology) {
+    const auto [grids, is_new] = grids_.try_emplace(dimensions);
+    if (is_new)
+      for (const NpuId npu : npus_) grids->second[corner(npu, dimensions, topology)].push_back(npu);
+    return grids->second;
+  }
+
+  /// Returns the NPU that has coordinate 0 in some dimensions, and else the coordinates of this one.
+  static NpuId corner(NpuId npu, std::uint64_t dimensions, const topology::Topology& topology) {
+    std::uint32_t number = npu.value();
+    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+      if ((dimensions >> d & 1U) != 0) number -= topology.coordinate(npu, d) * topology.stride(d);
+    return NpuId(number);
   }
 
   struct Split {
@@ -130,12 +146,6 @@ class JobTranslation {
                 fmt::format("dimensions 0 to {}", num_dimensions - 1));
   }
 
-  static bool differ_only_in(NpuId a, NpuId b, std::uint64_t dimensions, const topology::Topology& topology) {
-    for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-      if ((dimensions >> d & 1U) == 0 && topology.coordinate(a, d) != topology.coordinate(b, d)) return false;
-    return true;
-  }
-
   const config::Job& job_;
   const JobNpus& all_;
   std::span<const NpuId> npus_;
@@ -146,7 +156,8 @@ class JobTranslation {
   trace::Adopted adopted_;
   std::map<GroupId, GroupId> groups_;  // of `from_`, in `into_`
   std::map<std::pair<std::shared_ptr<const trace::Graph>, std::vector<char>>, Split> splits_;
-  std::vector<GroupId> sub_grids_;  // of the NPU at hand
+  std::map<std::uint64_t, Grids> grids_;  // by dimensions
+  std::vector<GroupId> sub_grids_;        // of the NPU at hand
 };
 
 }  // namespace
