@@ -14,8 +14,8 @@
 /// Collects what the results of a run are written from.
 namespace orrery::app {
 
-/// Returns what this rank knows when the run has ended. In a folded run the timelines are of all NPUs that this rank has
-/// read, and the collectives of all groups for which its communicators stand. Collective. Cost O(records).
+/// Returns what this rank knows when the run has ended. In a folded run the timelines are of all NPUs that this rank
+/// has read, and the collectives of all groups for which its communicators stand. Collective. Cost O(records).
 results::RankResults collect(const Preparation& preparation, const Simulation& simulation,
                              parallel::Communicator& world);
 

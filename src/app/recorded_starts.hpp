@@ -13,7 +13,7 @@ namespace orrery::app {
 /// set (clock_offsets). If they began further apart than a recorded step takes even so, nothing ties their clocks: then
 /// all begin together. `npus` says whose traces these are. Returns how much later each of them begins; nothing if all
 /// begin together. Throws Error (bad_input) if they are of different steps. Collective.
-std::vector<Time> keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces, trace::Store& store, Notices& notices,
-                 parallel::Communicator& world);
+std::vector<Time> keep_starts(std::span<const NpuId> npus, std::span<trace::NpuTrace> traces, trace::Store& store,
+                              Notices& notices, parallel::Communicator& world);
 
 }  // namespace orrery::app

@@ -248,8 +248,8 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
 void print_npus(const results::NpuRecords& npus) {
   for (std::size_t i = 0; i < npus.size(); ++i) {
     const npu::NpuRecord& npu = npus[i];
-    fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", i,
-               npu.finish.ps() / 1000, (npu.exposed_communication() + npu.exposed_memory + npu.idle).ps() / 1000);
+    fmt::print("sys[{}] finished, {} cycles, exposed communication {} cycles.\n", i, npu.finish.ps() / 1000,
+               (npu.exposed_communication() + npu.exposed_memory + npu.idle).ps() / 1000);
   }
 }
 

@@ -81,12 +81,8 @@ class MessageQueue {
       // A message that was there before is taken in an event of its own, which is scheduled only now.
       const bool is_there = (cause_ == Kind::begin || cause_ == Kind::stored) && step.step != opening_step;
       if (!is_there) return queue_.wake(member_, step, now_, time);
-      queue_.push({.time = now_,
-                   .history = {},
-                   .kind = Kind::taking,
-                   .member = member_,
-                   .step = step,
-                   .takes = time - now_});
+      queue_.push(
+          {.time = now_, .history = {}, .kind = Kind::taking, .member = member_, .step = step, .takes = time - now_});
     }
     void note_misfit() override { queue_.programs_fit_ = false; }
 

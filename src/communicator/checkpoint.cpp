@@ -87,7 +87,8 @@ void MemberSide::resume(std::span<const Restored> participants) {
     }
     for (const auto& [one, joined] : here) {
       communicator.turn = joined->turn;
-      join(one->membership, joined->report, {joined->node, joined->arrival, joined->history, static_cast<std::uint64_t>(joined->queues.ps())});
+      join(one->membership, joined->report,
+           {joined->node, joined->arrival, joined->history, static_cast<std::uint64_t>(joined->queues.ps())});
     }
     for (const auto& [one, joined] : here)
       if (joined->is_through) note_through(communicator, ordinal, one->membership.participant, joined->finish);

@@ -304,8 +304,9 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
     completions = this->completions(hosted, pending);
   } else {
     // No rank is told of an end that comes before what it has been promised.
-    const Time least = *std::ranges::min_element(pending.arrivals) +
-                       setup_.engine.least_duration(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
+    const Time least =
+        *std::ranges::min_element(pending.arrivals) +
+        setup_.engine.least_duration(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
     const Time least_after_last =
         *std::ranges::max_element(pending.arrivals) + setup_.engine.minimum_duration(*hosted.layout);
     for (Time& time : ends->times) time = std::max({time, least, least_after_last});

@@ -28,7 +28,8 @@ std::vector<Record> Folding::exchanged(std::span<const Record> records, parallel
   if (world.size() == 1) return {records.begin(), records.end()};
   std::vector<std::vector<Record>> outgoing(static_cast<std::size_t>(world.size()));
   std::vector<std::vector<char>> needs(outgoing.size(), std::vector<char>(classes_.count()));  // classes of each rank
-  for (std::uint32_t npu = 0; npu < num_npus(); ++npu) needs[own_npus_.owners.of_npu[npu].index()][classes_.of_npu[npu]] = 1;
+  for (std::uint32_t npu = 0; npu < num_npus(); ++npu)
+    needs[own_npus_.owners.of_npu[npu].index()][classes_.of_npu[npu]] = 1;
   for (const Record& record : records)
     for (std::size_t rank = 0; rank < outgoing.size(); ++rank)
       if (needs[rank][class_of(record.npu)] != 0) outgoing[rank].push_back(record);
@@ -53,9 +54,10 @@ std::vector<memory::UsageRecord> Folding::expand(std::span<const memory::UsageRe
                                                  parallel::Communicator& world) const {
   const auto needed = exchanged(records, world);
   std::vector<memory::UsageRecord> all;
-  for_each_npu(std::span<const memory::UsageRecord>(needed), [&](const npu::NpuSpec& npu, std::span<const memory::UsageRecord> of_class) {
-    for (const auto& record : of_class) all.emplace_back(record).npu = npu.id;
-  });
+  for_each_npu(std::span<const memory::UsageRecord>(needed),
+               [&](const npu::NpuSpec& npu, std::span<const memory::UsageRecord> of_class) {
+                 for (const auto& record : of_class) all.emplace_back(record).npu = npu.id;
+               });
   return all;
 }
 
@@ -72,23 +74,24 @@ std::vector<npu::TimelineRecord> Folding::expand(std::span<const npu::TimelineRe
   of_classes = exchanged(std::span<const npu::TimelineRecord>(of_classes), world);
   std::vector<npu::TimelineRecord> all;
   AwaitedNpus awaited(classes_.of_npu, all_communicators_);
-  for_each_npu(std::span<const npu::TimelineRecord>(of_classes), [&](const npu::NpuSpec& npu,
-                                                                     std::span<const npu::TimelineRecord> of_class) {
-    for (const auto& record : of_class) {
-      const NodeId at(static_cast<std::uint32_t>(record.node));
-      auto& own = all.emplace_back(record);
-      own.npu = npu.id;
-      own.node = npu.trace->id_of(at);
-      own.name = npu.trace->labels->names[at.index()];
-      if (record.peer != npu::TimelineRecord::no_peer) {
-        const trace::Node& message = npu.trace->graph->nodes[at.index()];
-        own.peer = npu.trace->peers[message.slot].value();
-        own.tag = npu.trace->tags[message.detail];
-      }
-      if (record.group != npu::TimelineRecord::no_group) own.group = npu.groups[npu.program->use_of_node(at)].value();
-      own.last.npu = awaited.of(npu, at, record.last.npu);
-    }
-  });
+  for_each_npu(std::span<const npu::TimelineRecord>(of_classes),
+               [&](const npu::NpuSpec& npu, std::span<const npu::TimelineRecord> of_class) {
+                 for (const auto& record : of_class) {
+                   const NodeId at(static_cast<std::uint32_t>(record.node));
+                   auto& own = all.emplace_back(record);
+                   own.npu = npu.id;
+                   own.node = npu.trace->id_of(at);
+                   own.name = npu.trace->labels->names[at.index()];
+                   if (record.peer != npu::TimelineRecord::no_peer) {
+                     const trace::Node& message = npu.trace->graph->nodes[at.index()];
+                     own.peer = npu.trace->peers[message.slot].value();
+                     own.tag = npu.trace->tags[message.detail];
+                   }
+                   if (record.group != npu::TimelineRecord::no_group)
+                     own.group = npu.groups[npu.program->use_of_node(at)].value();
+                   own.last.npu = awaited.of(npu, at, record.last.npu);
+                 }
+               });
   return all;
 }
 

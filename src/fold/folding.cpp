@@ -145,8 +145,7 @@ std::vector<std::uint32_t> Folding::uses_of_members(std::span<const GroupId> cho
   std::vector<std::uint32_t> uses;
   for (const GroupId group : chosen) {
     auto& at = next[graph.group_blocks.rank_of(group.value())];
-    const auto of_group =
-        std::span(all).subspan(at, all_communicators_[group.index()].num_members(num_npus()));
+    const auto of_group = std::span(all).subspan(at, all_communicators_[group.index()].num_members(num_npus()));
     uses.insert(uses.end(), of_group.begin(), of_group.end());
     at += of_group.size();
   }

@@ -19,9 +19,9 @@ using StructureOf = std::function<const Structure&(std::uint32_t npu)>;
 
 /// Adds the groups of all communicators to the graph: layouts, and whether members that arrive together complete
 /// together; the members of the groups of this rank; and the positions of its NPUs. If servers are folded, the NPUs of
-/// each memory server are a group too. The graph has the signatures of all NPUs already, and the memberships of those of
-/// this rank: the group of each use, and then `none` if the NPU accesses such a server. `context` outlives the graph's
-/// positions_among. Collective. O(members), and one computation of each distinct layout, kind and size.
+/// each memory server are a group too. The graph has the signatures of all NPUs already, and the memberships of those
+/// of this rank: the group of each use, and then `none` if the NPU accesses such a server. `context` outlives the
+/// graph's positions_among. Collective. O(members), and one computation of each distinct layout, kind and size.
 void add_groups(const npu::RunContext& context, const StructureOf& structure_of, SignatureGraph& graph,
                 parallel::Communicator& world);
 

@@ -4,7 +4,7 @@ namespace orrery::fold {
 
 RepresentativeTables::RepresentativeTables(std::span<const std::uint32_t> representatives, const OwnNpus& npus,
                                            const SignatureGraph& graph, parallel::Communicator& world) {
-  std::vector<std::uint32_t> counts;  // of groups and of streams, in turn
+  std::vector<std::uint32_t> counts;                   // of groups and of streams, in turn
   for (const auto representative : representatives) {  // those of rank r are lower than those of rank r + 1
     if (!npus.has(NpuId(representative))) continue;
     const auto& groups = npus[NpuId(representative)].groups;

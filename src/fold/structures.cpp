@@ -101,7 +101,8 @@ class GraphComparison {
     std::vector<Owned> first;
     for (std::uint32_t i = 0; i < programs_.size(); ++i) first.push_back({here_, i});
     if (world_.size() == 1) return first;
-    for (const auto* program : programs_) digests_.push_back(mix_all(0, std::span<const std::byte>(bytes_of(*program->graph))));
+    for (const auto* program : programs_)
+      digests_.push_back(mix_all(0, std::span<const std::byte>(bytes_of(*program->graph))));
     const std::vector<std::uint32_t> judges = judges_of_digests();
     std::vector<parallel::Packer> sent(static_cast<std::size_t>(world_.size()));
     for (std::uint32_t i = 0; i < programs_.size(); ++i) {
@@ -133,8 +134,8 @@ class GraphComparison {
     return judges;
   }
 
-  /// Compares what came from each rank with the graphs of this rank and with each other. Returns what to reply: for each
-  /// graph its index and the first one that is equal to it.
+  /// Compares what came from each rank with the graphs of this rank and with each other. Returns what to reply: for
+  /// each graph its index and the first one that is equal to it.
   std::vector<Bytestring> judged(const std::vector<Bytestring>& incoming, std::span<const std::uint32_t> judges) {
     std::multimap<std::uint64_t, std::pair<Bytestring, Owned>> known;
     const auto first_of = [&](std::uint64_t digest, Bytestring bytes, Owned owned) {

@@ -24,7 +24,7 @@ struct Structure {
 
 /// The structures of the NPUs of all ranks. NPUs of several ranks whose traces are equal have one structure.
 struct Structures {
-  std::vector<Structure> all;                               ///< the same on all ranks, by the first NPU that has it
+  std::vector<Structure> all;                              ///< the same on all ranks, by the first NPU that has it
   std::map<const npu::Program*, std::uint32_t> number_of;  ///< of the NPUs of this rank: index into `all`
 };
 

@@ -141,7 +141,8 @@ void MemoryServers::serve_group(const pdes::Event& request) {
   asked_[slot].history = {};
   server(request.target);  // it is in use from now on
   const Requester requester{NpuId(request.source().value()), NodeId(request.node)};
-  ServerAccess all{.since = request.time, .size = access.size, .requesters = {&requester, 1}, .history = access.history};
+  ServerAccess all{
+      .since = request.time, .size = access.size, .requesters = {&requester, 1}, .history = access.history};
   if (access.members == 0) return begin(request, all);
   const auto members = groups_.add(access, requester);
   if (!members) return;
@@ -170,8 +171,7 @@ SharedServer::Answer MemoryServers::answer_of(LpId lp) {
   };
 }
 
-void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done,
-                           const EventHistory& history) {
+void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done, const EventHistory& history) {
   if (done == Time::max()) return keep_earliest(overrun_, {since, requester.npu, requester.node});
   auto answer = pdes::Event::make(done, pdes::Stage::client, lp, server(lp).sequence++, LpId(requester.npu.value()));
   answer.node = requester.node.value();

@@ -41,8 +41,9 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
       links(model.simulated_network_ ? model.simulated_network_->on_rank({kernel, npu_ids, model.run_.hosting,
                                                                           model.run_.first_link(), model.overrun_})
                                      : nullptr),
-      npus(model.run_, {kernel, model.network_, communicators.members(), servers, links.get(),
-                       model.run_.keeps_histories() ? &histories : nullptr},
+      npus(model.run_,
+           {kernel, model.network_, communicators.members(), servers, links.get(),
+            model.run_.keeps_histories() ? &histories : nullptr},
            model.overrun_) {}
 
 RankModel::RankModel(npu::RunContext run)

@@ -33,8 +33,8 @@ std::optional<Message> SwitchCombiner::add(LpId link, const Message& part) {
   waiting_.erase(key);
   return combined;
 }
-template <class Links>
 
+template <class Links>
 LinkServers<Links>::LinkServers(const Links& links, const Options& options, const RankPart& part)
     : links_(links), options_(options), part_(part), first_server_(part.hosting.num_npus()) {
   std::size_t num_servers = 0;
@@ -183,7 +183,8 @@ void LinkServers<Links>::settle() {
       std::ranges::partition(arrivals_, [](const Arrival& it) { return it.server->num_here == 1; });
   for (Arrival& it : beside_others) it.history = offered(it.event);
   std::ranges::sort(beside_others, [](const Arrival& one, const Arrival& other) {
-    return std::tie(one.server, one.history, one.event.order) < std::tie(other.server, other.history, other.event.order);
+    return std::tie(one.server, one.history, one.event.order) <
+           std::tie(other.server, other.history, other.event.order);
   });
   for (const auto& [server, event, history] : arrivals_) {
     server->num_here = 0;

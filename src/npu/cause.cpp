@@ -12,7 +12,8 @@ Cause cause_of_group(std::string_view name) {
                                                                                {"dp", Cause::data},
                                                                                {"edp", Cause::data},
                                                                                {"embedding", Cause::data}}};
-  const auto found = std::ranges::find(kinds, name.substr(0, name.find_first_of("_@")), &decltype(kinds)::value_type::first);
+  const auto found =
+      std::ranges::find(kinds, name.substr(0, name.find_first_of("_@")), &decltype(kinds)::value_type::first);
   return found == kinds.end() ? Cause::other : found->second;
 }
 

@@ -38,8 +38,8 @@ struct Context {
   Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators
   /// Queues of each dimension, if the turn of an NPU's queues goes on over all its communicators; else 1.
   std::uint32_t queues = 1;
-  Time fraction = {};                 ///< of a ns, by which the kernel is past the time of the NPU that settles
-  GpuSystem* gpus = nullptr;          ///< null: no thread blocks carry out collectives
+  Time fraction = {};         ///< of a ns, by which the kernel is past the time of the NPU that settles
+  GpuSystem* gpus = nullptr;  ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
 
   /// Says whether events have histories (RunContext::keeps_histories).

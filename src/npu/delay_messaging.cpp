@@ -38,8 +38,7 @@ void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uin
   const StreamEnd to = destination_of(npu.npu(), id);
   const Context& context = npu.context();
   const Rank rank = context.hosting.of_npu[to.npu.index()];
-  const pdes::Event event =
-      npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail);
+  const pdes::Event event = npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail);
   if (history.is_known())
     context.services.histories->send(context.services.kernel, rank, event, history);
   else
@@ -152,8 +151,7 @@ void DelayMessaging::receive_at_once(Execution& npu, const pdes::Event& message,
   npu.context().services.kernel.raise_depth(npu.npu().lp(), message.depth);
   if (!npu.context().keeps_histories()) return npu.end_receive_at_once(receive, now, {});
   bool was_there = false;
-  const EventHistory history =
-      history_of_meeting(npu, message, histories_of(npu).take_posted(receive), now, was_there);
+  const EventHistory history = history_of_meeting(npu, message, histories_of(npu).take_posted(receive), now, was_there);
   npu.end_receive_at_once(receive, now, history);
 }
 

@@ -161,8 +161,7 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
   if (!joined.run.is_done()) return false;
   const NodeId id = joined.node;
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
-  if (npu.context().keeps_histories())
-    held_queue_ = place_of(joined, joined.run.last_queue(), npu.context().queues);
+  if (npu.context().keeps_histories()) held_queue_ = place_of(joined, joined.run.last_queue(), npu.context().queues);
   leave(npu, joined, now);
   npu.complete(id, now);
   return true;

@@ -8,8 +8,7 @@ namespace {
 using network::Message;
 
 /// Sends a message to the peer of a send or a receive.
-void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, Time now,
-                     const EventHistory& history) {
+void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, Time now, const EventHistory& history) {
   const ChannelKey channel = channel_of(npu.npu(), id);
   put_on_links(npu,
                {.source = npu.npu().id,

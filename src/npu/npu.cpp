@@ -257,16 +257,10 @@ void Npu::issue_collective(NodeId id, Time now) {
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
-  communicator::Join join{this->id(),
-                                id,
-                                execution_.npu().trace->id_of(id),
-                                collective::kind_of(node.collective),
-                                Bytes(node.size),
-                                now,
-                                execution_.schedule().is_recorded(),
-                                recorded,
-                                queues_,
-                                {}};
+  communicator::Join join{
+      this->id(),       id,  execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
+      Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
+      queues_,          {}};
   auto& communicators = execution_.context().services.communicators;
   std::optional<std::uint64_t> queues;
   if (execution_.context().queues > 1) {
@@ -305,9 +299,14 @@ void Npu::issue_access(NodeId id, Time now) {
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
   const std::uint32_t use = execution_.npu().program->use_of_node(id);
   context.services.memory_servers.ask(host, request,
-                                      {execution_.npu().trace->id_of(id), size, execution_.npu().groups[use],
+                                      {execution_.npu().trace->id_of(id),
+                                       size,
+                                       execution_.npu().groups[use],
                                        context.services.communicators.join_access(memberships_[use]),
-                                       memberships_[use].members, node.kind, node.collective, {}});
+                                       memberships_[use].members,
+                                       node.kind,
+                                       node.collective,
+                                       {}});
 }
 
 void Npu::announce(const communicator::Completion& completion) {

@@ -188,8 +188,7 @@ bool Npus::admit(pdes::Event& event) {
   state_->npus[index].keep_history_of(event);
   if (event.kind != pdes::completion) return state_->npus[index].admit(event);
   const Time time = state_->has_fractions ? memory::whole_ns(event.time) : event.time;
-  state_->npus[index].announce(
-      {NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, event.order, {}});
+  state_->npus[index].announce({NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, event.order, {}});
   return true;
 }
 

@@ -26,9 +26,8 @@ void write_breakdown(Output& output, const RunDescription& run, const NpuRecords
       for (std::size_t first = 0; first < npus.size(); first += block_rows)
         file.write<std::int64_t>(
             path, first,
-            npus.column<std::int64_t>(first, std::min(block_rows, npus.size() - first), [&](const auto& npu) {
-              return breakdown_of(npu, end)[part].ps();
-            }));
+            npus.column<std::int64_t>(first, std::min(block_rows, npus.size() - first),
+                                      [&](const auto& npu) { return breakdown_of(npu, end)[part].ps(); }));
     }
   });
 }

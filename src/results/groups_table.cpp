@@ -47,9 +47,9 @@ void write_lists(File& file, const RunDescription& run, std::span<const std::uin
   }
   file.group("/groups", "process groups: group g has the members offsets[g] to offsets[g + 1] - 1");
   file.scale("/groups/group", order.size(), {"1", "group", "index of the process group"});
-  file.strings(
-      "/groups/names", order.size(), [&](std::size_t i) -> std::string_view { return run.groups[order[i]].name; },
-      {"", "name", "name of the process group; empty: all NPUs"});
+  file.strings("/groups/names", order.size(),
+               [&](std::size_t i) -> std::string_view { return run.groups[order[i]].name; },
+               {"", "name", "name of the process group; empty: all NPUs"});
   file.attach("/groups/names", "/groups/group");
   file.scale("/groups/bound", offsets.size(), {"1", "bound", "index of an offset"});
   file.column<std::uint64_t>(

@@ -151,7 +151,8 @@ void File::write(const std::string& path, hid_t type, std::uint64_t first, std::
 }
 
 void File::strings(const std::string& path, std::span<const std::string> values, const Label& label_of) {
-  strings(path, values.size(), [&](std::size_t i) -> std::string_view { return values[i]; }, label_of);
+  strings(
+      path, values.size(), [&](std::size_t i) -> std::string_view { return values[i]; }, label_of);
 }
 
 void File::strings(const std::string& path, std::size_t count,
@@ -174,7 +175,8 @@ void File::strings(const std::string& path, std::span<const std::string> texts, 
   std::vector<const char*> piece;
   for (std::size_t first = 0; first < rows.size(); first += piece.size()) {
     piece.clear();
-    for (std::size_t i = first; i < std::min(rows.size(), first + most_strings); ++i) piece.push_back(pointers[rows[i]]);
+    for (std::size_t i = first; i < std::min(rows.size(), first + most_strings); ++i)
+      piece.push_back(pointers[rows[i]]);
     write(path, string_type_.id(), first, piece.size(), piece.data());
   }
 }

@@ -92,8 +92,8 @@ std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveS
   return rows;
 }
 
-std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& network,
-                                  std::uint32_t iterations, const std::optional<TrainingStep>& step,
+std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& network, std::uint32_t iterations,
+                                  const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives) {
   Time end;
   for (const NpuRecord& npu : npus.distinct()) end = std::max(end, npu.finish);

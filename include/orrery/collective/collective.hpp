@@ -105,8 +105,8 @@ class Engine {
 
   /// Returns whether the queues of a dimension take turns that go on between collectives.
   bool queues_take_turns() const;
-  /// Returns whether the members of a collective must agree on whose turn it is, because it decides which way round they
-  /// go and they could wait for each other.
+  /// Returns whether the members of a collective must agree on whose turn it is, because it decides which way round
+  /// they go and they could wait for each other.
   friend bool turn_decides_direction(const Engine& engine, const GroupLayout& layout, Kind kind);
   /// Returns the number of queues of each dimension.
   friend std::uint32_t num_queues(const Engine& engine);

@@ -30,11 +30,10 @@ struct MemberEnds {
   std::vector<EventHistory> histories;  ///< [members]
 };
 
-/// Returns the ends of members by sending all messages of the collective one by one. `programs`: [members], which differ
-/// where members take their queues in different turns. Returns nothing if members then wait for each other or send each
-/// other more messages of a step than it has, or if the programs have operations or switches that it does not know, or
-/// more than `most_messages` messages.
-/// O(messages * log members).
+/// Returns the ends of members by sending all messages of the collective one by one. `programs`: [members], which
+/// differ where members take their queues in different turns. Returns nothing if members then wait for each other or
+/// send each other more messages of a step than it has, or if the programs have operations or switches that it does not
+/// know, or more than `most_messages` messages. O(messages * log members).
 std::optional<MemberEnds> member_ends(std::span<const std::shared_ptr<const MessageProgram>> programs,
                                       const MessageTimes& times, std::uint64_t most_messages);
 

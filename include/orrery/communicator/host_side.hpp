@@ -62,11 +62,11 @@ class HostSide {
     Report report;
     collective::Turn turn;
     bool done = false;
-    Time reply = Time::max();        ///< when members complete at the earliest, if nobody arrives before the first
-    std::uint32_t missing = 0;       ///< ranks whose arrivals are not there
-    std::uint32_t ranks_over = 0;    ///< ranks whose participants are through, with Execution::by_members
-    Time finish;                     ///< when the last of these was
-    std::vector<Time> arrivals;      ///< [participants]
+    Time reply = Time::max();             ///< when members complete at the earliest, if nobody arrives before the first
+    std::uint32_t missing = 0;            ///< ranks whose arrivals are not there
+    std::uint32_t ranks_over = 0;         ///< ranks whose participants are through, with Execution::by_members
+    Time finish;                          ///< when the last of these was
+    std::vector<Time> arrivals;           ///< [participants]
     std::vector<EventHistory> histories;  ///< [participants] with Setup::orders_ends: Join::history
     std::vector<std::uint64_t> queues;    ///< likewise Join::queues
     std::vector<char> is_through;         ///< [participants] with Execution::by_members

@@ -56,9 +56,9 @@ struct JoinedCollective {
 struct Completion {
   NpuId npu;
   NodeId node;
-  Time time;         ///< max() if it is out of range
-  Bytes sent;        ///< by the participant, in all
-  LastArrival last;  ///< of the participants
+  Time time;                  ///< max() if it is out of range
+  Bytes sent;                 ///< by the participant, in all
+  LastArrival last;           ///< of the participants
   std::uint64_t event = 0;    ///< pdes::Event::order of the end
   EventHistory history = {};  ///< with Setup::orders_ends, of the end, if its messages are known
 };
@@ -127,12 +127,12 @@ class MemberSide {
     Report report;
     collective::Turn turn;  ///< with Execution::by_members
     bool done = false;
-    std::uint32_t count = 0;         ///< participants that have joined
-    std::uint32_t left = 0;          ///< participants that are through, with Execution::by_members
-    Time finish;                     ///< when the last of these was
-    Time first = Time::max();        ///< first arrival, of a communicator that is spread over ranks
-    std::vector<Time> arrivals;      ///< [participants here] max(): not yet, or the host knows since before a restart
-    std::vector<NodeId> nodes;       ///< [participants here]
+    std::uint32_t count = 0;     ///< participants that have joined
+    std::uint32_t left = 0;      ///< participants that are through, with Execution::by_members
+    Time finish;                 ///< when the last of these was
+    Time first = Time::max();    ///< first arrival, of a communicator that is spread over ranks
+    std::vector<Time> arrivals;  ///< [participants here] max(): not yet, or the host knows since before a restart
+    std::vector<NodeId> nodes;   ///< [participants here]
     std::vector<EventHistory> histories;  ///< [participants here] with Setup::orders_ends: Join::history
     std::vector<Time> queues;             ///< likewise Join::queues, as ps
     std::vector<char> is_through;         ///< [participants here] with Execution::by_members

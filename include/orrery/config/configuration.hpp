@@ -65,7 +65,7 @@ struct Workload {
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
   std::vector<Job> jobs;            ///< of the system, which have no NPU in common; with any, there is nothing else
   bool jobs_alone = false;          ///< simulate each job without the others too
-  bool is_one_of_jobs = false;      ///< the only job is one of several, and its groups carry its name as with the others
+  bool is_one_of_jobs = false;  ///< the only job is one of several, and its groups carry its name as with the others
 
   /// Says whether nodes take turns by the dimensions that they use, where they name no stream.
   bool counts_by_dimension() const {

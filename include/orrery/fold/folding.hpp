@@ -48,7 +48,8 @@ using ReadNpus = std::function<std::vector<npu::NpuSpec>(std::span<const NpuId>)
 
 /// A run in which one NPU of each equivalence class is simulated (docs/folding.md): the classes, their representatives,
 /// and how the results of these become those of all NPUs. All ranks know all classes; of the NPUs, each has read those
-/// that `context.hosting` gives it and those that it simulates. The NPUs and communicators that it is made of outlive it.
+/// that `context.hosting` gives it and those that it simulates. The NPUs and communicators that it is made of outlive
+/// it.
 class Folding {
  public:
   /// `context`: as for signatures_of. Calls `read` for the representatives that this rank simulates and other ranks
@@ -75,9 +76,7 @@ class Folding {
   std::span<const Rank> host_of_npu() const { return host_of_npu_; }
 
   /// Returns the groups of a representative of any rank, as the run that is not folded numbers them: [program uses].
-  std::span<const GroupId> groups_of(NpuId representative) const {
-    return tables_.groups_of(class_of(representative));
-  }
+  std::span<const GroupId> groups_of(NpuId representative) const { return tables_.groups_of(class_of(representative)); }
 
   /// Returns the NPUs of this rank whose messages and collectives have to be compared with those of others: the
   /// representatives, and all NPUs that they exchange messages with or share a group with. Cost O(members of their

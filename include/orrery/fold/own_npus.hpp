@@ -15,9 +15,7 @@ struct OwnNpus {
 
   bool has(NpuId npu) const { return owners.is_here(npu); }
   /// Returns one that this rank has. O(log NPUs).
-  const npu::NpuSpec& operator[](NpuId npu) const {
-    return *std::ranges::lower_bound(all, npu, {}, &npu::NpuSpec::id);
-  }
+  const npu::NpuSpec& operator[](NpuId npu) const { return *std::ranges::lower_bound(all, npu, {}, &npu::NpuSpec::id); }
 };
 
 }  // namespace orrery::fold

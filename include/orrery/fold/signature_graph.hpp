@@ -54,14 +54,13 @@ struct SignatureGraph {
     std::uint32_t peer = none;
     std::uint32_t stream = none;  ///< which of the peer's streams it is; none: the peer has no such stream
   };
-  /// Returns a number for each member of a group of any rank: [members]. `labels`: [members]. If members of equal labels
-  /// arrive together, then members of equal label and number complete together. Groups of one layout and equal labels
-  /// have equal numbers.
+  /// Returns a number for each member of a group of any rank: [members]. `labels`: [members]. If members of equal
+  /// labels arrive together, then members of equal label and number complete together. Groups of one layout and equal
+  /// labels have equal numbers.
   using PositionsAmong =
       std::function<std::vector<std::uint32_t>(std::uint32_t group, std::span<const std::uint32_t> labels)>;
 
   Blocks npu_blocks, group_blocks;  ///< which rank has which of them
-
 
   std::vector<std::uint32_t> signature_of_npu;  ///< [npus] NPUs of different signatures are not equivalent
 

@@ -38,9 +38,7 @@ struct GroupAccess {
   trace::CollectiveKind collective = trace::CollectiveKind::all_gather;
   EventHistory history = {};  ///< see ServerAccess
 
-  void serialize(Archive& archive) {
-    archive(node_id, size, group, ordinal, members, kind, collective, history);
-  }
+  void serialize(Archive& archive) { archive(node_id, size, group, ordinal, members, kind, collective, history); }
 };
 
 /// Gathers the accesses that the members of groups do together.
@@ -82,8 +80,8 @@ class MemoryServers {
   using PlaceOf = GroupAccesses::PlaceOf;
   using DescribeGroup = GroupAccesses::DescribeGroup;
 
-  /// Takes an overrun to `overrun` if that holds no earlier one. `histories` takes those of the ends of accesses, if it is
-  /// not null. What is referred to must outlive it.
+  /// Takes an overrun to `overrun` if that holds no earlier one. `histories` takes those of the ends of accesses, if it
+  /// is not null. What is referred to must outlive it.
   MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting, PlaceOf place_of,
                 DescribeGroup describe_group, std::optional<Overrun>& overrun,
                 pdes::CarriedHistories* histories = nullptr);

@@ -131,7 +131,7 @@ class LinkServers final : public MessageNetwork {
   // With Rules::orders_messages: [slots] of what has sent the message, or of the event that brings it.
   std::vector<EventHistory> histories_;
   std::unordered_map<std::uint64_t, EventHistory> receipts_;  // likewise, by Event::order of receipts for NPUs here
-  std::map<std::uint32_t, std::vector<NpuId>> copies_;  // by slot: where a switch hands copies of the message
+  std::map<std::uint32_t, std::vector<NpuId>> copies_;        // by slot: where a switch hands copies of the message
   SwitchCombiner combiner_;
   std::vector<Arrival> arrivals_;  // of messages that are put in order
 };

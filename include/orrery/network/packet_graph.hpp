@@ -84,7 +84,8 @@ struct GivenGraph {
   std::uint32_t num_placed = 0;  ///< hosts that a placement names; 0: none was given
 };
 
-/// Returns for each node how many ports the nodes before it have: the number of its first port among those of all nodes.
+/// Returns for each node how many ports the nodes before it have: the number of its first port among those of all
+/// nodes.
 std::vector<std::uint32_t> ports_before(const PacketGraph& graph);
 /// Returns the number by which results name a node of a GivenGraph: that of a host, or -1 - s for switch s.
 std::int64_t device_number(const PacketGraph& graph, std::uint32_t node);

@@ -30,8 +30,8 @@ struct Services {
   network::Analytical& network;
   communicator::MemberSide& communicators;
   memory::MemoryServers& memory_servers;
-  network::MessageNetwork* links = nullptr;         ///< none but where links are simulated
-  pdes::CarriedHistories* histories = nullptr;      ///< of events between logical processes; null: they have none
+  network::MessageNetwork* links = nullptr;     ///< none but where links are simulated
+  pdes::CarriedHistories* histories = nullptr;  ///< of events between logical processes; null: they have none
 };
 
 /// The NPUs of a rank, each a logical process that executes its trace.

@@ -100,8 +100,8 @@ struct NetworkFigures {
 
 /// Computes the metrics of a run that is complete, from the records of all NPUs and the figures of the network. Returns
 /// nothing if no time has passed. O(NPUs). Formulas and sources: docs/results.md.
-std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& network,
-                                  std::uint32_t iterations, const std::optional<TrainingStep>& step,
+std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& network, std::uint32_t iterations,
+                                  const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives);
 /// Adds what the step costs on a system with prices (docs/cost.md). A request counts as the step.
 void add_cost(const cost::Plant& plant, Metrics& metrics);

@@ -143,7 +143,7 @@ struct PathFigures {
 
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
-  std::filesystem::path file;                      ///< where the results are
+  std::filesystem::path file;  ///< where the results are
   NpuRecords npus;
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
   std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link

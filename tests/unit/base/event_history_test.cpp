@@ -29,9 +29,7 @@ EventHistory copied(EventHistory history) {
 }
 
 // The event that was scheduled at 3 ns comes before one that was scheduled at 4 ns, whoever did so.
-TEST(EventHistory, WhatWasScheduledFirstIsFirst) {
-  EXPECT_LT(first_of(1).next(ns(3), 0), first_of(0).next(ns(4), 0));
-}
+TEST(EventHistory, WhatWasScheduledFirstIsFirst) { EXPECT_LT(first_of(1).next(ns(3), 0), first_of(0).next(ns(4), 0)); }
 
 // Both events were scheduled at 9 ns, by events of 2 and 1 ns. The second goes back to the earlier event.
 TEST(EventHistory, TheEventsThatScheduledThemDecide) {

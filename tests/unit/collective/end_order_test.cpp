@@ -24,8 +24,8 @@ Members order(System& system, std::vector<Time> arrivals, Members first_to_act, 
                            .histories = std::move(histories),
                            .delay = [](std::uint32_t, std::uint32_t, Bytes) { return Time::from_ns(100); },
                            .endpoint_delay = Time::from_ns(7)};
-  const std::vector programs(
-      times.arrivals.size(), system.engine.message_program(*layout, Kind::all_gather, Bytes(4000)));
+  const std::vector programs(times.arrivals.size(),
+                             system.engine.message_program(*layout, Kind::all_gather, Bytes(4000)));
   const auto ends = member_ends(programs, times, most_messages);
   if (!ends) return {};
   Members members(ends->histories.size());

@@ -378,9 +378,9 @@ TEST_F(Results, numbers_below_none_are_refused) {
 TEST_F(Results, rows_that_the_file_does_not_hold_are_refused) {
   const auto path = folder / "results.h5";
   for (const char* const name : {"/timeline/offsets", "/timeline/node", "/timeline/names"})
-    for (const auto& [rows, refusal] : {std::pair(hsize_t{1} << 24U, "rows in 0 bytes"),
-                                        std::pair(hsize_t{1} << 40U, "rows in chunks of 1024"),
-                                        std::pair(hsize_t{1} << 61U, "rows in chunks of 1024")}) {
+    for (const auto& [rows, refusal] :
+         {std::pair(hsize_t{1} << 24U, "rows in 0 bytes"), std::pair(hsize_t{1} << 40U, "rows in chunks of 1024"),
+          std::pair(hsize_t{1} << 61U, "rows in chunks of 1024")}) {
       write(path, description(), scattered(), test::world());
       if (!test::world().is_root()) continue;
       claim_rows(path, name, rows);
