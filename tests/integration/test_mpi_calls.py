@@ -36,10 +36,10 @@ class MpiCalls(harness.Folder):
         self.assertEqual(outcome.code, 0, outcome.err)
         return outcome
 
-    def count(self, iterations, ranks):
-        """Returns the events of a run and the MPI calls of all ranks."""
+    def count(self, iterations, ranks, what="calls"):
+        """Returns the events of a run and the MPI calls of all ranks, or only those that send."""
         outcome = self.counted("run", *CONFIG, f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force", ranks=ranks)
-        counts = [int(n) for n in re.findall(r"MPI calls: (\d+)", outcome.err)]
+        counts = [int(n) for n in re.findall(rf"MPI {what}: (\d+)", outcome.err)]
         return int(re.search(r"(\d+) events in", outcome.out + outcome.err)[1]), sum(counts)
 
     def test_every_function_is_counted(self):
@@ -64,9 +64,10 @@ class MpiCalls(harness.Folder):
             self.assertIn("MPI calls: 0\n", outcome.err, command)
 
     def test_calls_of_two_ranks_are_seen(self):
-        """On two ranks ten times the iterations make more MPI calls, so that the counter does see those of an event loop."""
-        (_, before), (_, after) = self.count(2, 2), self.count(20, 2)
-        self.assertGreater(after, before + 100)
+        """On two ranks ten times the iterations send more messages, so that the counter does see the calls of an event loop. The number of
+        all calls depends on how long ranks wait for each other."""
+        (_, before), (_, after) = self.count(2, 2, "sends"), self.count(20, 2, "sends")
+        self.assertGreater(after, before)
 
 
 if __name__ == "__main__":

@@ -43,11 +43,13 @@ class Phases(harness.Folder):
         (self.folder / "out").mkdir()
         self.output = self.folder / "out/results.h5"
         self.output.write_bytes(b"older")
+        self.begun = self.folder / "begun"
 
     def start(self, how, where, first, *more, ranks=0, rank=0, count=1):
         command = harness.launch(["run", self.config, "--timeline", "--quiet", "--force", "--progress=none", f"--output={self.output}", *more], ranks)
         at = command.index(harness.BINARY)
-        settings = {"DISTURB_HOW": how, "DISTURB_FIRST": first, "DISTURB_COUNT": count, "DISTURB_RANK": rank, **where}
+        self.begun.unlink(missing_ok=True)
+        settings = {"DISTURB_BEGUN": self.begun, "DISTURB_HOW": how, "DISTURB_FIRST": first, "DISTURB_COUNT": count, "DISTURB_RANK": rank, **where}
         command[at:at] = ["env", f"LD_PRELOAD={DISTURBER}", *(f"{name}={value}" for name, value in settings.items())]
         return harness.Background(self, command)
 
@@ -93,7 +95,7 @@ class Phases(harness.Folder):
         for how, first, ranks, name in (("hang", 60, 0, "SIGTERM"), ("stop", 60, 2, "SIGUSR1"), ("hang", 60, 3, "SIGUSR1")):
             with self.subTest(how=how, first=first, ranks=ranks):
                 job = self.start(how, WRITES, first, *PATIENCE, ranks=ranks)
-                job.wait_until(self.partial_files, "writing")
+                job.wait_until(self.begun.exists, "writing")
                 if how == "stop":
                     self.wait_until_suspended(job, ranks)
                 job.signal(name)
@@ -119,7 +121,7 @@ class Phases(harness.Folder):
         for ranks, name in ((0, "SIGTERM"), (2, "SIGUSR1")):
             with self.subTest(ranks=ranks):
                 job = self.start("slow", WRITES, 20, *PATIENCE, ranks=ranks, count=100)
-                job.wait_until(self.partial_files, "writing")
+                job.wait_until(self.begun.exists, "writing")
                 job.signal(name)
                 self.assertEqual(job.end().code, 0, job.text())
                 self.assertEqual(harness.difference(good, self.output), "")
@@ -127,7 +129,7 @@ class Phases(harness.Folder):
     def test_suspended_as_a_whole(self):
         """A job whose processes are all suspended, as a batch system does it, goes on when it is woken."""
         job = self.start("slow", WRITES, 20, "--set=run.watchdog=3 s", ranks=2, count=60)
-        job.wait_until(self.partial_files, "writing")
+        job.wait_until(self.begun.exists, "writing")
         ranks = job.ranks()
         for pid in ranks:
             os.kill(pid, signal.SIGSTOP)

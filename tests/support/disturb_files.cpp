@@ -7,6 +7,7 @@
 //   DISTURB_COUNT   how many are; 1 if it is not set
 //   DISTURB_HOW     a number: the operation fails with this errno; "short": it reads or writes one byte; "slow": it
 //                   takes 50 ms longer; "hang": it never ends; "stop", "kill": the process gets SIGSTOP, SIGKILL
+//   DISTURB_BEGUN   the file that the process makes when it disturbs the first operation
 //   DISTURB_REPORT  the file to which the process writes at its end how many operations it has counted
 // What reads through the C library's streams (fopen) is led through read(), so that it is seen. Streams of C++ call
 // read() themselves.
@@ -76,12 +77,21 @@ bool is_counted_descriptor(int descriptor) {
   return is_counted_path(path);
 }
 
+/// Makes the file that says that an operation is being disturbed. It is not counted itself.
+void tell_begun() {
+  const char* const path = std::getenv("DISTURB_BEGUN");
+  if (path == nullptr) return;
+  const int descriptor = next<int (*)(const char*, int, ...)>("open")(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor >= 0) next<int (*)(int)>("close")(descriptor);
+}
+
 Disturbance disturb() {
   const long operation = ++count.operations;
   const long first = number("DISTURB_FIRST", 0);
   const char* const how = std::getenv("DISTURB_HOW");
   if (how == nullptr || first == 0 || operation < first || operation - first >= number("DISTURB_COUNT", 1))
     return Disturbance::none;
+  if (operation == first) tell_begun();
   if (std::strcmp(how, "short") == 0) return Disturbance::is_short;
   if (std::strcmp(how, "slow") == 0) ::usleep(50'000);
   if (std::strcmp(how, "stop") == 0) ::raise(SIGSTOP);
