@@ -72,6 +72,10 @@ void RankModel::handle(const pdes::Event& event) {
   parts_->links->serve(event);
 }
 
+void RankModel::foresee(const pdes::Event& event) const {
+  if (event.target >= run_.first_link()) parts_->links->foresee(event);
+}
+
 void RankModel::settle(Time now, pdes::Stage stage) {
   if (stage == pdes::Stage::server) {
     if (parts_->links) parts_->links->settle();

@@ -284,7 +284,11 @@ std::uint64_t Kernel::process_servers() {
   const Time time = pending.time();
   latest_[server] = time;
   std::uint64_t handled = 0;
-  for (; pending.time() == time; ++handled) handle(pending.pop());
+  for (; pending.time() == time; ++handled) {
+    const Event event = pending.pop();
+    if (!pending.empty()) model_.foresee(pending.top());
+    handle(event);
+  }
   model_.settle(time, Stage::server);
   return handled;
 }

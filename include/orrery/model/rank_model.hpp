@@ -65,6 +65,8 @@ class RankModel final : public pdes::Model {
   friend class SavedRank;
   struct Parts;
 
+  void foresee(const pdes::Event& event) const override;  // only the kernel calls it
+
   npu::RunContext run_;
   network::Analytical network_;
   std::unique_ptr<const network::SimulatedNetwork> simulated_network_;  ///< none but where links are simulated

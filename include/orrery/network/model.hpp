@@ -41,6 +41,8 @@ class MessageNetwork {
   virtual void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) = 0;
   /// Handles an event for a process of this rank.
   virtual void serve(const pdes::Event& event) = 0;
+  /// Fetches what an event for a process of this rank needs (pdes::Model::foresee).
+  virtual void foresee(const pdes::Event&) const {}
   /// Ends a time: the processes of this rank have handled all events of this time.
   virtual void settle() {}
   /// Returns the message of an event `Delivery::arrived`, and forgets it.

@@ -48,6 +48,9 @@ class Model {
   /// later stage, and may post messages.
   virtual void handle(const Event& event) = 0;
 
+  /// Names the event that is probably the next one of a server here, so that its state is on its way from memory.
+  virtual void foresee(const Event&) const {}
+
   /// Ends a time of clients: those that have handled events since the last call have handled all theirs of this time.
   /// Times grow for each client, not from call to call, because a client that awaits nothing may be ahead of others.
   /// Or ends a time of the servers here, which have handled all events of this time. May schedule later events.

@@ -98,6 +98,13 @@ void PacketDevices::serve(const pdes::Event& event) {
   }
 }
 
+void PacketDevices::foresee(const pdes::Event& event) const {
+  if (event.kind != arrival) return;
+  __builtin_prefetch(&packets_[event.node]);
+  const std::uint32_t node = event.target.value() - part_.first_process.value();
+  __builtin_prefetch(&ports_[first_port_[node] + event.reserved]);
+}
+
 void PacketDevices::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   if (event.kind == timer) return unpack_timer(event, bytes);
   event.node = put_packet(bytes);

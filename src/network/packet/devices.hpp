@@ -80,6 +80,8 @@ class PacketDevices {
   void send(const FlowRequest& request);
   /// Handles an event for a node of this rank.
   void serve(const pdes::Event& event);
+  /// Fetches the packet and the port of an event from memory.
+  void foresee(const pdes::Event& event) const;
   /// Keeps a packet that has come with an event of another rank, or what `pack` has returned.
   void unpack(pdes::Event& event, std::span<const std::byte> bytes);
   /// Returns an event of a node for a node, whose kind is the user's to set.
