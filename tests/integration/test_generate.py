@@ -433,6 +433,8 @@ class Generated(harness.Folder):
             f"workload: {{model: {model}, parallel: {{dp: 8}}}}": ["workload.parallel", "tp * cp * ep * dp * pp is 8", "4"],
             f"workload: {{model: {model}, parallel: {{dp: 4}}, traces: x}}": ["workload.traces", "workload.model is given too"],
             f"workload: {{model: {model}, parallel: {{dp: 4}}, replay-only: true}}": ["workload.replay-only", "no recorded durations"],
+            **{f"workload: {{model: {model}, parallel: {{dp: 4}}, {key}: {value}}}": [f"workload.{key}", "nothing was recorded", "workload.traces"]
+               for key, value in (("step", 5), ("replicate", 2), ("execution-traces", "x.json"))},
             "workload: {model: {kind: dlrm, bottom: [8], tables: [100], top: [8, 1]}, parallel: {dp: 4, recompute: full}}":
                 ["workload.parallel.recompute", "no meaning for a DLRM"],
             "workload: {model: {kind: layers, layers: [{parameters: 8, flops: 8, activations: 8}]}, parallel: {dp: 4, sp: true}}":
@@ -461,7 +463,7 @@ class Generated(harness.Folder):
         for text, parts in cases.items():
             with self.subTest(text):
                 config = self.write("config.yaml", system + text + "\n")
-                if not any(part.startswith(("tp *", "workload.model is given", "no recorded", "the system")) for part in parts):  # of the system, and of what runs
+                if not any(part.startswith(("tp *", "workload.model is given", "no recorded", "nothing was recorded", "the system")) for part in parts):  # of the system, and of what runs
                     self.assertEqual(harness.orrery("generate", config, "--dry-run").code, 3)
                 refused = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}")
                 self.assertEqual(refused.code, 3, refused.err)

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <functional>
 
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
@@ -160,29 +161,44 @@ bool needs_traces(const Configuration& c, const Reading& reading) {
   return !c.workload.generated && !c.places.contains("jobs") && !reading.system_only;
 }
 
+/// Refuses a choice of recordings beside a generated workload, which has none. Resolved configurations hold defaults.
+template <class Member>
+Key<Configuration>::Check only_with_traces(Member member) {
+  return [member](const Configuration& c, const Place& place, const Reading&) {
+    const trace::RecordingOptions none;
+    if (c.workload.generated && std::invoke(member, c.workload.recording) != std::invoke(member, none))
+      throw Error(ErrorCode::bad_input, place, "the workload is generated from a model, and nothing was recorded",
+                  "this key beside workload.traces only");
+  };
+}
+
 void add_recording(Keys<Configuration>& keys) {
+  using trace::RecordingOptions;
   keys.add(
-      {.path = "workload.step",
-       .help = "step of a profiler's recording that the NPUs execute; `all` is all that was recorded",
-       .example = "12",
-       .otherwise = Default::built_in(),
-       .see = "inputs.md",
-       .flag = Flag{.name = "step",
-                    .heading = Heading::model,
-                    .argument = "N",
-                    .commands = {Taker::run, Taker::check, Taker::convert, Taker::show_trace}}},
-      step(), [](auto& c) -> auto& { return c.workload.recording.step; });
+          {.path = "workload.step",
+           .help = "step of a profiler's recording that the NPUs execute; `all` is all that was recorded",
+           .example = "12",
+           .otherwise = Default::built_in(),
+           .see = "inputs.md",
+           .flag = Flag{.name = "step",
+                        .heading = Heading::model,
+                        .argument = "N",
+                        .commands = {Taker::run, Taker::check, Taker::convert, Taker::show_trace}}},
+          step(), [](auto& c) -> auto& { return c.workload.recording.step; })
+      .check(only_with_traces(&RecordingOptions::step));
   keys.add(
-      {.path = "workload.replicate",
-       .help = "ranks 0 to N - 1 have a recording, and each other rank r is a copy of rank r modulo N; 0: all have one",
-       .example = "8",
-       .otherwise = Default::built_in(),
-       .see = "inputs.md",
-       .flag = Flag{.name = "replicate",
-                    .heading = Heading::model,
-                    .argument = "N",
-                    .commands = {Taker::run, Taker::check, Taker::convert}}},
-      count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; });
+          {.path = "workload.replicate",
+           .help =
+               "ranks 0 to N - 1 have a recording, and each other rank r is a copy of rank r modulo N; 0: all have one",
+           .example = "8",
+           .otherwise = Default::built_in(),
+           .see = "inputs.md",
+           .flag = Flag{.name = "replicate",
+                        .heading = Heading::model,
+                        .argument = "N",
+                        .commands = {Taker::run, Taker::check, Taker::convert}}},
+          count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; })
+      .check(only_with_traces(&RecordingOptions::replicate));
   keys.add(
           {.path = "workload.execution-traces",
            .help = "name of the PyTorch execution traces that belong to the recordings, in which {npu} stands for the "
@@ -195,6 +211,7 @@ void add_recording(Keys<Configuration>& keys) {
                         .argument = "NAME",
                         .commands = {Taker::run, Taker::check, Taker::convert}}},
           file(), [](auto& c) -> auto& { return c.workload.recording.execution_traces; })
+      .check(only_with_traces(&RecordingOptions::execution_traces))
       .written_unless_default();
 }
 
