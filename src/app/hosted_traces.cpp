@@ -19,16 +19,14 @@
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/raise_faults.hpp"
 #include "orrery/workload/generator.hpp"
-#include "progress.hpp"
 #include "recorded_starts.hpp"
 #include "same_inputs.hpp"
 #include "stop_request.hpp"
 #include "trace_files.hpp"
+#include "trace_reader.hpp"
 
 namespace orrery::app {
 namespace {
-
-constexpr std::size_t most_unreadable = 1000;  // traces of a rank
 
 /// Returns the process groups that the communicator file names.
 struct GroupFile {
@@ -65,10 +63,10 @@ struct TraceList {
   }
 };
 
-TraceList read_job_traces(const JobTraces& jobs, std::span<const NpuId> npus, trace::Store& store, Faults& faults,
-                          Notices& notices) {
+TraceList read_job_traces(const JobTraces& jobs, std::span<const NpuId> npus, Rank here, trace::Store& store,
+                          Faults& faults, Notices& notices) {
   TraceList list;
-  auto traces = jobs.read(npus, store, faults, notices);
+  auto traces = jobs.read(npus, here, store, faults, notices);
   for (std::size_t i = 0; i < npus.size(); ++i)
     if (traces[i]) list.add(npus[i], std::move(*traces[i]));
   return list;
@@ -77,27 +75,15 @@ TraceList read_job_traces(const JobTraces& jobs, std::span<const NpuId> npus, tr
 /// Reads the traces of these NPUs. Leaves out those that cannot be read. `jobs`: null if all NPUs have one workload.
 TraceList read_traces(const config::Configuration& configuration, const JobTraces* jobs, std::span<const NpuId> npus,
                       Rank here, trace::Store& store, Faults& faults, Notices& notices) {
-  if (jobs != nullptr) return read_job_traces(*jobs, npus, store, faults, notices);
+  if (jobs != nullptr) return read_job_traces(*jobs, npus, here, store, faults, notices);
   const config::Workload& workload = configuration.workload;
   if (workload.generated)
     return {{npus.begin(), npus.end()}, workload::assemble(*workload.generated, npus, store, workload.estimates.get())};
   TraceList list;
   list.traces.reserve(npus.size());
-  ReadingLine progress(configuration.run, here, npus.size());
-  std::size_t num_unreadable = 0;
-  for (const NpuId npu : npus) {
-    end_if_stopped();
-    SignsOfLife::give();
-    progress.update(list.npus.size());
-    auto trace = store.read(workload.trace_of(npu), npu, faults);
-    if (trace) {
-      list.add(npu, std::move(*trace));
-    } else if (++num_unreadable == most_unreadable) {
-      faults.add(Error(ErrorCode::bad_input, {},
-                       fmt::format("{} traces cannot be read; no others are tried", most_unreadable)));
-      break;
-    }
-  }
+  TraceReader reader(configuration.run, here, npus.size());
+  for (const NpuId npu : npus)
+    if (auto trace = reader.read(workload.trace_of(npu), npu, store, faults)) list.add(npu, std::move(*trace));
   return list;
 }
 
@@ -190,7 +176,7 @@ bool has_traces_of_all(const config::Workload& workload, const JobTraces* jobs, 
     if (jobs != nullptr)
       jobs->compare_files(found, notices);
     else if (!workload.generated)
-      compare_trace_files(workload, num_npus, found, notices);
+      compare_trace_files(workload, TraceOwner::system, num_npus, found, notices);
   });
   found.for_each([&](const Error& fault) { faults.add(fault); });
   return !parallel::any_faults(found, world);

@@ -203,21 +203,22 @@ void JobTraces::compare_files(Faults& faults, Notices& notices) const {
     if (job.workload.generated) continue;
     Faults found;
     Notices noticed;
-    compare_trace_files(job.workload, job.num_npus(), found, noticed);
+    compare_trace_files(job.workload, TraceOwner::job, job.num_npus(), found, noticed);
     add_faults_of(job, found, faults);
     for (const auto& [kind, entry] : noticed.entries())
       notices.add(kind, npus_.npus_of(number).front().value(), of_job(job, entry.text), entry.count);
   }
 }
 
-std::vector<std::optional<trace::NpuTrace>> JobTraces::read(std::span<const NpuId> npus, trace::Store& store,
+std::vector<std::optional<trace::NpuTrace>> JobTraces::read(std::span<const NpuId> npus, Rank here, trace::Store& store,
                                                             Faults& faults, Notices& notices) const {
   std::vector<std::optional<trace::NpuTrace>> traces(npus.size());
+  TraceReader reader(configuration_.run, here, npus.size());
   for (std::uint32_t job = 0; job < configuration_.workload.jobs.size(); ++job) {
     std::vector<NpuId> of_job;
     for (const NpuId npu : npus)
       if (npus_.job_of(npu) == static_cast<std::int32_t>(job)) of_job.push_back(npu);
-    auto read = read_job(job, of_job, store, faults, notices);
+    auto read = read_job(job, of_job, reader, store, faults, notices);
     for (std::size_t i = 0, next = 0; i < npus.size() && next < of_job.size(); ++i)
       if (npus[i] == of_job[next]) traces[i] = std::move(read[next++]);
   }
@@ -233,8 +234,8 @@ std::vector<std::optional<trace::NpuTrace>> JobTraces::read(std::span<const NpuI
 /// Reads the traces of NPUs of one job. They are read by the job's own numbers into a store of the job, because what a
 /// file says of peers and groups is checked against the job; then the store of the system takes them over.
 std::vector<std::optional<trace::NpuTrace>> JobTraces::read_job(std::uint32_t number, std::span<const NpuId> npus,
-                                                                trace::Store& store, Faults& faults,
-                                                                Notices& notices) const {
+                                                                TraceReader& reader, trace::Store& store,
+                                                                Faults& faults, Notices& notices) const {
   const config::Job& job = configuration_.workload.jobs[number];
   const config::Workload& workload = job.workload;
   std::vector<NpuId> own;
@@ -262,7 +263,7 @@ std::vector<std::optional<trace::NpuTrace>> JobTraces::read_job(std::uint32_t nu
   for (std::size_t i = 0; i < npus.size(); ++i) {
     end_if_stopped();
     SignsOfLife::give();
-    if (!workload.generated) traces[i] = of_job.read(workload.trace_of(own[i]), own[i], found);
+    if (!workload.generated) traces[i] = reader.read(workload.trace_of(own[i]), own[i], of_job, found);
     if (traces[i] && !found.attempt([&] { traces[i] = translate(std::move(*traces[i]), npus[i], system_); }))
       traces[i].reset();
   }

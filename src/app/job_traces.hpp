@@ -10,6 +10,7 @@
 #include "orrery/config/configuration.hpp"
 #include "orrery/trace/store.hpp"
 #include "system.hpp"
+#include "trace_reader.hpp"
 
 namespace orrery::app {
 
@@ -51,13 +52,15 @@ class JobTraces {
 
   /// Compares the names of the trace files with the NPUs of each job: see compare_trace_files.
   void compare_files(Faults& faults, Notices& notices) const;
-  /// Returns [npus] the traces of these NPUs; none where a trace cannot be read. Notices go to `notices`.
-  std::vector<std::optional<trace::NpuTrace>> read(std::span<const NpuId> npus, trace::Store& store, Faults& faults,
-                                                   Notices& notices) const;
+  /// Returns [npus] the traces of these NPUs, which are those of a rank; none where a trace cannot be read. Notices go
+  /// to `notices`.
+  std::vector<std::optional<trace::NpuTrace>> read(std::span<const NpuId> npus, Rank here, trace::Store& store,
+                                                   Faults& faults, Notices& notices) const;
 
  private:
   std::vector<std::optional<trace::NpuTrace>> read_job(std::uint32_t job, std::span<const NpuId> npus,
-                                                       trace::Store& store, Faults& faults, Notices& notices) const;
+                                                       TraceReader& reader, trace::Store& store, Faults& faults,
+                                                       Notices& notices) const;
 
   const config::Configuration& configuration_;
   const System& system_;

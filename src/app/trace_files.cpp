@@ -20,7 +20,7 @@ namespace {
 /// Which NPUs have a file, as the names in the folder tell.
 struct FilesThere {
   std::vector<bool> of_npu;   ///< [num_npus]
-  std::uint64_t beyond = 0;   ///< files of NPUs that the system does not have
+  std::uint64_t beyond = 0;   ///< files of NPUs that are not there
   std::uint32_t highest = 0;  ///< the highest of these NPUs
 };
 
@@ -58,8 +58,13 @@ std::optional<FilesThere> files_there(const std::string& pattern, std::uint32_t 
   return there;
 }
 
+/// Returns what decides how many NPUs there are.
+std::string_view decides_npus(TraceOwner owner) {
+  return owner == TraceOwner::system ? "system.network.dimensions, whose sizes multiply to the NPUs" : "the job's npus";
+}
+
 /// Returns what to do about NPUs that have no file, of which `missing` is the lowest.
-std::string hint_for_missing(const std::string& pattern, std::uint32_t missing) {
+std::string hint_for_missing(const std::string& pattern, TraceOwner owner, std::uint32_t missing) {
   try {
     if (missing > 0 && trace::describe_file(name_for_npu(pattern, 0), {}, true).format == "kineto")
       return fmt::format(
@@ -68,12 +73,14 @@ std::string hint_for_missing(const std::string& pattern, std::uint32_t missing) 
           missing);
   } catch (const Error&) {  // what is wrong with the file is told when it is read
   }
-  return "Change workload.traces, or system.network.dimensions, whose sizes multiply to the NPUs.";
+  return fmt::format("Change workload.traces, or {}.", decides_npus(owner));
 }
 
 }  // namespace
 
-void compare_trace_files(const config::Workload& workload, std::uint32_t num_npus, Faults& faults, Notices& notices) {
+void compare_trace_files(const config::Workload& workload, TraceOwner owner, std::uint32_t num_npus, Faults& faults,
+                         Notices& notices) {
+  const std::string_view whole = owner == TraceOwner::system ? "the system" : "the job";
   if (workload.traces.size() != 1) return;
   if (workload.recording.replicate > 0) num_npus = std::min(num_npus, workload.recording.replicate);
   const auto& pattern = workload.traces.front().pattern;
@@ -85,13 +92,14 @@ void compare_trace_files(const config::Workload& workload, std::uint32_t num_npu
   if (missing < num_npus && is_cut)
     faults.add(Error(ErrorCode::bad_input, {.file = name_for_npu(pattern, missing), .npu = missing},
                      missing == 0 ? "there is no such file, nor that of any other NPU"
-                                  : fmt::format("there is no such file: there are traces for {}, but the system has {}",
-                                                counted(missing, "NPU"), num_npus),
-                     fmt::format("traces for {}", counted(num_npus, "NPU")), hint_for_missing(pattern, missing)));
+                                  : fmt::format("there is no such file: there are traces for {}, but {} has {}",
+                                                counted(missing, "NPU"), whole, num_npus),
+                     fmt::format("traces for {}", counted(num_npus, "NPU")),
+                     hint_for_missing(pattern, owner, missing)));
   if (there->beyond == 0 || workload.surplus == config::SurplusTraces::of_no_concern) return;
   const Place place{.file = name_for_npu(pattern, there->highest), .npu = there->highest};
   const auto found =
-      fmt::format("there are traces for {} more than the {} of the system", counted(there->beyond, "NPU"), num_npus);
+      fmt::format("there are traces for {} more than the {} of {}", counted(there->beyond, "NPU"), num_npus, whole);
   if (workload.recording.replicate > 0)
     notices.add("surplus-traces", num_npus,
                 fmt::format("workload.replicate makes all ranks from the first {}: the recordings of {} are not used",
@@ -99,10 +107,10 @@ void compare_trace_files(const config::Workload& workload, std::uint32_t num_npu
   else if (workload.surplus == config::SurplusTraces::ignored)
     notices.add("surplus-traces", num_npus, fmt::format("{}: {}: ignored, as in ASTRA-sim", place.file, found));
   else
-    faults.add(Error(ErrorCode::bad_input, place, found, fmt::format("traces for {}", counted(num_npus, "NPU")),
-                     fmt::format("Change system.network.dimensions, whose sizes multiply to the NPUs, or say which "
-                                 "traces count: workload.traces: [{{npus: 0-{}, file: \"{}\"}}]",
-                                 num_npus - 1, pattern)));
+    faults.add(
+        Error(ErrorCode::bad_input, place, found, fmt::format("traces for {}", counted(num_npus, "NPU")),
+              fmt::format("Change {}, or say which traces count: workload.traces: [{{npus: 0-{}, file: \"{}\"}}]",
+                          decides_npus(owner), num_npus - 1, pattern)));
 }
 
 }  // namespace orrery::app

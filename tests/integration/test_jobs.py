@@ -327,8 +327,8 @@ class Jobs(JobFolder):
         self.refused([{"allocation": [7, 8], "workload": pair}], ring, "jobs.0.allocation", "found '8'")
         self.refused([{"allocation": [3, 3], "workload": pair}], ring, "NPU 3 is listed twice")
         self.refused([{"allocation": [0, 1, 2], "npus": 2, "workload": pair}], ring, "the allocation has 3 NPUs; expected 2")
-        self.refused([{"npus": 3, "workload": pair}], ring, "job 'job-0'", "traces for 2 NPUs")
-        self.refused([{"npus": 1, "workload": pair}], ring, "job 'job-0'", "for 1 NPU more")
+        self.refused([{"npus": 3, "workload": pair}], ring, "job 'job-0'", "traces for 2 NPUs, but the job has 3", "or the job's npus")
+        self.refused([{"npus": 1, "workload": pair}], ring, "job 'job-0'", "for 1 NPU more than the 1 of the job", "Change the job's npus")
         self.refused([{"npus": 4, "workload": STEP}], ring, "tp * cp * ep * dp * pp is 8 NPUs; expected 4")
         self.refused([{"workload": STEP}, {"workload": pair}], ring, "jobs.1", "the job needs 2 NPUs, but only 0 are free")
         self.refused([{"allocation": [1], "npus": 1, "workload": {"traces": {"all": self.traces("x", [[Node(1, chakra.COMP)]]) + ".0.et"}}},

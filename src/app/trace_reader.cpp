@@ -1,0 +1,31 @@
+#include "trace_reader.hpp"
+
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/signs_of_life.hpp"
+#include "stop_request.hpp"
+
+namespace orrery::app {
+namespace {
+
+constexpr std::size_t most_unreadable = 1000;
+
+}  // namespace
+
+std::optional<trace::NpuTrace> TraceReader::read(const std::filesystem::path& file, NpuId npu, trace::Store& store,
+                                                 Faults& faults) {
+  if (num_unreadable_ == most_unreadable) return {};
+  end_if_stopped();
+  SignsOfLife::give();
+  progress_.update(num_read_);
+  auto trace = store.read(file, npu, faults);
+  if (trace)
+    ++num_read_;
+  else if (++num_unreadable_ == most_unreadable)
+    faults.add(
+        Error(ErrorCode::bad_input, {}, fmt::format("{} traces cannot be read; no others are tried", most_unreadable)));
+  return trace;
+}
+
+}  // namespace orrery::app
