@@ -1,4 +1,3 @@
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,18 +27,15 @@ void take_delays_of_graph(Configuration& target, const Place& place) {
                 fmt::format("found dimensions of {} NPUs and a placement of {}", num_npus, given.num_placed),
                 "a placement with the host of each NPU");
   using Partners = network::GraphDimension::Partners;
-  static const std::map<std::string_view, Partners> partners = {
-      {"Switch", Partners::next}, {"Ring", Partners::neighbours}, {"FullyConnected", Partners::all}};
   std::vector<network::GraphDimension> lying;
   for (const auto& dimension : target.dimensions) {
-    const auto found = partners.find(dimension.shape.name());
-    if (found == partners.end() || dimension.links > 1 || dimension.oversubscription > 1 ||
-        dimension.in_switch_operations > 0)
+    const auto partners = network::partners_on_graph(dimension.shape.name());
+    if (!partners || dimension.links > 1 || dimension.oversubscription > 1 || dimension.in_switch_operations > 0)
       throw Error(
           ErrorCode::bad_input, place,
           fmt::format("found a {} on a graph, whose links and routes are those of the graph", dimension.shape.name()),
           "a Switch, a Ring or FullyConnected, with its size and no other keys");
-    lying.push_back({dimension.size, found->second});
+    lying.push_back({dimension.size, *partners});
   }
   const auto delays = network::delays_of_dimensions(given, lying);
   for (std::size_t d = 0; d < lying.size(); ++d) {
