@@ -83,6 +83,8 @@ std::vector<ServerPlan> servers(const std::vector<std::uint32_t>& sizes, ServerI
   return plans;
 }
 
+/// Four leaves of three hosts and two spines with two links to each leaf: counts, degrees, and two Switches as
+/// dimensions.
 TEST(Generators, LeafSpine) {
   const auto made =
       make_graph("leaf-spine", {{"leaves", {4}}, {"hosts-per-leaf", {3}}, {"spines", {2}}, {"links-per-pair", {2}}});
@@ -107,6 +109,7 @@ TEST(Generators, FatTree) {
   expect(make_graph("clos", {{"ports", {8}}, {"oversubscription", {2}}}), 128, 32 + 16 + 8, 128 + 32 * 2 + 8 * 8);
 }
 
+/// Three pods of two edge and two aggregation switches, and six cores: each core has a link to every pod.
 TEST(Generators, Clos) {
   const Numbers numbers = {
       {"pods", {3}}, {"edges-per-pod", {2}}, {"aggregations-per-pod", {2}}, {"hosts-per-edge", {4}}, {"cores", {6}}};
@@ -122,6 +125,7 @@ TEST(Generators, Clos) {
   EXPECT_EQ(refusal("clos", {{"ports", {5}}}), "ports: found 5");
 }
 
+/// Four servers of four NPUs in two groups: NIC r is at rail switch r of the group. Without spines NPUs forward.
 TEST(Generators, Rails) {
   const Numbers numbers = {{"servers-per-group", {2}}, {"spines", {3}}};
   const auto made = make_graph("rails", numbers, servers({4, 4, 4, 4}, ServerInside::one_switch));
@@ -139,6 +143,7 @@ TEST(Generators, Rails) {
   EXPECT_NE(refusal("rails", {{"servers-per-group", {1}}}, servers({2, 2}, ServerInside::ring)), "");
 }
 
+/// Groups of three leaves and two spines with four global links: all ports are used, equally many to each other group.
 TEST(Generators, DragonflyPlus) {
   for (const std::uint32_t groups : {1U, 2U, 3U, 5U}) {
     const auto made = make_graph("dragonfly+", {{"groups", {groups}},
@@ -167,6 +172,7 @@ TEST(Generators, DragonflyPlus) {
             "");
 }
 
+/// Links of a torus with a size of 2, of one with a twist, and of one whose positions are switches.
 TEST(Generators, Torus) {
   const auto made = make_graph("torus", {{"sizes", {4, 3, 2}}});
   expect(made, 24, 0, 24 + 24 + 12);
