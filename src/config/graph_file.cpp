@@ -23,6 +23,8 @@ using network::GivenGraph;
 using topology::GraphDimension;
 using topology::NetworkGraph;
 
+constexpr std::uint64_t most_checked_pairs = std::uint64_t{1} << 28U;  // of nodes and hosts, as in the packet network
+
 /// Finds sets that are joined step by step.
 class Sets {
  public:
@@ -77,10 +79,10 @@ bool lie_on(const GivenGraph& given, const std::vector<GraphDimension>& dimensio
 /// one Switch of all NPUs.
 std::vector<GraphDimension> fitting(const GivenGraph& given, const NetworkGraph& network,
                                     const std::vector<GraphDimension>& proposed) {
+  if (!proposed.empty() && lie_on(given, proposed)) return proposed;
+  if (const auto found = find_dimensions(network); !found.empty() && lie_on(given, found)) return found;
   const std::vector<GraphDimension> of_all = {{"Switch", network.num_npus}};
-  for (const auto& dimensions : {proposed, find_dimensions(network), of_all})
-    if (!dimensions.empty() && lie_on(given, dimensions)) return dimensions;
-  return {};
+  return lie_on(given, of_all) ? of_all : std::vector<GraphDimension>();
 }
 
 /// Returns a number with the largest unit that leaves it whole.
@@ -142,6 +144,7 @@ GraphFile graph_file_of(NetworkGraph network) {
 }
 
 std::optional<CutOff> find_cut_off(const GivenGraph& given) {
+  if (std::uint64_t{given.graph.num_nodes()} * given.graph.num_hosts() > most_checked_pairs) return {};
   std::vector<network::LinkFailure> all = given.failures;
   for (auto& failure : all) failure.time = Time::zero();
   const network::PacketRouter router(given.graph, all, given.routes);

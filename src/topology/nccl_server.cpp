@@ -274,8 +274,8 @@ ServerPlan ServerReader::read(const XMLElement& root) {
 
 }  // namespace
 
-ServerPlan read_nccl_server(const std::filesystem::path& file, bool joins_gpus) {
-  const std::string text = read_text(file, {});
+ServerPlan read_nccl_server(const std::filesystem::path& file, bool joins_gpus, const Place& named_by) {
+  const std::string text = read_text(file, named_by);
   tinyxml2::XMLDocument document;
   if (document.Parse(text.data(), text.size()) != tinyxml2::XML_SUCCESS)
     throw Error(ErrorCode::bad_input,

@@ -30,7 +30,8 @@ struct CutOff {
   std::uint32_t from = 0;           ///< the first NPU that reaches the most others
   std::vector<std::uint32_t> npus;  ///< which it does not reach
 };
-/// Returns who is cut off; nothing if all NPUs reach each other. O(hosts * links).
+/// Returns who is cut off; nothing if all NPUs reach each other, or the graph is too
+/// large for routes. O(hosts * links).
 std::optional<CutOff> find_cut_off(const network::GivenGraph& given);
 
 /// Returns the graph as a mapping of hosts, switches and links, as YAML or JSON.

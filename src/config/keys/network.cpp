@@ -142,21 +142,23 @@ const Keys<Configuration>& network_keys() {
          .example = "4 KiB",
          .otherwise = Default::built_in()},
         size(0, "4096 B"), [](auto& c) -> auto& { return c.execution.network.packet; });
-    keys.add({.path = "system.network.graph",
-              .help = "hosts, switches and links on which the dimensions lie, or a file with them; NPU i is host i",
-              .example = "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
-              .otherwise = Default::described("the links of the shapes"),
-              .see = "packet-network.md"},
-             {"mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"},
-             {read_given_graph,
-              [](const Configuration& target, Writer& writer) {
-                if (const auto& given = target.execution.network.graph)
-                  writer.put("system.network.graph", graph_text(*given));
-              },
-              [](const Configuration& a, const Configuration& b) {
-                const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
-                return left && right ? graph_text(*left) == graph_text(*right) : left == right;
-              }});
+    keys.add(
+        {.path = "system.network.graph",
+         .help =
+             "hosts, switches and links on which the dimensions lie, what generates them, or a file; NPU i is host i",
+         .example = "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
+         .otherwise = Default::described("the links of the shapes"),
+         .see = "packet-network.md"},
+        {"mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"},
+        {read_given_graph,
+         [](const Configuration& target, Writer& writer) {
+           if (const auto& given = target.execution.network.graph)
+             writer.put("system.network.graph", graph_text(*given));
+         },
+         [](const Configuration& a, const Configuration& b) {
+           const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
+           return left && right ? graph_text(*left) == graph_text(*right) : left == right;
+         }});
     keys.add({.path = "system.network.dimensions",
               .help = "dimensions, innermost first; the number of NPUs is the product of their sizes",
               .example = "[{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]",

@@ -10,7 +10,7 @@ namespace {
 struct Clos {
   explicit Clos(const GraphParameters& given) {
     const std::uint32_t over = given.count("oversubscription");
-    std::optional<std::uint32_t> half, up, ports;
+    std::optional<std::uint32_t> half, up, ports, all;
     if (given.has("ports")) {
       ports = given.count("ports");
       if (*ports % 2 != 0) given.refuse("ports", fmt::format("found {}", *ports), "an even number");
@@ -26,7 +26,8 @@ struct Clos {
     edges = given.count("edges-per-pod", half);
     hosts = given.count("hosts-per-edge", half);
     aggregations = given.count("aggregations-per-pod", up);
-    cores = given.count("cores", half ? std::optional(aggregations * *half) : std::nullopt);
+    if (half && std::uint64_t{aggregations} * *half <= most_generated_nodes) all = aggregations * *half;
+    cores = pods > 1 ? given.count("cores", all) : 0;
     if (pods > 1 && (cores == 0 || cores % aggregations != 0))
       given.refuse("cores", fmt::format("found {} with {} aggregation switches in a pod", cores, aggregations),
                    "a multiple of aggregations-per-pod");
@@ -38,13 +39,10 @@ struct Clos {
 GeneratedGraph make_clos(const GraphParameters& given) {
   const Clos clos(given);
   const std::uint32_t links = given.count("links-per-pair");
-  if (std::uint64_t{clos.pods} * clos.edges > most_generated_nodes)
-    given.refuse("pods", "found too many edge switches", fmt::format("{} at the most", most_generated_nodes));
-  const std::uint32_t cores = clos.pods > 1 ? clos.cores : 0;
   FabricBuilder builder(given, std::uint64_t{clos.pods} * clos.edges * clos.hosts);
-  const std::uint32_t edge = builder.add_switches("edge", clos.pods * clos.edges);
-  const std::uint32_t aggregation = builder.add_switches("aggregation", clos.pods * clos.aggregations);
-  const std::uint32_t core = builder.add_switches("core", cores);
+  const std::uint32_t edge = builder.add_switches("edge", std::uint64_t{clos.pods} * clos.edges);
+  const std::uint32_t aggregation = builder.add_switches("aggregation", std::uint64_t{clos.pods} * clos.aggregations);
+  const std::uint32_t core = builder.add_switches("core", clos.cores);
   builder.attach_all(edge, clos.pods * clos.edges, clos.hosts);
   for (std::uint32_t pod = 0; pod < clos.pods; ++pod)
     for (std::uint32_t e = 0; e < clos.edges; ++e)
@@ -52,8 +50,8 @@ GeneratedGraph make_clos(const GraphParameters& given) {
         builder.join(edge + pod * clos.edges + e, aggregation + pod * clos.aggregations + a, "uplink", links);
   // The cores are dealt to the aggregation switches of a pod in blocks, so that each has one link to every pod.
   for (std::uint32_t pod = 0; pod < clos.pods; ++pod)
-    for (std::uint32_t c = 0; c < cores; ++c)
-      builder.join(aggregation + pod * clos.aggregations + c / (cores / clos.aggregations), core + c, "core");
+    for (std::uint32_t c = 0; c < clos.cores; ++c)
+      builder.join(aggregation + pod * clos.aggregations + c / (clos.cores / clos.aggregations), core + c, "core");
   return builder.take();
 }
 

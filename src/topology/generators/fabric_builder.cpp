@@ -113,9 +113,11 @@ std::uint32_t FabricBuilder::add_switch(std::string name) {
   return static_cast<std::uint32_t>(made_.graph.nodes.size() - 1);
 }
 
-std::uint32_t FabricBuilder::add_switches(std::string_view name, std::uint32_t count) {
+std::uint32_t FabricBuilder::add_switches(std::string_view name, std::uint64_t count) {
+  if (count > most_generated_nodes - std::min<std::uint64_t>(made_.graph.nodes.size(), most_generated_nodes))
+    parameters_.refuse("generate", "found too many nodes", fmt::format("{} at the most", most_generated_nodes));
   const auto first = static_cast<std::uint32_t>(made_.graph.nodes.size());
-  for (std::uint32_t i = 0; i < count; ++i) add_switch(fmt::format("{}.{}", name, i));
+  for (std::uint64_t i = 0; i < count; ++i) add_switch(fmt::format("{}.{}", name, i));
   return first;
 }
 

@@ -29,7 +29,7 @@ class FabricBuilder {
 
   std::uint32_t add_switch(std::string name);
   /// Adds `count` switches named "name.0", ... Returns the first one.
-  std::uint32_t add_switches(std::string_view name, std::uint32_t count);
+  std::uint32_t add_switches(std::string_view name, std::uint64_t count);
   /// Joins a port of a server to a switch with a link of the kind `host`.
   void attach(const Port& port, std::uint32_t to);
   /// Joins two nodes with links of a kind.
