@@ -15,6 +15,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/topology/nccl_server.hpp"
 #include "orrery/trace/store.hpp"
 
 namespace orrery::app {
@@ -22,23 +23,9 @@ namespace {
 
 using tinyxml2::XMLElement;
 
-constexpr std::string_view switch_class = "0x068000";
-constexpr double slow_share = 0.1;         // NICs below this share of the fastest one carry no collectives
-constexpr double most_nic_mbps = 3.2e6;    // above it a driver gave kbit/s
-constexpr double least_nic_mbps = 1;       // below it a file says no speed
-constexpr double least_pcie_rate = 0.1;    // GT/s, the same
 constexpr std::uint32_t most_gpus = 1024;  // of one node
 constexpr std::uint32_t assumed_nodes = 2;
 
-/// GB/s of one NVLink in one direction, by the compute capability of the GPU. These are the rates of the wires that
-/// NVIDIA's data sheets give. NCCL counts with what its protocols reach of them (src/graph/topo.h): 20 for 70 and 80,
-/// 12 for 86, 20.6 for 90 and 40.1 for 100.
-constexpr std::pair<int, double> nvlink_rates[] = {{60, 20},      {70, 25}, {72, 25},  {75, 25}, {80, 25},
-                                                   {86, 14.0625}, {90, 25}, {100, 50}, {103, 50}};
-/// GB/s of one xGMI link in one direction, by the GPU as RCCL names it.
-constexpr std::pair<std::string_view, double> xgmi_rates[] = {
-    {"906", 46}, {"908", 46},    {"910", 50},    {"gfx90a", 50}, {"940", 64},     {"941", 64},
-    {"942", 64}, {"gfx940", 64}, {"gfx941", 64}, {"gfx942", 64}, {"gfx950", 76.8}};
 constexpr double assumed_link = 25;  // GB/s, of a GPU that the tables do not have
 
 struct Link {
@@ -118,12 +105,7 @@ class TopologyReader {
 
   /// Returns GB/s of a PCI device in one direction, without the bits of the encoding; 0 if the file does not say it.
   double pcie_rate(const XMLElement& pci) const {
-    const std::string_view speed = text_of(pci, "link_speed");
-    double rate = 0;
-    std::from_chars(speed.data(), speed.data() + speed.size(), rate);
-    if (!(rate >= least_pcie_rate && rate <= 1000)) return 0;
-    const double of_data = rate < 8 ? 8.0 / 10 : 128.0 / 130;
-    return rate * of_data / 8 * whole(pci, "link_width", 64, 0);
+    return topology::pcie_bytes_per_ns(text_of(pci, "link_speed"), whole(pci, "link_width", 64, 0)).value_or(0);
   }
 
   Gpu pci_gpu(const XMLElement& pci) const {
@@ -147,13 +129,7 @@ class TopologyReader {
     const int sm = static_cast<int>(whole(at, "sm", 10000, 0));
     gpu.kind = gcn.empty() ? fmt::format("sm {}", sm) : fmt::format("gcn {}", cited(gcn));
     if (!text_of(at, "rank").empty()) gpu.rank = static_cast<int>(whole(at, "rank", 1 << 30, 0));
-    if (gcn.empty()) {
-      const auto found = std::ranges::find(nvlink_rates, sm, &std::pair<int, double>::first);
-      if (found != std::end(nvlink_rates)) gpu.link_rate = found->second;
-    } else {
-      const auto found = std::ranges::find(xgmi_rates, gcn, &std::pair<std::string_view, double>::first);
-      if (found != std::end(xgmi_rates)) gpu.link_rate = found->second;
-    }
+    gpu.link_rate = (gcn.empty() ? topology::nvlink_bytes_per_ns(sm) : topology::xgmi_bytes_per_ns(gcn)).value_or(0);
     for (const XMLElement* link = at.FirstChildElement(); link != nullptr; link = link->NextSiblingElement()) {
       const std::string_view name = link->Name();
       if (name != "nvlink" && name != "xgmi") continue;
@@ -166,7 +142,7 @@ class TopologyReader {
 
   void read_net(const XMLElement& at) {
     const double mbps = number(at, "speed", 0, 1e12, 0);
-    nics.push_back({cited(text_of(at, "name")), mbps < least_nic_mbps ? 0 : mbps});
+    nics.push_back({cited(text_of(at, "name")), mbps < topology::least_nic_mbps ? 0 : mbps});
   }
 
   std::string file_;
@@ -180,7 +156,7 @@ class SystemMaker {
     peers_.resize(gpus.size());
     for (std::size_t g = 0; g < gpus.size(); ++g)
       for (const Link& link : gpus[g].links) {
-        if (link.target_class == switch_class) ++num_to_switch_;
+        if (link.target_class == topology::nvswitch_class) ++num_to_switch_;
         const auto peer = of_bus_.find(link.target);
         if (peer == of_bus_.end() || peer->second == g) continue;
         peers_[g][peer->second] += link.count;
@@ -304,10 +280,10 @@ Dimension between_nodes(const TopologyReader& topology, std::size_t num_gpus, st
   double sum = 0, fastest = 0;  // Mbit/s
   std::size_t used = 0;
   std::string comment;
-  const auto speed = [](const Nic& nic) { return nic.mbps > most_nic_mbps ? nic.mbps / 1000 : nic.mbps; };
+  const auto speed = [](const Nic& nic) { return nic.mbps > topology::most_nic_mbps ? nic.mbps / 1000 : nic.mbps; };
   for (const Nic& nic : topology.nics) fastest = std::max(fastest, speed(nic));
   for (const Nic& nic : topology.nics)
-    if (speed(nic) > 0 && speed(nic) >= slow_share * fastest) {
+    if (speed(nic) > 0 && speed(nic) >= topology::slow_nic_share * fastest) {
       sum += speed(nic);
       ++used;
     }
@@ -315,7 +291,7 @@ Dimension between_nodes(const TopologyReader& topology, std::size_t num_gpus, st
     comment = fmt::format("{} of {} with {:g} Gbit/s in all, shared by {}", used, counted(topology.nics.size(), "NIC"),
                           sum / 1000, counted(num_gpus, "GPU"));
     if (used < topology.nics.size()) comment += "; those with less than a tenth of the fastest are left out";
-    if (std::ranges::any_of(topology.nics, [](const Nic& nic) { return nic.mbps > most_nic_mbps; }))
+    if (std::ranges::any_of(topology.nics, [](const Nic& nic) { return nic.mbps > topology::most_nic_mbps; }))
       comment += "; speeds above 3200 Gbit/s are taken as kbit/s";
   } else if (!topology.bare_nics.empty()) {
     constexpr double assumed = 200, of_generation_5 = 400, of_generation_3 = 100;  // Gbit/s
@@ -341,7 +317,7 @@ std::string facts(const TopologyReader& topology) {
     links.insert(gpu.num_links());
     kinds.insert(gpu.kind);
     for (const Link& link : gpu.links)
-      if (link.target_class == switch_class) switches.insert(link.target);
+      if (link.target_class == topology::nvswitch_class) switches.insert(link.target);
   }
   std::string text =
       fmt::format("# GPUs: {}, and {} that are PCI devices only\n", topology.gpus.size(), topology.bare_gpus.size());

@@ -1,7 +1,10 @@
 #include <array>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -9,10 +12,12 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/config/graph_file.hpp"
 #include "orrery/config/units.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "print_figures.hpp"
 #include "subcommands.hpp"
+#include "text_output.hpp"
 
 namespace orrery::app {
 namespace {
@@ -33,11 +38,18 @@ ordered_json components_of(const ComponentGraph& graph) {
   return figures;
 }
 
-ordered_json dimensions_of(const NetworkGraph& graph) {
+ordered_json dimensions_of(const std::vector<topology::GraphDimension>& found) {
   ordered_json dimensions = ordered_json::array();
-  for (const topology::GraphDimension& dimension : topology::find_dimensions(graph))
+  for (const topology::GraphDimension& dimension : found)
     dimensions.push_back({{"shape", dimension.shape}, {"size", dimension.size}});
   return dimensions;
+}
+
+ordered_json counts_of(const NetworkGraph& network) {
+  return {{"npus", network.num_npus},
+          {"switches", network.num_switches()},
+          {"nodes", network.nodes.size()},
+          {"links", network.links.size()}};
 }
 
 /// Returns the names of links of the network that lack what `missing` looks for.
@@ -67,33 +79,63 @@ ordered_json links_of(const NetworkGraph& graph, bool for_programs) {
   return links;
 }
 
+/// Returns the number of links of each kind.
+ordered_json kinds_of(const NetworkGraph& graph) {
+  std::map<std::string, std::uint64_t> counts;
+  for (const NetworkGraph::Link& link : graph.links) ++counts[graph.kinds[link.kind].name];
+  return counts;
+}
+
+void write_expanded(const config::ShowGraphCommand& command, const config::GraphFile& graph) {
+  if (!command.output) return;
+  check_output(*command.output, command.force);
+  TextOutput file(*command.output);
+  file.write(config::expanded_text(graph, command.output->extension() == ".json"));
+  file.commit();
+}
+
+void show_own_graph(const config::ShowGraphCommand& command, const config::GraphFile& graph) {
+  ordered_json figures = {{"network", counts_of(graph.network)}};
+  figures["network"]["links_of_kind"] = kinds_of(graph.network);
+  figures["network"]["forwarding"] = graph.given.routes.hosts_forward;
+  if (const auto cut = config::find_cut_off(graph.given))
+    figures["unreachable"] = {{"pairs", cut->pairs}, {fmt::format("from_npu_{}", cut->from), cut->npus}};
+  if (!graph.dimensions.empty()) figures["dimensions"] = dimensions_of(graph.dimensions);
+  if (command.lists_links) figures["links"] = links_of(graph.network, command.json);
+  write_expanded(command, graph);
+  print_figures(figures, command.json);
+}
+
 }  // namespace
 
 void show_graph(const config::ShowGraphCommand& command) {
+  if (const auto graph = config::read_graph_file(command.file)) {
+    show_own_graph(command, *graph);
+    return;
+  }
   const ComponentGraph components = topology::read_infragraph(command.file);
   for (const std::string& note : components.notes)
     fmt::print(stderr, "orrery: warning: {}: {}\n", command.file.string(), note);
   NetworkGraph network = topology::network_of(components);
   const bool has_defaults =
       command.defaults.all.bytes_per_ns || command.defaults.all.latency_ns || !command.defaults.of_link.empty();
-  if (command.lists_links || has_defaults) topology::complete_links(network, command.defaults, command.file.string());
+  if (command.lists_links || command.output || has_defaults)
+    topology::complete_links(network, command.defaults, command.file.string());
   ordered_json figures;
   figures["name"] = components.name;
   figures["machines"] = components.machines.size();
   figures["nodes"] = components.components.size();
   figures["edges"] = components.links.size();
   figures["components"] = components_of(components);
-  ordered_json& shown = figures["network"];
-  shown["npus"] = network.num_npus;
-  shown["switches"] = network.num_switches();
-  shown["nodes"] = network.nodes.size();
-  shown["links"] = network.links.size();
+  ordered_json& shown = figures["network"] = counts_of(network);
   const ordered_json no_bandwidth = names_without(network, [](const auto& kind) { return !kind.bytes_per_ns; });
   const ordered_json no_latency = names_without(network, [](const auto& kind) { return !kind.latency_ns; });
   if (!no_bandwidth.empty()) shown["links_without_bandwidth"] = no_bandwidth;
   if (!no_latency.empty()) shown["links_without_latency"] = no_latency;
-  if (ordered_json dimensions = dimensions_of(network); !dimensions.empty()) figures["dimensions"] = dimensions;
+  const auto dimensions = topology::find_dimensions(network);
+  if (!dimensions.empty()) figures["dimensions"] = dimensions_of(dimensions);
   if (command.lists_links) figures["links"] = links_of(network, command.json);
+  if (command.output) write_expanded(command, config::graph_file_of(std::move(network)));
   print_figures(figures, command.json);
 }
 

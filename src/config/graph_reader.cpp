@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "generated_graph.hpp"
 #include "keys/packets.hpp"
 #include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
@@ -20,7 +21,8 @@ using network::GivenGraph;
 using network::PacketGraph;
 
 constexpr std::string_view link_expected = "rows [node, node, rate, delay] such as [0, 16, 100 Gb/s, 1 us]";
-constexpr std::string_view failure_expected = "rows [node, node, time] such as [8, 11, 50 us]";
+constexpr std::string_view failure_expected =
+    "rows [node, node, time] such as [8, 11, 50 us], or [node, time] for all links of a node";
 constexpr std::string_view placement_expected = "a list with the host of each NPU, such as [0, 4, 1, 5]";
 constexpr std::uint32_t most_nodes = 1U << 24U;
 
@@ -48,7 +50,7 @@ class GraphReader {
   GraphReader(const Value& mapping, const std::string& path, GraphHosts hosts, Faults& faults)
       : section_(&mapping, path, mapping, faults), hosts_(hosts), faults_(faults) {}
 
-  GivenGraph read();
+  WholeGraph read();
 
  private:
   void read_file(const Value& name);
@@ -57,7 +59,7 @@ class GraphReader {
   void read_failures();
   void read_routes();
   void read_placement();
-  topology::LinkDefaults read_defaults();
+  void read_generated();
   std::uint32_t as_node(const Value& value, const std::string& key) const;
   std::uint32_t find_link(const Value& row, const std::string& key) const;
 
@@ -65,11 +67,14 @@ class GraphReader {
   GraphHosts hosts_;
   Faults& faults_;
   GivenGraph given_;
+  std::optional<topology::GeneratedGraph> generated_;
 };
 
-GivenGraph GraphReader::read() {
+WholeGraph GraphReader::read() {
   if (const Value* const name = section_.find("file")) {
     faults_.attempt([&] { read_file(*name); });
+  } else if (section_.find("generate") != nullptr) {
+    read_generated();
   } else {
     read_nodes();
     read_links();
@@ -79,49 +84,7 @@ GivenGraph GraphReader::read() {
   read_routes();
   read_placement();
   section_.refuse_unknown();
-  return std::move(given_);
-}
-
-topology::LinkPhysics read_physics(Section& section) {
-  topology::LinkPhysics physics;
-  if (const Value* const bandwidth = section.find("bandwidth"))
-    physics.bytes_per_ns = as_bandwidth(*bandwidth, section.path("bandwidth")).bytes_per_ns();
-  if (const Value* const latency = section.find("latency"))
-    physics.latency_ns = as_nanoseconds(*latency, section.path("latency"));
-  return physics;
-}
-
-/// Reads what links of InfraGraph have where their file does not say it.
-topology::LinkDefaults GraphReader::read_defaults() {
-  topology::LinkDefaults defaults;
-  Section section = section_.section("defaults");
-  defaults.all = read_physics(section);
-  if (const Value* const links = section.find("links"))
-    for (const Value::Entry& entry : links->entries) {
-      const std::string path = fmt::format("{}.{}", section.path("links"), entry.key);
-      Section of_link(&entry.value, path, *links, faults_);
-      defaults.of_link[entry.key] = read_physics(of_link);
-      of_link.refuse_unknown();
-    }
-  section.refuse_unknown();
-  return defaults;
-}
-
-/// Returns the network of a description of InfraGraph. NPUs with links between them forward.
-GivenGraph graph_of(const topology::NetworkGraph& network) {
-  GivenGraph given;
-  for (std::uint32_t node = 0; node < network.nodes.size(); ++node)
-    if (node < network.num_npus)
-      given.graph.add_host();
-    else
-      given.graph.add_switch({});
-  for (const auto& link : network.links) {
-    const auto& kind = network.kinds[link.kind];
-    given.graph.add_link({link.a, link.b, static_cast<std::uint64_t>(std::llround(*kind.bytes_per_ns * 8e9)),
-                          Time::from_ps(std::llround(*kind.latency_ns * 1000))});
-    if (std::max(link.a, link.b) < network.num_npus) given.routes.hosts_forward = true;
-  }
-  return given;
+  return {std::move(given_), std::move(generated_)};
 }
 
 /// Reads a file: a topology of ns-3, a description of InfraGraph, or a mapping of this reader.
@@ -138,13 +101,24 @@ void GraphReader::read_file(const Value& name) {
   if (const Value* const other = root.find("file"); other != nullptr)
     throw Error(ErrorCode::bad_input, other->place("graph.file"), "found a file in the file of a graph",
                 "hosts, switches and links");
-  if (root.find("hosts") != nullptr) {
-    given_ = GraphReader(root, "graph", hosts_, faults_).read();
+  if (is_own_graph(root)) {
+    WholeGraph whole = GraphReader(root, "graph", hosts_, faults_).read();
+    given_ = std::move(whole.given);
+    generated_ = std::move(whole.generated);
     return;
   }
   topology::NetworkGraph network = topology::network_of(topology::parse_infragraph(text, file.string()));
-  topology::complete_links(network, read_defaults(), file.string());
+  Section defaults = section_.section("defaults");
+  topology::complete_links(network, read_link_defaults(defaults, faults_), file.string());
+  defaults.refuse_unknown();
   given_ = graph_of(network);
+}
+
+void GraphReader::read_generated() {
+  generated_ = read_generated_graph(section_, faults_);
+  if (!generated_) return;
+  given_ = graph_of(generated_->graph);
+  given_.routes.hosts_forward = generated_->hosts_forward;
 }
 
 void GraphReader::read_nodes() {
@@ -185,6 +159,12 @@ void GraphReader::read_failures() {
   faults_.attempt([&] {
     if (failures->kind == Value::Kind::sequence && failures->items.empty()) return;
     for (const Value& item : as_list(*failures, path, failure_expected)) {
+      if (item.items.size() == 2) {
+        const auto& row = as_row(item, path, 2, failure_expected);
+        const Time time = as_graph_time(row[1], path);
+        for (const auto& port : given_.graph.ports(as_node(row[0], path))) given_.failures.push_back({port.link, time});
+        continue;
+      }
       const auto& row = as_row(item, path, 3, failure_expected);
       given_.failures.push_back({find_link(item, path), as_graph_time(row[2], path)});
     }
@@ -262,7 +242,29 @@ std::uint32_t GraphReader::find_link(const Value& row, const std::string& key) c
 
 }  // namespace
 
+bool is_own_graph(const Value& root) { return root.find("hosts") != nullptr || root.find("generate") != nullptr; }
+
+GivenGraph graph_of(const topology::NetworkGraph& network) {
+  GivenGraph given;
+  for (std::uint32_t node = 0; node < network.nodes.size(); ++node)
+    if (node < network.num_npus)
+      given.graph.add_host();
+    else
+      given.graph.add_switch({});
+  for (const auto& link : network.links) {
+    const auto& kind = network.kinds[link.kind];
+    given.graph.add_link({link.a, link.b, static_cast<std::uint64_t>(std::llround(*kind.bytes_per_ns * 8e9)),
+                          Time::from_ps(std::llround(*kind.latency_ns * 1000))});
+    if (std::max(link.a, link.b) < network.num_npus) given.routes.hosts_forward = true;
+  }
+  return given;
+}
+
 GivenGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults) {
+  return read_whole_graph(value, path, hosts, faults).given;
+}
+
+WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults) {
   if (value.kind != Value::Kind::scalar) return GraphReader(value, path, hosts, faults).read();
   Value mapping;
   mapping.kind = Value::Kind::mapping;
@@ -271,6 +273,8 @@ GivenGraph read_graph(const Value& value, const std::string& path, GraphHosts ho
   mapping.entries.push_back({"file", value.line, value});
   return GraphReader(mapping, path, hosts, faults).read();
 }
+
+std::string routes_text(const GivenGraph& given) { return std::string(text_of(graph_routes(), given.routes.paths)); }
 
 std::string graph_text(const network::GivenGraph& given) {
   const PacketGraph& graph = given.graph;
@@ -283,8 +287,8 @@ std::string graph_text(const network::GivenGraph& given) {
     failures += fmt::format("{}[{}, {}, {} ps]", failures.empty() ? "" : ", ", link.a, link.b, failure.time.ps());
   }
   return fmt::format("{{hosts: {}, switches: {}, links: [{}], failures: [{}], routes: {}, forwarding: {}}}",
-                     graph.num_hosts(), graph.num_nodes() - graph.num_hosts(), links, failures,
-                     text_of(graph_routes(), given.routes.paths), given.routes.hosts_forward);
+                     graph.num_hosts(), graph.num_nodes() - graph.num_hosts(), links, failures, routes_text(given),
+                     given.routes.hosts_forward);
 }
 
 }  // namespace orrery::config

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "orrery/network/packet_graph.hpp"
+#include "orrery/topology/graph_generator.hpp"
+#include "orrery/topology/network_graph.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
@@ -13,6 +16,19 @@ enum class GraphHosts { of_npus, alone };
 /// Reads a graph of hosts, switches and links (docs/packet-network.md, *A graph of your own*), or the name of a file
 /// with one. Switches have no buffers yet. Faults are noted, and what is faulty is left out.
 network::GivenGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);
+/// A graph, and what it was generated as, if it was.
+struct WholeGraph {
+  network::GivenGraph given;
+  std::optional<topology::GeneratedGraph> generated;
+};
+/// Reads the same.
+WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);
+/// Says whether a file holds a mapping that read_graph reads, and not one of another program.
+bool is_own_graph(const Value& root);
+/// Returns a network whose links all have a rate and a delay. Its NPUs forward if they have links between them.
+network::GivenGraph graph_of(const topology::NetworkGraph& network);
+/// Returns the word for its routes.
+std::string routes_text(const network::GivenGraph& given);
 /// Returns the graph as a mapping in YAML's flow style, which read_graph reads.
 std::string graph_text(const network::GivenGraph& given);
 

@@ -30,7 +30,7 @@ void read_link(const Arguments& arguments, const std::string& text, topology::Li
 
 ShowGraphCommand make_show_graph(const Arguments& arguments) {
   ShowGraphCommand command;
-  if (!arguments.positional()) refuse_usage("orrery show graph: no file. Give a description of InfraGraph.");
+  if (!arguments.positional()) refuse_usage("orrery show graph: no file. Give a graph or a description of InfraGraph.");
   command.file = *arguments.positional();
   if (const auto text = arguments.text("bandwidth"))
     read_option(arguments, "bandwidth",
@@ -38,6 +38,8 @@ ShowGraphCommand make_show_graph(const Arguments& arguments) {
   if (const auto text = arguments.text("latency"))
     read_option(arguments, "latency", [&] { command.defaults.all.latency_ns = parse_nanoseconds(*text); });
   for (const std::string& text : arguments.texts("link")) read_link(arguments, text, command.defaults);
+  if (const auto text = arguments.text("output")) command.output = *text;
+  command.force = arguments.flag("force").value_or(false);
   command.lists_links = arguments.flag("links").value_or(false);
   command.json = arguments.flag("json").value_or(false);
   return command;

@@ -362,15 +362,20 @@ const Subcommand& show_plan_subcommand() {
 const Subcommand& show_graph_subcommand() {
   static const Subcommand command{
       "show graph",
-      "Print what a description of InfraGraph expands to, and the network that it is.",
+      "Print what a graph or a description of InfraGraph expands to, and dimensions that fit.",
       "FILE",
+      "  orrery show graph configs/graph-16.yaml\n"
       "  orrery show graph configs/infragraph/dgx-h100.yaml\n"
       "  orrery show graph configs/infragraph/dgx-h100.yaml --bandwidth 450GB/s --latency 150ns --links",
-      {{"Links",
+      {{"Links of InfraGraph",
         {{"bandwidth", "RATE", "of links to which the file gives none, as 450GB/s or 400Gb/s"},
          {"latency", "TIME", "of links to which the file gives none, as 500ns"},
          {"link", "NAME=RATE,TIME", "of the links of a name, whatever the file says; repeatable", true}}},
-       {"Output", {json_option(), {"links", "", "print each link of the network with its rate and latency"}}}}};
+       {"Output",
+        {json_option(),
+         {"links", "", "print each link of the network with its rate and latency"},
+         {"output", "GRAPH", "write hosts, switches and links to a file, as JSON if it ends in .json, else as YAML"},
+         {"force", "", "replace an existing file"}}}}};
   return command;
 }
 

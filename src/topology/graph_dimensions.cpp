@@ -109,7 +109,10 @@ class Hosts {
     std::map<std::uint32_t, std::set<std::uint32_t>> of_switch;  // in a host: its NPUs
     for (const NetworkGraph::Link& link : graph.links) {
       const auto [low, high] = std::minmax(link.a, link.b);
-      if (low >= graph.num_npus) continue;
+      if (low >= graph.num_npus) {
+        note_nic(graph, low, high, number_of);
+        continue;
+      }
       const std::uint32_t host = host_of[low], own = low - first_[host];
       if (high < graph.num_npus) {
         are_in_order &= host_of[high] == host;  // hosts that are joined without a switch
@@ -129,6 +132,15 @@ class Hosts {
   std::vector<std::set<std::uint32_t>> beside;
 
  private:
+  /// Notes that a device of a host, which is no NPU, has a link to a switch outside.
+  void note_nic(const NetworkGraph& graph, std::uint32_t a, std::uint32_t b,
+                const std::map<std::uint32_t, std::uint32_t>& number_of) {
+    if (graph.nodes[a].machine == graph.nodes[b].machine) return;
+    for (const auto& [own, other] : {std::pair(a, b), std::pair(b, a)})
+      if (const auto host = number_of.find(graph.nodes[own].machine); host != number_of.end())
+        beside[host->second].insert(other);
+  }
+
   NodeList first_;  // NPU of each host
 };
 

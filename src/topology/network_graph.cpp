@@ -189,13 +189,20 @@ class NetworkMaker {
 NetworkGraph network_of(const ComponentGraph& components) { return NetworkMaker(components).make(); }
 
 void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const std::string& file) {
+  complete_links(graph, defaults, {.file = file}, "physical.bandwidth and physical.latency of each link",
+                 "Add them to the description, or give defaults.");
+}
+
+void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const Place& place, std::string_view expected,
+                    std::string_view hint) {
   std::vector<char> is_used(graph.kinds.size(), 0);
   for (const NetworkGraph::Link& link : graph.links) is_used[link.kind] = 1;
-  std::set<std::string> no_bandwidth, no_latency, unknown;
+  std::set<std::string> no_bandwidth, no_latency, unknown, known;
   for (const auto& [name, physics] : defaults.of_link) unknown.insert(name);
   for (std::size_t k = 0; k < graph.kinds.size(); ++k) {
     ComponentGraph::LinkKind& kind = graph.kinds[k];
     unknown.erase(kind.name);
+    known.insert(kind.name);
     const auto own = defaults.of_link.find(kind.name);
     if (own != defaults.of_link.end() && own->second.bytes_per_ns) kind.bytes_per_ns = own->second.bytes_per_ns;
     if (own != defaults.of_link.end() && own->second.latency_ns) kind.latency_ns = own->second.latency_ns;
@@ -204,22 +211,21 @@ void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const std
     if (is_used[k] != 0 && !kind.bytes_per_ns) no_bandwidth.insert(kind.name);
     if (is_used[k] != 0 && !kind.latency_ns) no_latency.insert(kind.name);
   }
-  if (!unknown.empty())
-    throw Error(ErrorCode::bad_input, {.file = file},
-                fmt::format("there is no link '{}', for which defaults are given", cited(*unknown.begin())),
-                "a name of links of the description");
-  if (no_bandwidth.empty() && no_latency.empty()) return;
   const auto listed = [](const std::set<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += fmt::format("{}'{}'", text.empty() ? "" : ", ", cited(name));
     return text;
   };
+  if (!unknown.empty())
+    throw Error(ErrorCode::bad_input, place,
+                fmt::format("there is no link '{}', for which defaults are given", cited(*unknown.begin())),
+                fmt::format("a name of links of the description: {}", listed(known)));
+  if (no_bandwidth.empty() && no_latency.empty()) return;
   std::string found;
   if (!no_bandwidth.empty()) found = fmt::format("links without bandwidth: {}", listed(no_bandwidth));
   if (!no_latency.empty())
     found += fmt::format("{}links without latency: {}", found.empty() ? "" : "; ", listed(no_latency));
-  throw Error(ErrorCode::bad_input, {.file = file}, found, "physical.bandwidth and physical.latency of each link",
-              "Add them to the description, or give defaults.");
+  throw Error(ErrorCode::bad_input, place, found, expected, hint);
 }
 
 }  // namespace orrery::topology

@@ -1,5 +1,5 @@
 // Topologies of NCCL and RCCL (XML): any file is a topology or is refused, and what is made of a topology is a system
-// that a configuration may have.
+// that a configuration may have. The same holds for its nodes and links.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -8,6 +8,7 @@
 #include "nccl_topology.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/topology/nccl_server.hpp"
 
 namespace {
 using namespace orrery;
@@ -29,5 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto path = fuzz::write_input(text, "topology.xml");
   std::string yaml;
   if (fuzz::accepts([&] { yaml = app::nccl_topology_to_yaml(path, {}); })) require_system(yaml);
+  (void)fuzz::accepts([&] { (void)topology::read_nccl_server(path, true, {}); });
   return 0;
 }

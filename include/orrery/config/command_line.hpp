@@ -198,9 +198,11 @@ struct ShowPlanCommand {
   Form form = Form::text;                  ///< operations: each as JSON in a line
 };
 
-/// `orrery show graph FILE`: what a description of InfraGraph expands to.
+/// `orrery show graph FILE`: what a graph, or a description of InfraGraph, expands to.
 struct ShowGraphCommand {
   std::filesystem::path file;
+  std::optional<std::filesystem::path> output;  ///< write hosts, switches and links there
+  bool force = false;
   topology::LinkDefaults defaults;  ///< rates and delays of links that the file leaves out
   bool lists_links = false;         ///< print each link of the network
   bool json = false;

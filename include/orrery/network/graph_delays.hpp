@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "orrery/base/time.hpp"
@@ -18,6 +20,9 @@ struct GraphDimension {
   std::uint32_t size = 0;
   Partners partners = Partners::next;
 };
+
+/// Returns the partners that a shape has on a graph; none if the shape cannot lie on one.
+std::optional<GraphDimension::Partners> partners_on_graph(std::string_view shape);
 
 /// What a message alone meets on the graph between partners of a dimension.
 struct GraphDelay {

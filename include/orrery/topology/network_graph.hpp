@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/error.hpp"
 #include "orrery/topology/component_graph.hpp"
 
 namespace orrery::topology {
@@ -50,6 +51,9 @@ NetworkGraph network_of(const ComponentGraph& components);
 /// Fills in what links lack. Throws Error (bad_input) that lists the names of links which still have no bandwidth or no
 /// latency, and for a name of the defaults that no link has. `file` names the description.
 void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const std::string& file);
+/// Does the same. `expected` and `hint` end the message about links that lack something.
+void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const Place& place, std::string_view expected,
+                    std::string_view hint);
 
 /// A dimension that was found in a graph.
 struct GraphDimension {

@@ -1,4 +1,3 @@
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,18 +27,15 @@ void take_delays_of_graph(Configuration& target, const Place& place) {
                 fmt::format("found dimensions of {} NPUs and a placement of {}", num_npus, given.num_placed),
                 "a placement with the host of each NPU");
   using Partners = network::GraphDimension::Partners;
-  static const std::map<std::string_view, Partners> partners = {
-      {"Switch", Partners::next}, {"Ring", Partners::neighbours}, {"FullyConnected", Partners::all}};
   std::vector<network::GraphDimension> lying;
   for (const auto& dimension : target.dimensions) {
-    const auto found = partners.find(dimension.shape.name());
-    if (found == partners.end() || dimension.links > 1 || dimension.oversubscription > 1 ||
-        dimension.in_switch_operations > 0)
+    const auto partners = network::partners_on_graph(dimension.shape.name());
+    if (!partners || dimension.links > 1 || dimension.oversubscription > 1 || dimension.in_switch_operations > 0)
       throw Error(
           ErrorCode::bad_input, place,
           fmt::format("found a {} on a graph, whose links and routes are those of the graph", dimension.shape.name()),
           "a Switch, a Ring or FullyConnected, with its size and no other keys");
-    lying.push_back({dimension.size, found->second});
+    lying.push_back({dimension.size, *partners});
   }
   const auto delays = network::delays_of_dimensions(given, lying);
   for (std::size_t d = 0; d < lying.size(); ++d) {
@@ -146,21 +142,23 @@ const Keys<Configuration>& network_keys() {
          .example = "4 KiB",
          .otherwise = Default::built_in()},
         size(0, "4096 B"), [](auto& c) -> auto& { return c.execution.network.packet; });
-    keys.add({.path = "system.network.graph",
-              .help = "hosts, switches and links on which the dimensions lie, or a file with them; NPU i is host i",
-              .example = "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
-              .otherwise = Default::described("the links of the shapes"),
-              .see = "packet-network.md"},
-             {"mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"},
-             {read_given_graph,
-              [](const Configuration& target, Writer& writer) {
-                if (const auto& given = target.execution.network.graph)
-                  writer.put("system.network.graph", graph_text(*given));
-              },
-              [](const Configuration& a, const Configuration& b) {
-                const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
-                return left && right ? graph_text(*left) == graph_text(*right) : left == right;
-              }});
+    keys.add(
+        {.path = "system.network.graph",
+         .help =
+             "hosts, switches and links on which the dimensions lie, what generates them, or a file; NPU i is host i",
+         .example = "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
+         .otherwise = Default::described("the links of the shapes"),
+         .see = "packet-network.md"},
+        {"mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"},
+        {read_given_graph,
+         [](const Configuration& target, Writer& writer) {
+           if (const auto& given = target.execution.network.graph)
+             writer.put("system.network.graph", graph_text(*given));
+         },
+         [](const Configuration& a, const Configuration& b) {
+           const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
+           return left && right ? graph_text(*left) == graph_text(*right) : left == right;
+         }});
     keys.add({.path = "system.network.dimensions",
               .help = "dimensions, innermost first; the number of NPUs is the product of their sizes",
               .example = "[{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]",

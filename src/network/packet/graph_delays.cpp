@@ -90,6 +90,13 @@ std::vector<std::uint32_t> partners_of(std::uint32_t npu, const GraphDimension& 
 
 }  // namespace
 
+std::optional<Partners> partners_on_graph(std::string_view shape) {
+  if (shape == "Switch") return Partners::next;
+  if (shape == "Ring") return Partners::neighbours;
+  if (shape == "FullyConnected") return Partners::all;
+  return {};
+}
+
 std::vector<GraphDelay> delays_of_dimensions(const GivenGraph& given, const std::vector<GraphDimension>& dimensions) {
   const PacketRouter router(given.graph, given.failures, given.routes);
   std::uint32_t num_npus = 1;

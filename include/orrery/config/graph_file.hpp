@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/network/packet_graph.hpp"
+#include "orrery/topology/network_graph.hpp"
+
+namespace orrery::config {
+
+/// A graph (system.network.graph) with the names of its nodes, the machines that they are in, and kinds of links.
+struct GraphFile {
+  network::GivenGraph given;
+  topology::NetworkGraph network;
+  std::vector<topology::GraphDimension> dimensions;  ///< that lie on the graph; empty if none were found
+};
+
+/// Reads the graph of a file: of a configuration, a mapping of hosts, switches and links, one with a generator, or a
+/// topology of ns-3. Returns none if the file is none of these. Throws Error (bad_input).
+std::optional<GraphFile> read_graph_file(const std::filesystem::path& file);
+/// Returns the graph of a network whose links all have a bandwidth and a latency.
+GraphFile graph_file_of(topology::NetworkGraph network);
+
+/// The NPUs between which no links lead when all failures have happened.
+struct CutOff {
+  std::uint64_t pairs = 0;          ///< of NPUs, each in both directions
+  std::uint32_t from = 0;           ///< the first NPU that reaches the most others
+  std::vector<std::uint32_t> npus;  ///< which it does not reach
+};
+/// Returns who is cut off; nothing if all NPUs reach each other, or the graph is too
+/// large for routes. O(hosts * links).
+std::optional<CutOff> find_cut_off(const network::GivenGraph& given);
+
+/// Returns the graph as a mapping of hosts, switches and links, as YAML or JSON.
+std::string expanded_text(const GraphFile& graph, bool as_json);
+
+}  // namespace orrery::config

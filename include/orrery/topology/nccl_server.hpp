@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "orrery/base/error.hpp"
+#include "orrery/topology/graph_generator.hpp"
+
+namespace orrery::topology {
+
+/// Returns GB/s of one NVLink in one direction by the compute capability of the GPU (`sm`); none if it is not known.
+std::optional<double> nvlink_bytes_per_ns(int sm);
+/// Returns GB/s of one xGMI link in one direction by the GPU as RCCL names it (`gcn`); none if it is not known.
+std::optional<double> xgmi_bytes_per_ns(std::string_view gcn);
+/// Returns GB/s of a PCIe link in one direction, without the bits of the encoding; none if the text has no speed.
+/// `speed`: such as "16.0 GT/s PCIe".
+std::optional<double> pcie_bytes_per_ns(std::string_view speed, std::uint32_t width);
+
+/// The class of PCI devices that are NVSwitches.
+inline constexpr std::string_view nvswitch_class = "0x068000";
+/// NICs below this share of the fastest one carry no collectives.
+inline constexpr double slow_nic_share = 0.1;
+/// Above so many Mbit/s a driver gave kbit/s, and below the least a file says no speed.
+inline constexpr double most_nic_mbps = 3.2e6, least_nic_mbps = 1;
+
+/// Reads the server of a topology that NCCL or RCCL wrote (docs/inputs.md, *Topologies of NCCL and RCCL*): its GPUs,
+/// NVSwitches, PCIe switches, CPUs and NICs, with the links between them. Rates come from the file; what it does not
+/// say is missing, as are all delays. With `joins_gpus`, something else joins the GPUs, and the file need not list
+/// their links. Throws Error (bad_input) with the line, or with the place that names the file if it cannot be read.
+ServerPlan read_nccl_server(const std::filesystem::path& file, bool joins_gpus, const Place& named_by);
+
+}  // namespace orrery::topology

@@ -1,0 +1,195 @@
+#include "orrery/config/graph_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "graph_reader.hpp"
+#include "ns3_topology.hpp"
+#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/network/graph_delays.hpp"
+#include "orrery/network/packet_router.hpp"
+
+namespace orrery::config {
+namespace {
+
+using network::GivenGraph;
+using topology::GraphDimension;
+using topology::NetworkGraph;
+
+constexpr std::uint64_t most_checked_pairs = std::uint64_t{1} << 28U;  // of nodes and hosts, as in the packet network
+
+/// Finds sets that are joined step by step.
+class Sets {
+ public:
+  explicit Sets(std::uint32_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0U); }
+
+  std::uint32_t find(std::uint32_t one) {
+    while (parent_[one] != one) one = parent_[one] = parent_[parent_[one]];
+    return one;
+  }
+  void join(std::uint32_t a, std::uint32_t b) { parent_[std::max(find(a), find(b))] = std::min(find(a), find(b)); }
+
+ private:
+  std::vector<std::uint32_t> parent_;
+};
+
+/// Returns a graph of which nobody says what its machines are: hosts are in one machine if they have links between
+/// them, or share a switch that joins nothing but hosts.
+NetworkGraph network_of(const GivenGraph& given) {
+  const network::PacketGraph& graph = given.graph;
+  Sets machines(graph.num_nodes());
+  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
+    if (graph.node(node).is_host ||
+        std::ranges::all_of(graph.ports(node), [&](const auto& port) { return graph.node(port.peer).is_host; }))
+      for (const auto& port : graph.ports(node))
+        if (graph.node(port.peer).is_host) machines.join(node, port.peer);
+  NetworkGraph network;
+  network.num_npus = graph.num_hosts();
+  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node)
+    network.nodes.push_back(
+        {fmt::format("{}.{}", graph.node(node).is_host ? "host" : "switch", node), machines.find(node)});
+  for (const auto& link : graph.links()) {
+    network.kinds.push_back(
+        {"link", static_cast<double>(link.rate) / 8e9, static_cast<double>(link.delay.ps()) / 1000});
+    network.links.push_back({link.a, link.b, static_cast<std::uint32_t>(network.links.size())});
+  }
+  return network;
+}
+
+bool lie_on(const GivenGraph& given, const std::vector<GraphDimension>& dimensions) {
+  std::vector<network::GraphDimension> lying;
+  for (const GraphDimension& dimension : dimensions)
+    lying.push_back({dimension.size, *network::partners_on_graph(dimension.shape)});
+  try {
+    (void)delays_of_dimensions(given, lying);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// Returns the first of these dimensions that lie on the graph: those that are proposed, those that its form shows, and
+/// one Switch of all NPUs.
+std::vector<GraphDimension> fitting(const GivenGraph& given, const NetworkGraph& network,
+                                    const std::vector<GraphDimension>& proposed) {
+  if (!proposed.empty() && lie_on(given, proposed)) return proposed;
+  if (const auto found = find_dimensions(network); !found.empty() && lie_on(given, found)) return found;
+  const std::vector<GraphDimension> of_all = {{"Switch", network.num_npus}};
+  return lie_on(given, of_all) ? of_all : std::vector<GraphDimension>();
+}
+
+/// Returns a number with the largest unit that leaves it whole.
+std::string with_unit(std::uint64_t value, std::initializer_list<std::pair<std::uint64_t, std::string_view>> units) {
+  for (const auto& [factor, unit] : units)
+    if (value % factor == 0 && value > 0) return fmt::format("{} {}", value / factor, unit);
+  return fmt::format("{} {}", value, std::prev(units.end())->second);
+}
+std::string rate_text(std::uint64_t rate) {
+  return with_unit(rate, {{1'000'000'000, "Gb/s"}, {1'000'000, "Mb/s"}, {1, "b/s"}});
+}
+std::string delay_text(Time delay) {
+  return with_unit(static_cast<std::uint64_t>(delay.ps()), {{1'000'000, "us"}, {1000, "ns"}, {1, "ps"}});
+}
+
+}  // namespace
+
+std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
+  const std::string text = read_text(file, {});
+  GraphFile read;
+  if (is_ns3_topology(text)) {
+    read.given = read_ns3_topology(text, file);
+    read.network = network_of(read.given);
+    read.dimensions = fitting(read.given, read.network, {});
+    return read;
+  }
+  Faults faults;
+  const Value root =
+      parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
+  const Value *value = &root, *at = &root;
+  std::string path = "graph";
+  if (root.find("system") != nullptr) {
+    for (const char* const key : {"system", "network", "graph"})
+      if (at != nullptr) at = at->find(key);
+    if (at == nullptr)
+      throw Error(ErrorCode::bad_input, {.file = file.string()}, "the configuration has no system.network.graph",
+                  "a configuration whose dimensions lie on a graph");
+    value = at;
+    path = "system.network.graph";
+  } else if (!is_own_graph(root)) {
+    return {};
+  }
+  WholeGraph whole = read_whole_graph(*value, path, GraphHosts::of_npus, faults);
+  faults.raise();
+  read.given = std::move(whole.given);
+  const bool is_as_made = whole.generated && read.given.num_placed == 0;
+  read.network = is_as_made ? std::move(whole.generated->graph) : network_of(read.given);
+  const auto proposed = is_as_made ? std::move(whole.generated->dimensions) : std::vector<GraphDimension>();
+  read.dimensions = fitting(read.given, read.network, proposed);
+  return read;
+}
+
+GraphFile graph_file_of(NetworkGraph network) {
+  GraphFile made;
+  made.given = graph_of(network);
+  made.dimensions = find_dimensions(network);
+  made.network = std::move(network);
+  return made;
+}
+
+std::optional<CutOff> find_cut_off(const GivenGraph& given) {
+  if (std::uint64_t{given.graph.num_nodes()} * given.graph.num_hosts() > most_checked_pairs) return {};
+  std::vector<network::LinkFailure> all = given.failures;
+  for (auto& failure : all) failure.time = Time::zero();
+  const network::PacketRouter router(given.graph, all, given.routes);
+  CutOff cut;
+  const std::uint32_t num_npus = given.num_placed > 0 ? given.num_placed : given.graph.num_hosts();
+  std::optional<std::uint64_t> fewest;
+  for (std::uint32_t from = 0; from < num_npus; ++from) {
+    std::vector<std::uint32_t> lost;
+    for (std::uint32_t to = 0; to < num_npus; ++to)
+      if (to != from && router.ports(from, to, Time::zero()).empty()) lost.push_back(to);
+    cut.pairs += lost.size();
+    if (fewest && lost.size() >= *fewest) continue;
+    fewest = lost.size();
+    cut.from = from;
+    cut.npus = std::move(lost);
+  }
+  if (cut.pairs == 0) return {};
+  return cut;
+}
+
+std::string expanded_text(const GraphFile& graph, bool as_json) {
+  const auto& links = graph.given.graph.links();
+  const bool forwards = graph.given.routes.hosts_forward;
+  if (as_json) {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array(), failures = rows;
+    for (const auto& link : links) rows.push_back({link.a, link.b, rate_text(link.rate), delay_text(link.delay)});
+    for (const auto& failure : graph.given.failures)
+      failures.push_back({links[failure.link].a, links[failure.link].b, delay_text(failure.time)});
+    nlohmann::ordered_json json = {{"hosts", graph.network.num_npus}, {"switches", graph.network.num_switches()}};
+    json["forwarding"] = forwards;
+    json["routes"] = routes_text(graph.given);
+    json["links"] = std::move(rows);
+    if (!failures.empty()) json["failures"] = std::move(failures);
+    return json.dump() + "\n";
+  }
+  std::string text = fmt::format("hosts: {}\nswitches: {}\n", graph.network.num_npus, graph.network.num_switches());
+  for (std::size_t node = graph.network.num_npus; node < graph.network.nodes.size(); ++node)
+    text += fmt::format("# {} is {}\n", node, cited(graph.network.nodes[node].name));
+  text += fmt::format("forwarding: {}\nroutes: {}\nlinks:\n", forwards, routes_text(graph.given));
+  for (const auto& link : links)
+    text += fmt::format("  - [{}, {}, {}, {}]\n", link.a, link.b, rate_text(link.rate), delay_text(link.delay));
+  if (!graph.given.failures.empty()) text += "failures:\n";
+  for (const auto& failure : graph.given.failures)
+    text += fmt::format("  - [{}, {}, {}]\n", links[failure.link].a, links[failure.link].b, delay_text(failure.time));
+  return text;
+}
+
+}  // namespace orrery::config
