@@ -28,7 +28,7 @@ struct ControlType {
   std::string_view help;  ///< one line
   /// Makes the control of one flow. Null for flows that a window alone holds back.
   std::unique_ptr<Control> (*make)(const ControlParameters& parameters) = nullptr;
-  bool uses_telemetry = false;  ///< switches append to each packet what its port does
+  bool uses_telemetry = false;                        ///< switches append to each packet what its port does
   PacketTransport transport = PacketTransport::roce;  ///< whose flows it controls
 
   /// Returns all controls: the table of src/network/packet/control_registry.cpp.

@@ -27,14 +27,14 @@ PacketDevices::~PacketDevices() = default;
 void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
   const PacketGraph& graph = system_.graph;
   const PacketRules& rules = system_.rules;
-  first_port_.push_back(static_cast<std::uint32_t>(ports_.size()));
+  first_.push_back({ports_.size(), nics_.size()});
   Buffer& buffer = buffers_.emplace_back();
   buffer.shared_size = static_cast<std::int64_t>(graph.node(node).buffer.count());
   for (const PacketGraph::Port& end : graph.ports(node)) {
     const PacketGraph::Link& link = graph.link_of(end);
     Port& port = ports_.emplace_back();
     port.node = node;
-    port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_port_.back());
+    port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_.back().port);
     port.peer = {end.peer, end.peer_port};
     port.rate = link.rate;
     port.delay = link.delay;
@@ -45,7 +45,6 @@ void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
     port.ingress.shift = rules.share_shift;
     for (std::uint64_t rate = link.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
     buffer.shared_size -= port.ingress.headroom_size + rules.reserve;
-    port.nic = static_cast<std::uint32_t>(nics_.size());
     if (graph.node(node).is_host) {
       nics_.emplace_back();
     } else if (const auto found = rules.marks.find(link.rate); found != rules.marks.end()) {

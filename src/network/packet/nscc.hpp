@@ -25,8 +25,8 @@ struct NsccParameters {
   double fast_gain = 0;          ///< bytes per byte
 };
 
-/// The window of one sender: network-signalled congestion control of Ultra Ethernet, as in uet-htsim. Sizes are bytes on
-/// the wire.
+/// The window of one sender: network-signalled congestion control of Ultra Ethernet, as in uet-htsim. Sizes are bytes
+/// on the wire.
 class Nscc {
  public:
   Nscc(const NsccParameters& parameters, Time now);

@@ -46,7 +46,6 @@ struct Port {
   };
 
   std::uint32_t node = 0, number = 0;
-  std::uint32_t nic = 0;  ///< of a host's port
   Peer peer;
   std::uint64_t rate = 0;
   Time delay;

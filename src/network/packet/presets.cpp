@@ -65,7 +65,8 @@ constexpr PacketPreset uec_preset{"uec", "Ultra Ethernet as in uet-htsim: NSCC, 
 PacketRules::PacketRules() = default;
 
 std::span<const PacketPreset* const> PacketPreset::registry() {
-  static constexpr const PacketPreset* presets[] = {&astra_sim_ns3_preset, &simai_ns3_preset, &hpcc_2019_preset, &uec_preset};
+  static constexpr const PacketPreset* presets[] = {&astra_sim_ns3_preset, &simai_ns3_preset, &hpcc_2019_preset,
+                                                    &uec_preset};
   return presets;
 }
 

@@ -44,9 +44,9 @@ class UecTransport {
   enum Timer : std::uint16_t { retransmission, probing, pulling };
   /// What a port of a host has beside its Nic.
   struct Nic {
-    std::deque<std::uint32_t> active;  ///< numbers of flows that may send, in turn
-    std::uint32_t turn = 0;            ///< of control packets and data
-    bool is_pulling = false;           ///< an event will give credit
+    std::deque<std::uint32_t> active;        ///< numbers of flows that may send, in turn
+    std::uint32_t turn = 0;                  ///< of control packets and data
+    bool is_pulling = false;                 ///< an event will give credit
     std::deque<std::uint64_t> pulled, idle;  ///< keys of sinks that get credit, and that get it when others want none
     std::deque<std::pair<Time, std::uint64_t>> over;  ///< sinks that may be forgotten some time after this
   };
@@ -56,7 +56,7 @@ class UecTransport {
     std::uint32_t size = 0;
   };
 
-  Nic& nic(const Port& port) { return nics_[port.nic]; }
+  Nic& nic(const Port& port) { return nics_[devices_.nic_of(port)]; }
   Port& port_of(std::uint32_t host, std::uint32_t number);
   UecSender* sender_of(std::uint32_t host, std::uint32_t flow);
   UecSink& sink_of(const Port& in, const Packet& packet);
@@ -87,12 +87,12 @@ class UecTransport {
 
   PacketDevices& devices_;
   UecRun run_;
-  std::vector<Nic> nics_;          // [ports of hosts]
-  std::vector<Service> services_;  // [ports]
+  std::vector<Nic> nics_;                                                  // [ports of hosts]
+  std::vector<Service> services_;                                          // [ports]
   std::unordered_map<std::uint64_t, std::unique_ptr<UecSender>> senders_;  // by source and number
   std::unordered_map<std::uint64_t, UecSink> sinks_;                       // by source and number
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> saved_sinks_;       // hosts and keys, ascending, for a checkpoint
-  std::vector<std::uint64_t> saved_senders_;                               // keys, ascending
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> saved_sinks_;  // hosts and keys, ascending, for a checkpoint
+  std::vector<std::uint64_t> saved_senders_;                          // keys, ascending
 };
 
 }  // namespace orrery::network

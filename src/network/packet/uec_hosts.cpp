@@ -64,13 +64,14 @@ void UecTransport::activate(UecSender& sender) {
 }
 
 bool UecTransport::has_work(const Port& port) const {
-  return !devices_.nics_[port.nic].acknowledgements.empty() || !nics_[port.nic].active.empty();
+  const std::size_t number = devices_.nic_of(port);
+  return !devices_.nics_[number].acknowledgements.empty() || !nics_[number].active.empty();
 }
 
 /// Sends the next packet of a host: control packets ten times for each data packet, in turn with packets that pass
 /// through the host.
 void UecTransport::serve_nic(Port& port) {
-  orrery::network::Nic& shared = devices_.nics_[port.nic];
+  orrery::network::Nic& shared = devices_.nics_[devices_.nic_of(port)];
   Nic& there = nic(port);
   if (!port.queue.empty() && std::exchange(shared.passes_next, false))
     return devices_.transmit(port, devices_.dequeue(port));
@@ -178,7 +179,7 @@ void UecTransport::send_control(std::uint32_t slot) {
   const Packet& packet = devices_.packets_[slot];
   Port* const out = devices_.next_port(packet.source, packet);
   if (out == nullptr) return devices_.free_packet(slot);
-  devices_.nics_[out->nic].acknowledgements.push(devices_.packets_, slot);
+  devices_.nics_[devices_.nic_of(*out)].acknowledgements.push(devices_.packets_, slot);
   devices_.kick(*out);
 }
 

@@ -18,8 +18,8 @@ UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, con
   if (rate == 0) return;
   measure(graph, router, rules);
   const std::uint64_t mtu = std::uint64_t{rules.payload} + rules.header;
-  const auto product = static_cast<std::uint64_t>(static_cast<unsigned __int128>(round_trip.ps()) * rate /
-                                                  8'000'000'000'000U);
+  const auto product =
+      static_cast<std::uint64_t>(static_cast<unsigned __int128>(round_trip.ps()) * rate / 8'000'000'000'000U);
   const std::uint64_t in_packets = std::max(up_to_packets(product, mtu), mtu);
   queue = rules.queue.value_or(in_packets * (rules.trimming ? 1 : 5));
   marks = {up_to_packets(in_packets / 5, mtu), up_to_packets(in_packets * 4 / 5, mtu), 1};

@@ -47,7 +47,9 @@ struct UecRun {
   std::uint32_t mtu() const { return rules.payload + rules.header; }
   /// Credit is given in units of 256 bytes.
   static constexpr std::int64_t credit_unit = 256;
-  std::int32_t credit_per_pull() const { return static_cast<std::int32_t>(std::int64_t{rules.payload} * 4 / credit_unit); }
+  std::int32_t credit_per_pull() const {
+    return static_cast<std::int32_t>(std::int64_t{rules.payload} * 4 / credit_unit);
+  }
   std::int64_t most_credit() const { return nscc.product(figures.round_trip) * 3 / 2; }
 };
 

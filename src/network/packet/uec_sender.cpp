@@ -25,8 +25,8 @@ UecSender::UecSender(const UecRun& run, const FlowId& flow, std::uint32_t port, 
       nscc_(run.nscc, now),
       entropies_(run.rules.spraying, mix(run.rules.seed, key_of_draws(flow))) {
   progress_.bytes = bytes;
-  progress_.count = static_cast<std::uint32_t>(
-      std::max<std::uint64_t>((bytes + run.rules.payload - 1) / run.rules.payload, 1));
+  progress_.count =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>((bytes + run.rules.payload - 1) / run.rules.payload, 1));
   credit_.left = run.most_credit();
 }
 
@@ -71,8 +71,7 @@ UecSender::Next UecSender::send(Time now, std::size_t num_active) {
   record.is_timed = 1;
   record.entropy = static_cast<std::uint8_t>(next.entropy);
   next.pull_target = run_->by_credit ? pull_target(num_active) : 0;
-  const bool is_held =
-      run_->by_credit ? credit_.left <= 0 : progress_.in_flight + next.size >= nscc_.window();
+  const bool is_held = run_->by_credit ? credit_.left <= 0 : progress_.in_flight + next.size >= nscc_.window();
   if (is_again || progress_.next == progress_.count || is_held) next.flags |= uec_flags::asks;
   if (is_again) next.flags |= uec_flags::again;
   return next;
@@ -165,7 +164,8 @@ void UecSender::take_positions(const Packet& packet) {
     ++progress_.first;
   }
   std::uint32_t number = packet.number;
-  if ((packet.flags & uec_flags::from_it) == 0) number = std::max(packet.number < 63 ? 0 : packet.number - 63, next + 1);
+  if ((packet.flags & uec_flags::from_it) == 0)
+    number = std::max(packet.number < 63 ? 0 : packet.number - 63, next + 1);
   for (auto bitmap = static_cast<std::uint64_t>(packet.stamp.ps()); bitmap != 0; bitmap >>= 1U, ++number)
     if ((bitmap & 1U) != 0) find(number);
 }
@@ -175,8 +175,7 @@ void UecSender::recover(const Packet& packet, Time now, Time delay) {
   const bool all_is_sent = progress_.next == progress_.count;
   probing.due = Time::max();
   if (progress_.first < progress_.next || !all_is_sent)
-    probing.due =
-        now + (all_is_sent ? nscc_.base() + run_->nscc.target : nscc_.base() * trips_before_probe);
+    probing.due = now + (all_is_sent ? nscc_.base() + run_->nscc.target : nscc_.base() * trips_before_probe);
   if ((packet.flags & uec_flags::probe) != 0 && delay < run_->nscc.target) {
     recovery_.is_on = 1;
     recovery_.end = progress_.next;
@@ -240,8 +239,8 @@ bool UecSender::time_out(Time now) {
   bool is_any = false;
   for (std::uint32_t i = 0; i < records_.size(); ++i) {
     Record& record = records_[i];
-    const bool is_overdue = record.state == Record::State::out && record.is_timed != 0 &&
-                            record.sent + run_->figures.time_out <= now;
+    const bool is_overdue =
+        record.state == Record::State::out && record.is_timed != 0 && record.sent + run_->figures.time_out <= now;
     if (!is_overdue) continue;
     const std::uint32_t number = progress_.first + i;
     if (recovery_.is_on != 0) {  // which sends it again, and again if need be

@@ -57,7 +57,7 @@ class UecSender {
   /// Returns the number and entropy of a probe that is sent now.
   Next probe(Time now);
 
-  bool waits = false;           ///< for its turn at the port
+  bool waits = false;  ///< for its turn at the port
   UecTimer retransmission, probing;
   void serialize(Archive& archive);
 
@@ -73,7 +73,7 @@ class UecSender {
   };
   struct Progress {
     std::uint64_t bytes = 0;
-    std::uint32_t count = 0;  ///< packets
+    std::uint32_t count = 0;            ///< packets
     std::uint32_t next = 0, first = 0;  ///< to be sent for the first time; without acknowledgement
     std::uint32_t num_lost = 0;         ///< that are to be sent again
     std::uint32_t unused = 0;

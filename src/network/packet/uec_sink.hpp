@@ -51,8 +51,8 @@ class UecSink {
   std::uint32_t count_ = 0;  // packets that are there
   std::uint32_t total_ = 0;
   std::uint32_t first_word_ = 0;
-  std::vector<std::uint64_t> words_;    // a bit for each packet from 64 * first_word_ on
-  std::uint64_t unacknowledged_ = 0;    // bytes since the last acknowledgement
+  std::vector<std::uint64_t> words_;  // a bit for each packet from 64 * first_word_ on
+  std::uint64_t unacknowledged_ = 0;  // bytes since the last acknowledgement
   std::int32_t given_ = 0, target_ = 0;
   bool has_last_ = false, is_asked_ = false;
 };

@@ -20,7 +20,8 @@ NsccParameters::NsccParameters(Time round_trip_of_network, std::uint64_t rate, s
       target(trimming ? whole_ps(static_cast<double>(round_trip.ps()) * 0.75) : round_trip),
       line_rate(rate),
       mtu(packet) {
-  const double scale = static_cast<double>(product(round_trip)) / (reference_rate / 8 * reference_round_trip_ps * 1e-12);
+  const double scale =
+      static_cast<double>(product(round_trip)) / (reference_rate / 8 * reference_round_trip_ps * 1e-12);
   const double target_share = static_cast<double>(target.ps()) / reference_round_trip_ps;
   proportional_gain = 4.0 * payload * scale * target_share / static_cast<double>(target.ps());
   fair_gain = 5.0 * payload * scale;
@@ -55,8 +56,8 @@ void Nscc::see_round_trip(Time sample) {
 void Nscc::see_delay(Time delay, bool is_marked) {
   const double seen = !is_marked && delay > parameters_->target ? static_cast<double>(state_.base.ps()) * 0.25
                                                                 : static_cast<double>(delay.ps());
-  state_.mean_delay = whole_ps(weight_of_sample * seen +
-                               (1 - weight_of_sample) * static_cast<double>(state_.mean_delay.ps()));
+  state_.mean_delay =
+      whole_ps(weight_of_sample * seen + (1 - weight_of_sample) * static_cast<double>(state_.mean_delay.ps()));
 }
 
 /// Sets the window to the bytes that came within a delay of the target, if these are few and much was lost or late.
@@ -133,7 +134,9 @@ void Nscc::reject(Time now, std::int64_t bytes, std::int64_t in_flight) {
   bound();
 }
 
-void Nscc::time_out(std::int64_t bytes) { state_.window = std::max<std::int64_t>(state_.window - bytes, parameters_->mtu); }
+void Nscc::time_out(std::int64_t bytes) {
+  state_.window = std::max<std::int64_t>(state_.window - bytes, parameters_->mtu);
+}
 
 void Nscc::bound() {
   state_.window = std::max<std::int64_t>(state_.window, parameters_->mtu);
