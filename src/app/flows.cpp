@@ -29,7 +29,7 @@ constexpr std::size_t most_links = 10;  // that are printed; the JSON has all
 
 /// Sums over all ports, and the port with the deepest queue.
 struct PortTotals {
-  std::uint64_t marks = 0, drops = 0, pauses = 0, packets = 0;
+  std::uint64_t marks = 0, drops = 0, pauses = 0, packets = 0, trims = 0;
   network::PortRecord deepest;
 };
 
@@ -40,6 +40,7 @@ PortTotals totals_of(const FlowResults& results) {
     totals.drops += port.drops;
     totals.pauses += port.pauses;
     totals.packets += port.packets;
+    totals.trims += port.trims;
     if (port.deepest_queue > totals.deepest.deepest_queue) totals.deepest = port;
   }
   return totals;
@@ -75,6 +76,7 @@ void print(const network::FlowScenario& scenario, const FlowResults& results,
   const PortTotals totals = totals_of(results);
   fmt::print("{} over links, {}, {}, {}\n", counted(totals.packets, "packet"), counted(totals.marks, "mark"),
              counted(totals.pauses, "pause"), counted(totals.drops, "packet dropped", "packets dropped"));
+  if (totals.trims > 0) fmt::print("{}\n", counted(totals.trims, "packet trimmed", "packets trimmed"));
   if (totals.deepest.deepest_queue > 0)
     fmt::print("deepest queue: {} B at node {} towards node {}\n", totals.deepest.deepest_queue, totals.deepest.node,
                totals.deepest.peer);
@@ -115,7 +117,8 @@ ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& r
                              {"marks", port.marks},
                              {"drops", port.drops},
                              {"pauses", port.pauses},
-                             {"deepest_queue_bytes", port.deepest_queue}});
+                             {"deepest_queue_bytes", port.deepest_queue},
+                             {"trims", port.trims}});
   const LinkTexts texts = texts_of(scenario, results);
   if (scenario.recording.flows) json["meetings"] = meetings_json(meetings_of(results), texts);
   if (scenario.recording.queue_bins > 0) json["queues"] = queues_json(results.records, texts);

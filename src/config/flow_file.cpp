@@ -68,6 +68,9 @@ void FlowReader::read_rules() {
   Reading reading{configuration, faults_};
   read_keys(packet_keys(), sections_, configuration, reading);
   scenario_.rules = configuration.execution.network.packets;
+  if (const auto fault = fault_of_transport(scenario_.rules))
+    faults_.add(Error(ErrorCode::bad_input, configuration.place_of("system.network.packets.control"), fault->found,
+                      fault->expected));
 }
 
 void FlowReader::read_graph() {

@@ -65,6 +65,19 @@ class Packets(checkpoints.KilledRuns):
         """Switches that drop packets: receivers complain, and senders go back."""
         self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['switch']}]}}", "false", 3, LOSSY), 8)
 
+    def test_uec(self):
+        """Ultra Ethernet on two leaves with slow links to the spines: windows, credit, packets that were trimmed or dropped, entropies."""
+        cases = [["--set=system.network.packets.queue=30 kB"], ["--set=system.network.packets.control=rccc"]]
+        if checkpoints.KILLS > 1:
+            cases += [["--set=system.network.packets.trimming=false", "--set=system.network.packets.queue=30 kB"],
+                      ["--set=system.network.packets.completion=acknowledged", "--set=system.network.packets.spraying=reps"]]
+        for case in cases:
+            with self.subTest(case):
+                (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))
+                network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
+                self.check(self.step(network, "false", 3, ["--set=system.network.packets.preset=uec", *case]), 8)
+                self.clear_folder()
+
     def test_failures(self):
         """A spine fails during the run: routes change."""
         graph = {**graphs.leaves([6, 4]), "failures": [[10, 12, "3 ms"]]}

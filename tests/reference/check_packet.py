@@ -19,6 +19,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness  # noqa: E402
 
 CONTROLS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 12: "none"}
+UEC_CONTROLS = {"NSCC": "nscc", "RCCC": "rccc"}
+LONG = 500  # hosts; a case of more is run only if it is named
+
+
+def is_uec(case):
+    return "mtu_bytes" in case["packet"] and case["congestion_control"]["name"] in UEC_CONTROLS
 
 
 def mode_of(case):
@@ -28,6 +34,9 @@ def mode_of(case):
 
 def unsupported(case):
     """Returns why a case cannot be run; None if it can."""
+    if is_uec(case):
+        is_slow = "-failed" in case["congestion_control"]["arguments"]
+        return "a link that is slower in one direction than in the other" if is_slow else None
     if "pfc_alpha_shift" not in case["switch"] or case["packet"].get("data_header_bytes") is None:
         return "rules of another simulator"
     if mode_of(case) not in CONTROLS:
@@ -40,6 +49,10 @@ def unsupported(case):
 
 def rate(bits):
     return f"{int(bits)} b/s"
+
+
+def links_of(case):
+    return [[a, b, rate(bits), f"{delay} ps"] for a, b, bits, delay in case["topology"]["links"]["rows"]]
 
 
 def scenario(case, seed):
@@ -96,7 +109,7 @@ def scenario(case, seed):
         "routes": "shortest",
         "hosts": hosts,
         "switches": len(topology["nodes"]) - hosts,
-        "links": [[a, b, rate(bits), f"{delay} ps"] for a, b, bits, delay in topology["links"]["rows"]],
+        "links": links_of(case),
     }
     if failures:
         graph["failures"] = failures
@@ -119,22 +132,75 @@ def scenario(case, seed):
     return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
 
 
+def uec_scenario(case, seed):
+    """Returns a case of htsim's UEC as a FLOWS.yaml."""
+    packet, arguments = case["packet"], case["congestion_control"]["arguments"]
+    hosts = sum(node["kind"] == "host" for node in case["topology"]["nodes"])
+    packets = {
+        "preset": "uec",
+        "payload": f"{packet['payload_bytes']} B",
+        "header": f"{packet['header_bytes']} B",
+        "acknowledgement": f"{packet['ack_bytes']} B",
+        "control": UEC_CONTROLS[case["congestion_control"]["name"]],
+        "trimming": "-disable_trim" not in arguments,
+        "completion": "acknowledged",
+        "seed": seed,
+    }
+    if "-load_balancing_algo" in arguments:
+        packets["spraying"] = arguments[arguments.index("-load_balancing_algo") + 1]
+    if "-paths" in arguments and arguments[arguments.index("-paths") + 1] == "1":
+        packets["spraying"] = "none"
+    flows, number = [], {}
+    for row in case["flows"]["rows"]:
+        flow = dict(zip(case["flows"]["columns"], row))
+        number[flow["id"]] = len(flows)
+        entry = {"from": flow["src"], "to": flow["dst"], "size": f"{flow['bytes']} B", "start": f"{flow['start_us'] or 0} us"}
+        if flow["after"] is not None:
+            before = flow["after"] if isinstance(flow["after"], list) else [flow["after"]]
+            entry["after"] = [number[one] for one in before]
+        flows.append(entry)
+    graph = {"routes": "shortest", "hosts": hosts, "switches": len(case["topology"]["nodes"]) - hosts, "links": links_of(case)}
+    return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
+
+
 def simulate(case, seed, ranks, *options):
     """Returns the results of a case. Raises RuntimeError if the program refuses it."""
     with tempfile.TemporaryDirectory() as folder:
         source, result = pathlib.Path(folder, "flows.yaml"), pathlib.Path(folder, "flows.json")
-        source.write_text(json.dumps(scenario(case, seed)))
+        source.write_text(json.dumps(uec_scenario(case, seed) if is_uec(case) else scenario(case, seed)))
         outcome = harness.orrery("flows", source, f"--json={result}", *options, ranks=ranks, timeout=900)
         if outcome.code != 0:
             raise RuntimeError(outcome.err.strip() or f"exit code {outcome.code}")
         return json.loads(result.read_text())
 
 
-def figures(results):
-    """Returns when the last byte came, and the mean time of a flow, in ps."""
-    flows = [flow for flow in results["flows"] if flow["received_ps"] >= 0]
-    durations = [flow["received_ps"] - flow["start_ps"] for flow in flows]
-    return max(flow["received_ps"] for flow in flows), sum(durations) / len(durations)
+def figures(results, end="received_ps"):
+    """Returns when the last byte came, or the last acknowledgement, and the mean time of a flow, in ps."""
+    flows = [flow for flow in results["flows"] if flow[end] >= 0]
+    durations = [flow[end] - flow["start_ps"] for flow in flows]
+    return max(flow[end] for flow in flows), sum(durations) / len(durations)
+
+
+def check_uec(case, ranks, least_seeds):
+    """Prints a line for a case of UEC, whose times are those of acknowledgements. Returns whether it agrees."""
+    runs = case["expected"]["runs"]
+    seeds = range(max(len(runs), least_seeds) if case["kind"] == "statistical" else 1)
+    results = [simulate(case, seed, ranks[0]) for seed in seeds]
+    mine = [sum(values) / len(values) for values in zip(*(figures(result, "acknowledged_ps") for result in results))]
+    names = ("completion_ack_ps", "mean_fct_ack_ps")
+    errors = [value / case["expected"][name]["mean"] - 1 for value, name in zip(mine, names)]
+    limits = case["tolerance"]["completion"], case["tolerance"].get("mean_fct", case["tolerance"].get("per_flow"))
+    unfinished = sum(flow["acknowledged_ps"] < 0 for result in results for flow in result["flows"])
+    agrees = unfinished == 0 and all(abs(error) <= limit for error, limit in zip(errors, limits))
+    trims = sum(port["trims"] for result in results for port in result["ports"]) / len(results)
+    texts = [f"completion {errors[0]:+.5f} ({limits[0]}), mean {errors[1]:+.5f} ({limits[1]})", f"{trims:.1f} trims"]
+    for number in ranks[1:]:
+        other = simulate(case, 0, number)
+        equal = other["flows"] == results[0]["flows"] and other["ports"] == results[0]["ports"]
+        texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
+        agrees = agrees and equal
+    print(f"{case['name']:36} {'ok  ' if agrees else 'FAIL'} {'; '.join(texts)}", flush=True)
+    return agrees
 
 
 def exact_flows(results, run):
@@ -190,6 +256,7 @@ def main():
     parser.add_argument("--ranks", default="1,2", help="numbers of ranks; the first is compared with the file")
     parser.add_argument("--exact-only", action="store_true", help="compare in the order of scheduling alone")
     parser.add_argument("--seeds", type=int, default=20, help="least number of runs of a case with random marks")
+    parser.add_argument("--uec-seeds", type=int, default=1, help="least number of runs of a case of UEC; at least the peer's number")
     arguments = parser.parse_args()
     ranks = [int(text) for text in arguments.ranks.split(",")]
     if not arguments.folder.is_dir():
@@ -210,8 +277,19 @@ def main():
             continue
         if arguments.exact_only and case["kind"] == "statistical":
             continue
+        hosts = sum(node["kind"] == "host" for node in case["topology"]["nodes"])
+        if is_uec(case) and hosts > LONG and arguments.case == [""]:
+            print(f"{case['name']:36} skipped: {hosts} hosts take long; name it to run it")
+            skipped += 1
+            continue
+        if is_uec(case) and arguments.exact_only:
+            continue
         try:
-            if not check(case, ranks, arguments.exact_only, arguments.seeds):
+            if is_uec(case):
+                agrees = check_uec(case, ranks, arguments.uec_seeds)
+            else:
+                agrees = check(case, ranks, arguments.exact_only, arguments.seeds)
+            if not agrees:
                 failed.append(case["name"])
         except RuntimeError as error:
             print(f"{case['name']:36} {error}")

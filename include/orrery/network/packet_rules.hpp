@@ -16,13 +16,20 @@ namespace orrery::network {
 class Control;
 struct ControlParameters;
 
+/// How hosts send the packets of a message, and again those that were lost.
+enum class PacketTransport : std::uint8_t {
+  roce,  ///< in order on one path; after a loss all that followed again
+  uec,   ///< in any order on many paths; after a loss the lost packet again (Ultra Ethernet)
+};
+
 /// A congestion control of the registry.
 struct ControlType {
   std::string_view name;  ///< as configurations spell it
   std::string_view help;  ///< one line
   /// Makes the control of one flow. Null for flows that a window alone holds back.
   std::unique_ptr<Control> (*make)(const ControlParameters& parameters) = nullptr;
-  bool uses_telemetry = false;  ///< switches append to each packet what its port does
+  bool uses_telemetry = false;                        ///< switches append to each packet what its port does
+  PacketTransport transport = PacketTransport::roce;  ///< whose flows it controls
 
   /// Returns all controls: the table of src/network/packet/control_registry.cpp.
   static std::span<const ControlType* const> registry();
@@ -104,8 +111,27 @@ struct SwitchRules {
   friend bool operator==(const SwitchRules&, const SwitchRules&) = default;
 };
 
+/// How UEC chooses the entropy of a packet, by which switches choose between equal paths.
+enum class Spraying : std::uint8_t {
+  none,       ///< one for the whole flow
+  oblivious,  ///< all in turn
+  bitmap,     ///< all in turn, but for those that marks and losses speak against
+  reps,       ///< again those that came back without a mark, else at random
+  mixed,      ///< again those that came back without a mark, else as bitmap
+};
+
+/// The rules of UEC, beside those that all transports have.
+struct UecRules {
+  PacketTransport transport = PacketTransport::roce;
+  Spraying spraying = Spraying::mixed;
+  bool trimming = true;                ///< switches cut what does not fit down to its header, and drop nothing else
+  std::optional<std::uint64_t> queue;  ///< bytes of data that may wait for a port; none: by the round trip
+
+  friend bool operator==(const UecRules&, const UecRules&) = default;
+};
+
 /// The rules of a packet network (docs/packet-network.md).
-struct PacketRules : PacketSizes, SwitchRules {
+struct PacketRules : PacketSizes, SwitchRules, UecRules {
   PacketRules();  // in a source, because g++ 12 takes `marks` for uninitialised where it can see the constructor
 
   ControlName control;

@@ -12,6 +12,7 @@ struct PacketCounts {
   std::uint64_t drops = 0;          ///< packets that came in by the port and were dropped
   std::uint64_t pauses = 0;         ///< pause frames that came
   std::uint64_t deepest_queue = 0;  ///< most bytes that waited
+  std::uint64_t trims = 0;          ///< packets of which only the header went on
 };
 
 /// What a link that carried data has done, for the results.

@@ -60,6 +60,25 @@ const Words<network::PacketCompletion>& completions() {
   return words;
 }
 
+const Words<network::PacketTransport>& transports() {
+  using network::PacketTransport;
+  static const Words<PacketTransport> words = {
+      {"roce", PacketTransport::roce, "packets in order on one path; after a loss all that followed again"},
+      {"uec", PacketTransport::uec, "Ultra Ethernet: packets on many paths in any order; only lost ones again"}};
+  return words;
+}
+
+const Words<network::Spraying>& sprayings() {
+  using network::Spraying;
+  static const Words<Spraying> words = {
+      {"none", Spraying::none, "one path for each flow"},
+      {"oblivious", Spraying::oblivious, "all of 64 values in turn"},
+      {"bitmap", Spraying::bitmap, "all in turn, but for those with marks and losses"},
+      {"reps", Spraying::reps, "again those that came back without a mark, else at random"},
+      {"mixed", Spraying::mixed, "again those that came back without a mark, else as bitmap"}};
+  return words;
+}
+
 const Words<Time>& ticks() {
   static const Words<Time> words = {{"ps", Time::from_ps(1), "picoseconds"}, {"ns", Time::from_ns(1), "nanoseconds"}};
   return words;
@@ -136,6 +155,20 @@ Handling<Configuration> headroom_handling() {
           },
           [](const Configuration& a, const Configuration& b) {
             return a.execution.network.packets.headroom == b.execution.network.packets.headroom;
+          }};
+}
+
+/// Returns how the queue of a port is read, which follows from the network if it is not given.
+Handling<Configuration> queue_handling() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            target.execution.network.packets.queue = byte_count<std::uint64_t>(1).read(value, path, reading);
+          },
+          [](const Configuration& target, Writer& writer) {
+            if (const auto& queue = target.execution.network.packets.queue)
+              writer.put("system.network.packets.queue", fmt::format("{} B", *queue));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.execution.network.packets.queue == b.execution.network.packets.queue;
           }};
 }
 
@@ -278,6 +311,33 @@ void add_flows(PacketKeys& keys) {
       word(controls()), [](auto& rules) -> auto& { return rules.control; });
 }
 
+void add_uec(PacketKeys& keys) {
+  keys.add(
+      {.path = "system.network.packets.transport",
+       .help = "how hosts send packets, and again those that were lost",
+       .example = "uec",
+       .otherwise = Default::built_in(),
+       .see = "packet-network.md, *UEC*"},
+      word(transports()), [](auto& rules) -> auto& { return rules.transport; });
+  keys.add(
+      {.path = "system.network.packets.spraying",
+       .help = "how a flow's packets are spread over equal paths (transport uec)",
+       .example = "oblivious",
+       .otherwise = Default::built_in()},
+      word(sprayings()), [](auto& rules) -> auto& { return rules.spraying; });
+  keys.add(
+      {.path = "system.network.packets.trimming",
+       .help = "switches cut packets that do not fit down to their headers; without it they drop them (transport uec)",
+       .example = "false",
+       .otherwise = Default::built_in()},
+      boolean(), [](auto& rules) -> auto& { return rules.trimming; });
+  keys.add({.path = "system.network.packets.queue",
+            .help = "bytes of data that may wait for a port of a switch (transport uec)",
+            .example = "200 kB",
+            .otherwise = Default::described("those of the longest round trip; five times as many without trimming")},
+           byte_count<std::uint64_t>(1).info, queue_handling());
+}
+
 void add_rates(PacketKeys& keys) {
   keys.add(
       {.path = "system.network.packets.least-rate",
@@ -366,6 +426,17 @@ std::uint64_t as_bit_rate(const Value& value, const std::string& key) {
   return static_cast<std::uint64_t>(std::llround(bits));
 }
 
+std::optional<TransportFault> fault_of_transport(const PacketRules& rules) {
+  if (rules.control->transport == rules.transport) return {};
+  std::string expected;
+  for (const auto control : network::ControlName::all())
+    if (control->transport == rules.transport)
+      expected += fmt::format("{}{}", expected.empty() ? "" : ", ", control.name());
+  return TransportFault{
+      fmt::format("found {} with transport {}", rules.control.name(), text_of(transports(), rules.transport)),
+      fmt::format("{}, or another transport; preset: uec sets both", expected)};
+}
+
 const Keys<Configuration>& packet_keys() {
   static const Keys<Configuration> all = [] {
     PacketKeys keys;
@@ -377,6 +448,7 @@ const Keys<Configuration>& packet_keys() {
     add_sizes(keys);
     add_switches(keys);
     add_flows(keys);
+    add_uec(keys);
     add_rates(keys);
     add_parameters_of_controls(keys);
     return std::move(keys.keys);

@@ -6,6 +6,7 @@
 #include "devices.hpp"
 #include "messages.hpp"
 #include "orrery/base/error.hpp"
+#include "uec.hpp"
 
 namespace orrery::network {
 namespace {
@@ -37,6 +38,7 @@ void PacketDevices::begin_saving() {
     receptions_.to_save.emplace_back(reception.destination, slot);
   });
   std::ranges::sort(receptions_.to_save);
+  if (uec_) uec_->begin_saving();
 }
 
 /// Returns a packet as `put_packet` takes it, without the slots that it knows.
@@ -90,6 +92,7 @@ void PacketDevices::serialize(std::uint32_t node, Archive& archive) {
     if (system_.graph.node(node).is_host) serialize(nic(port(node, p)), node, archive);
   }
   if (system_.graph.node(node).is_host) serialize_receptions(node, archive);
+  if (uec_ && system_.graph.node(node).is_host) uec_->serialize(node, archive);
 }
 
 void PacketDevices::serialize(Port& port, Archive& archive) {

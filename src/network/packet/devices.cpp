@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
+#include "uec.hpp"
 
 namespace orrery::network {
 
@@ -18,19 +19,22 @@ PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser&
   for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, host_rate);
   sequences_.resize(graph.num_nodes());
   if (part.recording != PacketRecording{}) recorder_ = std::make_unique<PacketRecorder>(part.recording, ports_.size());
+  if (system.rules.transport == PacketTransport::uec) uec_ = std::make_unique<UecTransport>(*this);
 }
+
+PacketDevices::~PacketDevices() = default;
 
 void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
   const PacketGraph& graph = system_.graph;
   const PacketRules& rules = system_.rules;
-  first_port_.push_back(static_cast<std::uint32_t>(ports_.size()));
+  first_.push_back({ports_.size(), nics_.size()});
   Buffer& buffer = buffers_.emplace_back();
   buffer.shared_size = static_cast<std::int64_t>(graph.node(node).buffer.count());
   for (const PacketGraph::Port& end : graph.ports(node)) {
     const PacketGraph::Link& link = graph.link_of(end);
     Port& port = ports_.emplace_back();
     port.node = node;
-    port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_port_.back());
+    port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_.back().port);
     port.peer = {end.peer, end.peer_port};
     port.rate = link.rate;
     port.delay = link.delay;
@@ -41,7 +45,6 @@ void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
     port.ingress.shift = rules.share_shift;
     for (std::uint64_t rate = link.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
     buffer.shared_size -= port.ingress.headroom_size + rules.reserve;
-    nic_of_port_.push_back(static_cast<std::uint32_t>(nics_.size()));
     if (graph.node(node).is_host) {
       nics_.emplace_back();
     } else if (const auto found = rules.marks.find(link.rate); found != rules.marks.end()) {
@@ -93,7 +96,10 @@ void PacketDevices::serve(const pdes::Event& event) {
       for (std::uint32_t p = 0; p < system_.graph.ports(node).size(); ++p)
         if (system_.graph.ports(node)[p].link == event.node) fail_link(port(node, p));
       return;
+    case uec_timer:
+      return uec_->expire(event);
     default:
+      if (uec_ && !uec_->may_tell(event)) return;
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
   }
 }
@@ -132,7 +138,7 @@ void PacketDevices::kick(Port& port) {
     return;
   }
   if (!port.frames.empty()) return transmit(port, port.frames.pop(packets_));
-  if (is_host(port)) return serve_nic(port);
+  if (is_host(port)) return uec_ ? uec_->serve_nic(port) : serve_nic(port);
   if (!port.is_paused && !port.queue.empty()) forward(port, dequeue(port));
 }
 
@@ -141,6 +147,7 @@ bool PacketDevices::has_work(Port& port) {
   if (!port.frames.empty() || !port.queue.empty()) return true;
   if (!is_host(port)) return false;
   const Nic& there = nic(port);
+  if (uec_) return uec_->has_work(port);
   return there.num_unsent > 0 || !there.acknowledgements.empty();
 }
 
@@ -211,10 +218,12 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
     if (!in.is_paused) kick(in);
     return;
   }
+  if (packet.destination == node && uec_) return uec_->receive(in, slot);
   if (packet.destination == node) return packet.is_data() ? receive_data(slot) : receive_acknowledgement(slot);
   packet.port = static_cast<std::uint16_t>(number);
   Port* const out = next_port(node, packet);
   if (out == nullptr) return drop(in, slot);
+  if (uec_) return uec_->admit(*out, slot);
   if (!is_host(in)) return admit(in, *out, slot);
   enqueue(*out, slot);
   kick(*out);

@@ -23,6 +23,8 @@
 
 namespace orrery::network {
 
+class UecTransport;
+
 /// A message that a host is to send.
 struct FlowRequest {
   FlowId id;
@@ -73,6 +75,7 @@ class PacketDevices {
   static constexpr std::uint16_t first_kind_of_user = 16;
 
   PacketDevices(const System& system, const Part& part, PacketUser& user);
+  ~PacketDevices();
 
   /// Schedules what is known before the run: failures of links.
   void start();
@@ -109,17 +112,23 @@ class PacketDevices {
   void serialize(std::uint32_t node, Archive& archive);
 
  private:
+  friend class UecTransport;  // the hosts and queues of that transport
   class Timers;
   using PacketBytes = std::vector<std::byte>;
-  enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice };
+  enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice, uec_timer };
+  /// The numbers of a node's first port, and of the NIC of a host's first port.
+  struct First {
+    std::size_t port = 0, nic = 0;
+  };
   struct Buffer {
     std::int64_t shared_size = 0;  ///< without what ports have of their own
     std::int64_t shared = 0;       ///< in use
   };
 
-  Port& port(std::uint32_t node, std::uint32_t number) { return ports_[first_port_[node] + number]; }
-  std::size_t index_of(const Port& port) const { return first_port_[port.node] + port.number; }
-  Nic& nic(const Port& port) { return nics_[nic_of_port_[first_port_[port.node] + port.number]]; }
+  Port& port(std::uint32_t node, std::uint32_t number) { return ports_[first_[node].port + number]; }
+  std::size_t index_of(const Port& port) const { return first_[port.node].port + port.number; }
+  std::size_t nic_of(const Port& port) const { return first_[port.node].nic + port.number; }
+  Nic& nic(const Port& port) { return nics_[nic_of(port)]; }
   bool is_host(const Port& port) const { return system_.graph.node(port.node).is_host; }
   Time now() const { return part_.kernel.now(); }
   void add_ports(std::uint32_t node, std::uint64_t host_rate);
@@ -174,7 +183,7 @@ class PacketDevices {
   System system_;
   Part part_;
   PacketUser& user_;
-  std::vector<std::uint32_t> first_port_, nic_of_port_;
+  std::vector<First> first_;  // [nodes]
   std::vector<Port> ports_;
   std::vector<Nic> nics_;
   std::vector<Buffer> buffers_;           // [nodes]
@@ -185,6 +194,7 @@ class PacketDevices {
   Receptions receptions_;
   std::uint64_t num_wakes_ = 0;
   std::unique_ptr<PacketRecorder> recorder_;  // null: nothing is recorded
+  std::unique_ptr<UecTransport> uec_;         // null: another transport
 };
 
 }  // namespace orrery::network

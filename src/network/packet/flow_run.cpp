@@ -53,7 +53,7 @@ FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, con
   model.devices().for_each_port([&](const Port& port) {
     const PortStatistics& done = port.done;
     ports.push_back({port.node, port.peer.node, done.packets, done.bytes, done.busy, done.marks, done.drops,
-                     done.pauses, done.deepest_queue});
+                     done.pauses, done.deepest_queue, done.trims});
   });
   results.ports = world.all_gather(std::span<const PortRecord>(ports));
   std::ranges::stable_sort(results.ports, {}, &PortRecord::node);

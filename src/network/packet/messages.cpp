@@ -154,7 +154,7 @@ std::vector<LinkRecord> PacketMessages::records() const {
                          .busy = done.busy,
                          .queueing = done.queueing,
                          .peak_queue = done.most_waiting};
-    record.packets = {done.marks, done.drops, done.pauses, done.deepest_queue};
+    record.packets = {done.marks, done.drops, done.pauses, done.deepest_queue, done.trims};
     records.push_back(record);
   });
   std::ranges::sort(records, {}, &LinkRecord::link);

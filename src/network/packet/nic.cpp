@@ -7,6 +7,7 @@
 
 #include "devices.hpp"
 #include "orrery/base/error.hpp"
+#include "uec.hpp"
 
 namespace orrery::network {
 namespace {
@@ -39,6 +40,7 @@ class PacketDevices::Timers final : public FlowTimers {
 };
 
 void PacketDevices::send(const FlowRequest& request) {
+  if (uec_) return uec_->send(request);
   Flow& flow = flows_.add();
   flow.id = request.id;
   flow.ports = request.ports;

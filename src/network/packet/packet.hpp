@@ -12,7 +12,7 @@ inline constexpr std::uint32_t no_slot = ~0U;
 
 /// A packet on its way or in a queue, in one line of a cache. Trivially copyable: it travels between ranks as it is.
 struct alignas(64) Packet {
-  enum class Kind : std::uint8_t { data, acknowledgement, negative_acknowledgement, pause, resume };
+  enum class Kind : std::uint8_t { data, acknowledgement, negative_acknowledgement, pause, resume, credit, request };
 
   std::uint32_t source = 0, destination = 0;  ///< nodes, in the direction of this packet
   std::uint32_t ports = 0;                    ///< source port | destination port << 16
@@ -28,6 +28,10 @@ struct alignas(64) Packet {
   Kind kind = Kind::data;
   bool is_marked = false;  ///< data: by a switch; acknowledgements: the data were
   bool is_last = false;    ///< data: of its flow; acknowledgements: of all bytes of the flow
+  // What UEC uses (uec.hpp).
+  std::uint8_t flags = 0;          ///< UecFlags
+  std::uint16_t out_of_order = 0;  ///< acknowledgements: packets that are there before others
+  std::uint32_t number = 0;        ///< of the packet in its flow
 
   bool is_data() const { return kind == Kind::data; }
 };

@@ -22,6 +22,7 @@ struct PortStatistics {
   std::uint64_t deepest_queue = 0;                 ///< bytes
   Time queueing;                                   ///< that packets waited, summed over packets
   std::uint32_t most_waiting = 0;                  ///< packets at a time
+  std::uint64_t trims = 0;                         ///< packets of which only the header went on
 };
 
 /// One end of a link: what leaves by it, and what has come in by it and is still in the node's buffer.

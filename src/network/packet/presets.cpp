@@ -40,17 +40,33 @@ PacketRules hpcc_2019() {
   return rules;
 }
 
+/// main_uec.cpp of uet-htsim: an MTU of 4150 bytes, NSCC, trimming, and packets of a flow on all paths.
+PacketRules uec() {
+  PacketRules rules;
+  rules.transport = PacketTransport::uec;
+  rules.payload = 4086;
+  rules.header = 64;
+  rules.acknowledgement = 64;
+  rules.pause_frame = 64;
+  rules.pauses = false;
+  rules.control = ControlName("nscc");
+  rules.window.kind = PacketWindow::Kind::none;
+  return rules;
+}
+
 constexpr PacketPreset astra_sim_ns3_preset{"astra-sim-ns3", "ASTRA-sim's ns-3: windows, no congestion control",
                                             astra_sim_ns3};
 constexpr PacketPreset simai_ns3_preset{"simai-ns3", "SimAI's ns-3: payloads of 9000 B, DCQCN", simai_ns3};
 constexpr PacketPreset hpcc_2019_preset{"hpcc-2019", "the simulations of HPCC's paper, at 100 Gb/s", hpcc_2019};
+constexpr PacketPreset uec_preset{"uec", "Ultra Ethernet as in uet-htsim: NSCC, trimming, spraying", uec};
 
 }  // namespace
 
 PacketRules::PacketRules() = default;
 
 std::span<const PacketPreset* const> PacketPreset::registry() {
-  static constexpr const PacketPreset* presets[] = {&astra_sim_ns3_preset, &simai_ns3_preset, &hpcc_2019_preset};
+  static constexpr const PacketPreset* presets[] = {&astra_sim_ns3_preset, &simai_ns3_preset, &hpcc_2019_preset,
+                                                    &uec_preset};
   return presets;
 }
 

@@ -96,6 +96,11 @@ void PacketRecorder::dequeue(std::size_t port, const Packet& packet, Time now, s
   }
 }
 
+void PacketRecorder::take_last(std::size_t port, Time now, std::uint64_t bytes) {
+  if (what_.queue_bins > 0) at(port).queue.set_depth(now, bytes);
+  if (what_.flows) at(port).came.pop_back();
+}
+
 void PacketRecorder::transmit(std::size_t port, const Packet& packet, Time begin, Time end) {
   Use* const use = use_of(port, packet);
   if (use == nullptr) return;

@@ -5,6 +5,7 @@
 #include "devices.hpp"
 #include "orrery/base/mix.hpp"
 #include "telemetry.hpp"
+#include "uec.hpp"
 
 namespace orrery::network {
 
@@ -41,6 +42,7 @@ void PacketDevices::admit(Port& in, Port& out, std::uint32_t slot) {
 
 /// Begins to send a packet of the queue: it leaves the buffer.
 void PacketDevices::forward(Port& out, std::uint32_t slot) {
+  if (uec_) return uec_->forward(out, slot);
   const PacketRules& rules = system_.rules;
   Port& in = port(out.node, packets_[slot].port);
   const auto size = static_cast<std::int64_t>(packets_[slot].size);

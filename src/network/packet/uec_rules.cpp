@@ -1,0 +1,57 @@
+#include "uec_rules.hpp"
+
+#include <algorithm>
+
+namespace orrery::network {
+namespace {
+
+constexpr std::uint32_t most_sources = 64;  // of paths that are measured
+constexpr Time least_time_out = Time::from_ns(15'000);
+
+std::uint64_t up_to_packets(std::uint64_t bytes, std::uint64_t mtu) { return (bytes + mtu - 1) / mtu * mtu; }
+
+}  // namespace
+
+UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules) {
+  if (graph.num_hosts() > 0 && !graph.ports(graph.host(0)).empty())
+    rate = graph.link_of(graph.ports(graph.host(0))[0]).rate;
+  if (rate == 0) return;
+  measure(graph, router, rules);
+  const std::uint64_t mtu = std::uint64_t{rules.payload} + rules.header;
+  const auto product =
+      static_cast<std::uint64_t>(static_cast<unsigned __int128>(round_trip.ps()) * rate / 8'000'000'000'000U);
+  const std::uint64_t in_packets = std::max(up_to_packets(product, mtu), mtu);
+  queue = rules.queue.value_or(in_packets * (rules.trimming ? 1 : 5));
+  marks = {up_to_packets(in_packets / 5, mtu), up_to_packets(in_packets * 4 / 5, mtu), 1};
+  time_out = least_time_out + transmission_time(queue, rate, rules.tick) * 6;
+}
+
+/// Finds the longest round trip between hosts: from all of them if they are few, else from some to all.
+void UecFigures::measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules) {
+  const Time at_link = transmission_time(std::uint64_t{rules.payload} + rules.header, rate, rules.tick) +
+                       transmission_time(rules.acknowledgement, rate, rules.tick);
+  const std::uint32_t stride = (graph.num_hosts() + most_sources - 1) / most_sources;
+  for (std::uint32_t a = 0; a < graph.num_hosts(); a += stride) {
+    for (std::uint32_t b = 0; b < graph.num_hosts(); ++b) {
+      Time time;
+      std::uint32_t node = graph.host(a), hops = 0;
+      const std::uint32_t destination = graph.host(b);
+      for (; node != destination && hops <= graph.num_nodes(); ++hops) {
+        const auto ports = router.ports(node, destination, Time::zero());
+        if (ports.empty()) break;
+        const PacketGraph::Port& port = graph.ports(node)[ports[0]];
+        time += graph.link_of(port).delay * 2 + at_link;
+        node = port.peer;
+      }
+      if (node == destination) round_trip = std::max(round_trip, time);
+    }
+  }
+}
+
+UecRun::UecRun(const PacketGraph& graph, const PacketRouter& router, const PacketRules& its_rules)
+    : rules(its_rules),
+      figures(graph, router, rules),
+      nscc(figures.round_trip, figures.rate, rules.payload + rules.header, rules.payload, rules.trimming),
+      by_credit(rules.control.name() == "rccc") {}
+
+}  // namespace orrery::network

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+
+#include "nscc.hpp"
+#include "orrery/base/time.hpp"
+#include "orrery/network/packet_graph.hpp"
+#include "orrery/network/packet_router.hpp"
+#include "orrery/network/packet_rules.hpp"
+
+namespace orrery::network {
+
+/// Packet::flags.
+namespace uec_flags {
+inline constexpr std::uint8_t asks = 1;       ///< data: for an acknowledgement
+inline constexpr std::uint8_t again = 2;      ///< data: sent before; acknowledgements: the data were
+inline constexpr std::uint8_t trimmed = 4;    ///< data: only the header is left
+inline constexpr std::uint8_t last_hop = 8;   ///< trimmed at the last switch
+inline constexpr std::uint8_t probe = 16;     ///< no data: asks what has come
+inline constexpr std::uint8_t from_it = 32;   ///< acknowledgements: the bitmap begins with the packet of Packet::number
+inline constexpr std::uint8_t has_last = 64;  ///< acknowledgements: the last packet of the flow is there
+}  // namespace uec_flags
+
+/// What UEC derives from the network: the path with the most links between hosts, at the rate of the hosts.
+struct UecFigures {
+  UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
+
+  std::uint64_t rate = 0;  ///< of the first host
+  Time round_trip;         ///< of a full packet and its acknowledgement
+  std::uint64_t queue = 0;
+  MarkThresholds marks;
+  Time time_out;
+
+ private:
+  void measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
+};
+
+/// What all flows share.
+struct UecRun {
+  UecRun(const PacketGraph& graph, const PacketRouter& router, const PacketRules& its_rules);
+
+  const PacketRules& rules;
+  UecFigures figures;
+  NsccParameters nscc;
+  bool by_credit;  ///< receivers give credit
+
+  std::uint32_t mtu() const { return rules.payload + rules.header; }
+  /// Credit is given in units of 256 bytes.
+  static constexpr std::int64_t credit_unit = 256;
+  std::int32_t credit_per_pull() const {
+    return static_cast<std::int32_t>(std::int64_t{rules.payload} * 4 / credit_unit);
+  }
+  std::int64_t most_credit() const { return nscc.product(figures.round_trip) * 3 / 2; }
+};
+
+}  // namespace orrery::network

@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+"""The transport of Ultra Ethernet: times by hand, trimming and spraying, one answer on any number of ranks, and what is refused.
+
+In times by hand a host has a link of 100 Gb/s and 1 us to a switch. A full packet has 4,150 B and takes 332,000 ps on a link, and an
+acknowledgement has 64 B and takes 5,120 ps."""
+import json
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import h5py  # noqa: E402
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+import test_flows  # noqa: E402
+import test_packet_network  # noqa: E402
+from chakra import Node  # noqa: E402
+from graphs import leaves  # noqa: E402
+
+FULL, ACKNOWLEDGEMENT, DELAY = 332_000, 5_120, 1_000_000
+UEC = "--set=system.network.packets.preset=uec"
+SPRAYINGS = ("none", "oblivious", "bitmap", "reps", "mixed")
+
+
+def incast(hosts, **packets):
+    """Returns flows of 200 kB from all hosts but the last one to that one, over one switch."""
+    flows = [{"from": host, "to": hosts - 1, "size": "200 kB"} for host in range(hosts - 1)]
+    return test_flows.star(hosts, flows, preset="uec", **packets)
+
+
+def crossing(**packets):
+    """Returns two leaves of eight hosts and eight spines, and a flow of 400 kB from each host to one of the other leaf."""
+    links = [[host, 16 + host // 8, "100 Gb/s", "1 us"] for host in range(16)]
+    links += [[leaf, spine, "100 Gb/s", "1 us"] for leaf in (16, 17) for spine in range(18, 26)]
+    flows = [{"from": host, "to": (host + 8) % 16, "size": "400 kB"} for host in range(16)]
+    return {"system": {"network": {"graph": {"hosts": 16, "switches": 10, "links": links, "routes": "shortest"},
+                                   "packets": {"preset": "uec", **packets}}}, "workload": {"flows": flows}}
+
+
+def total(results, name):
+    return sum(port[name] for port in results["ports"])
+
+
+class Uec(harness.Folder):
+    def test_one_flow(self):
+        """5 packets: the last one, of 1,000 B and a header, follows four full ones over the switch, and its acknowledgement comes back."""
+        size = 4 * 4086 + 1000
+        last = 1064 * 80
+        (flow,) = self.simulate_flows(test_flows.star(2, [{"from": 0, "to": 1, "size": f"{size} B"}], preset="uec"))["flows"]
+        there = 5 * FULL + last + 2 * DELAY
+        self.assertEqual((flow["received_ps"], flow["acknowledged_ps"]), (there, there + 2 * (ACKNOWLEDGEMENT + DELAY)))
+
+    def test_empty_flow(self):
+        """A message without bytes is a header, which follows another flow once that is acknowledged."""
+        flows = [{"from": 0, "to": 1, "size": "0 B"}, {"from": 1, "to": 0, "size": "0 B", "after": [0]}]
+        first, second = self.simulate_flows(test_flows.star(2, flows, preset="uec", completion="acknowledged"))["flows"]
+        trip = 4 * (ACKNOWLEDGEMENT + DELAY)
+        self.assertEqual((first["acknowledged_ps"], second["start_ps"], second["acknowledged_ps"]), (trip, trip, 2 * trip))
+
+    def test_trimming(self):
+        """8 to 1: what does not fit is trimmed and sent again, nothing is lost, and the bottleneck is busy most of the time. Without trimming, a
+        queue of 20 packets drops them, and the flows end nevertheless."""
+        for more in ({}, {"control": "rccc"}):
+            results = self.simulate_flows(incast(9, **more))
+            self.assertGreater(total(results, "trims"), 0)
+            self.assertEqual(total(results, "drops"), 0)
+            longest = max(flow["received_ps"] for flow in results["flows"])
+            self.assertLess(longest, 1.2 * 8 * 49 * FULL)
+        results = self.simulate_flows(incast(9, trimming=False, queue="83 kB"))
+        self.assertEqual(total(results, "trims"), 0)
+        self.assertGreater(total(results, "drops"), 0)
+        self.assertTrue(all(flow["acknowledged_ps"] > 0 for flow in results["flows"]))
+
+    def test_spraying(self):
+        """A permutation over eight spines: with one path for each flow paths collide, with all of them hardly."""
+        ends = {spraying: max(flow["received_ps"] for flow in self.simulate_flows(crossing(spraying=spraying))["flows"])
+                for spraying in SPRAYINGS}
+        for spraying in SPRAYINGS[1:]:
+            self.assertLess(1.3 * ends[spraying], ends["none"], spraying)
+
+    def test_seed(self):
+        """Entropies, marks and trims are drawn by the seed."""
+        one, same, other = (self.simulate_flows(crossing(spraying="oblivious", seed=seed))["flows"] for seed in (1, 1, 2))
+        self.assertEqual(one, same)
+        self.assertNotEqual(one, other)
+
+    def test_flows_one_answer(self):
+        """1 to 4 ranks give the same times and ports with each control and spraying, and where packets are dropped."""
+        cases = [incast(9), incast(9, control="rccc"), incast(9, trimming=False, queue="83 kB"), crossing(completion="acknowledged")]
+        cases += [crossing(spraying=spraying) for spraying in SPRAYINGS[:-1]]
+        for case in cases:
+            with self.subTest(case["system"]["network"]["packets"]):
+                first = self.simulate_flows(case)
+                for ranks in (2, 3, 4):
+                    other = self.simulate_flows(case, ranks=ranks)
+                    self.assertEqual((other["flows"], other["ports"]), (first["flows"], first["ports"]))
+
+    def test_link_that_fails(self):
+        """A leaf loses a spine: what is under way is lost, and sent again over the others after a time-out."""
+        case = crossing()
+        case["system"]["network"]["graph"]["failures"] = [[16, 18, "10 us"]]
+        results = self.simulate_flows(case)
+        self.assertTrue(all(flow["acknowledged_ps"] > 0 for flow in results["flows"]))
+        self.assertGreater(total(results, "drops"), 0)
+
+    def test_refusals(self):
+        """Controls belong to a transport."""
+        source = self.folder / "flows.yaml"
+        cases = [(incast(3, control="dcqcn"), "found dcqcn with transport uec", "nscc, rccc"),
+                 (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], control="nscc"), "found nscc with transport roce", "dctcp"),
+                 (incast(3, spraying="even"), "spraying", "oblivious"), (incast(3, queue="0 B"), "packets.queue")]
+        for case, *parts in cases:
+            source.write_text(json.dumps(case))
+            outcome = harness.orrery("flows", source)
+            self.assertEqual(outcome.code, 3, outcome.err)
+            for part in parts:
+                self.assertIn(part, outcome.err)
+
+
+    def test_step_one_answer(self):
+        """A training step on two leaves and two spines: the same results on 1, 2 and 4 ranks and scattered over 3."""
+        (self.folder / "leaves.yaml").write_text(json.dumps(leaves([6, 4])))
+        config = self.folder / "step.yaml"
+        config.write_text(test_packet_network.STEP.replace("{dimensions: [DIMENSIONS]}", "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}")
+                          .replace("RENDEZVOUS", "false"))
+        self.check_one_answer([str(config), "--network=packet", UEC], 8, ranks=(2, 4))
+
+    def test_trims_in_results(self):
+        """/network/packets has the trims of an incast, and messages have records."""
+        nodes = [[Node(1, chakra.SEND, comm_src=npu, comm_dst=7, comm_tag=npu, comm_size=1_000_000)] for npu in range(7)]
+        nodes.append([Node(1 + npu, chakra.RECV, comm_src=npu, comm_dst=7, comm_tag=npu, comm_size=1_000_000) for npu in range(7)])
+        config = self.folder / "system.yaml"
+        config.write_text(f"system:\n  network: {{dimensions: [{test_packet_network.SHAPES['switch']}]}}\n")
+        harness.write_workload(self.folder, nodes)
+        path = self.run_once([str(config), "--network=packet", UEC, "--record-flows", "--queue-bins=100",
+                              f"--set=workload.traces={self.folder / 'workload'}"])
+        with h5py.File(path) as results:
+            self.assertGreater(results["/network/packets/trims"][:].sum(), 0)
+            self.assertEqual(len(results["/network/flows/bytes"]), 7)
+
+
+if __name__ == "__main__":
+    harness.main()
