@@ -205,10 +205,13 @@ void Validation::validate_graph() {
   const auto& network = c_.execution.network;
   const bool fails_later =
       std::ranges::any_of(network.graph->failures, [](const auto& failure) { return failure.time > Time::zero(); });
-  require(network.model->sends_packets || !fails_later, key,
+  require(network.model->simulates_links() || !fails_later, key,
           fmt::format("found failures after the start in the {} network, whose links stay as they are",
                       name(network.model)),
-          "failures at 0 s, or system.network.model: packet");
+          "failures at 0 s, or system.network.model: congestion-aware or packet");
+  require(network.model->sends_packets || !fails_later || network.packet == Bytes(0), key,
+          "found failures after the start beside system.network.packet-size: the pieces of a message take one route",
+          "failures at 0 s, no packet-size, or system.network.model: packet");
   require(c_.perturbation.links.empty(), "perturbation.links",
           "found faults of links by dimension, but the links are those of system.network.graph",
           "system.network.graph.failures, or links of that rate");

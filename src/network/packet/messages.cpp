@@ -60,7 +60,7 @@ void PacketMessages::begin_flow(const Message& message) {
   const PacketRouter::FlowKey key{source, destination,
                                   (first_port + num_sent_[source] % num_ports) | port_of_receivers << 16U};
   if (plan_.system().router.port(source, key, part_.kernel.now()) == PacketRouter::no_way)
-    throw unreachable(message.source, message.destination);
+    throw unreachable(message.source, message.destination, part_.kernel.now());
   const FlowId id{source, destination, num_sent_[source]++};
   Receipt receipt{.is_wanted = message.kind == Message::Kind::data || message.step.wants_receipt};
   receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
