@@ -68,6 +68,10 @@ void FlowReader::read_rules() {
   Reading reading{configuration, faults_};
   read_keys(packet_keys(), sections_, configuration, reading);
   scenario_.rules = configuration.execution.network.packets;
+  if (!scenario_.rules.has_enough_credits())
+    faults_.add(Error(ErrorCode::bad_input, {.key = "system.network.packets.credits"},
+                      fmt::format("found {} B", *scenario_.rules.credits),
+                      fmt::format("at least {} B, the largest packet", scenario_.rules.largest_packet())));
 }
 
 void FlowReader::read_graph() {

@@ -57,6 +57,7 @@ struct PortRecord {
   Time busy;
   std::uint64_t marks = 0, drops = 0, pauses = 0;  ///< packets marked, packets dropped, pause frames received
   std::uint64_t deepest_queue = 0;                 ///< bytes of packets that waited
+  Time credit_wait;                                ///< free, with packets to send, and without credit for them
 };
 
 struct FlowResults {

@@ -12,6 +12,7 @@ struct PacketCounts {
   std::uint64_t drops = 0;          ///< packets that came in by the port and were dropped
   std::uint64_t pauses = 0;         ///< pause frames that came
   std::uint64_t deepest_queue = 0;  ///< most bytes that waited
+  Time credit_wait;                 ///< that the link was free and lacked credit for what waited
 };
 
 /// What a link that carried data has done, for the results.

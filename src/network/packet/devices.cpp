@@ -18,6 +18,7 @@ PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser&
   for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, host_rate);
   sequences_.resize(graph.num_nodes());
   if (part.recording != PacketRecording{}) recorder_ = std::make_unique<PacketRecorder>(part.recording, ports_.size());
+  if (system.rules.uses_credits) credits_ = std::make_unique<LinkCredits>(graph, system.rules);
 }
 
 void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
@@ -93,6 +94,8 @@ void PacketDevices::serve(const pdes::Event& event) {
       for (std::uint32_t p = 0; p < system_.graph.ports(node).size(); ++p)
         if (system_.graph.ports(node)[p].link == event.node) fail_link(port(node, p));
       return;
+    case credit:
+      return take_credit(event);
     default:
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
   }
@@ -126,7 +129,10 @@ void PacketDevices::kick(Port& port) {
   }
   if (!port.frames.empty()) return transmit(port, port.frames.pop(packets_));
   if (is_host(port)) return serve_nic(port);
-  if (!port.is_paused && !port.queue.empty()) forward(port, dequeue(port));
+  if (port.is_paused || !has_next(port, port.queue)) return;
+  const std::uint32_t slot = dequeue(port);
+  if (credits_) return forward_on_credit(port, slot);
+  forward(port, slot);
 }
 
 /// Returns whether the port may have something to send when it is free.
@@ -146,6 +152,7 @@ void PacketDevices::expect_end(Port& port) {
 }
 
 void PacketDevices::transmit(Port& port, std::uint32_t slot) {
+  if (credits_) spend_credit(port, packets_[slot]);
   const std::uint32_t size = packets_[slot].size;
   const Time takes = port.takes(size, system_.rules.tick);
   port.free = now() + takes;
@@ -204,11 +211,14 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
     if (!in.is_paused) kick(in);
     return;
   }
+  if (credits_ && packet.destination == node) return_credit(in, packet);
   if (packet.destination == node) return packet.is_data() ? receive_data(slot) : receive_acknowledgement(slot);
   packet.port = static_cast<std::uint16_t>(number);
   Port* const out = next_port(node, packet);
+  if (credits_ && out == nullptr) return_credit(in, packet);
   if (out == nullptr) return drop(in, slot);
-  if (!is_host(in)) return admit(in, *out, slot);
+  if (credits_) hold(in, packet);
+  if (!is_host(in) && !credits_) return admit(in, *out, slot);
   enqueue(*out, slot);
   kick(*out);
   out->done.most_waiting = std::max(out->done.most_waiting, out->queue.size);
@@ -226,6 +236,7 @@ std::uint32_t PacketDevices::dequeue(Port& port) {
   port.done.queueing += now();
   const std::uint32_t slot = port.queue.pop(packets_);
   if (recorder_) recorder_->dequeue(index_of(port), packets_[slot], now(), port.queue.bytes);
+  if (credits_) release(port.node, packets_[slot]);
   return slot;
 }
 
@@ -240,6 +251,7 @@ void PacketDevices::fail_link(Port& port) {
   while (!port.frames.empty()) free_packet(port.frames.pop(packets_));
   while (!port.queue.empty()) drop(port, dequeue(port));
   if (recorder_ && port.is_paused) recorder_->pause(index_of(port), now(), false);
+  if (credits_) kick(port);
 }
 
 void PacketDevices::drop(Port& port, std::uint32_t slot) {
@@ -273,6 +285,7 @@ std::string PacketDevices::find_leak() const {
   if (packets_.in_use() != waiting)
     return fmt::format("{} packets are neither at a node nor on a link", packets_.in_use() - waiting);
   if (has_lost) return {};
+  if (credits_) return find_credit_leak();
   if (waiting > 0) return {};
   for (const Port& port : ports_)
     if (port.ingress.bytes != 0 || port.ingress.headroom != 0)

@@ -154,11 +154,19 @@ std::vector<LinkRecord> PacketMessages::records() const {
                          .busy = done.busy,
                          .queueing = done.queueing,
                          .peak_queue = done.most_waiting};
-    record.packets = {done.marks, done.drops, done.pauses, done.deepest_queue};
+    record.packets = {done.marks, done.drops, done.pauses, done.deepest_queue, done.credit_wait};
     records.push_back(record);
   });
   std::ranges::sort(records, {}, &LinkRecord::link);
   return records;
+}
+
+std::vector<CreditWait> PacketMessages::credit_waits() const {
+  std::vector<CreditWait> waits = devices_->credit_waits();
+  for (CreditWait& wait : waits)
+    for (std::int64_t* const device : {&wait.from, &wait.at, &wait.to})
+      *device = device_number(plan_.graph(), static_cast<std::uint32_t>(*device));
+  return waits;
 }
 
 std::string PacketMessages::find_leak() const {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "orrery/base/time.hpp"
 
@@ -26,8 +27,9 @@ struct alignas(64) Packet {
   std::uint32_t telemetry = no_slot;          ///< what switches have appended
   std::uint16_t port = 0;                     ///< by which it came into the node where it is
   Kind kind = Kind::data;
-  bool is_marked = false;  ///< data: by a switch; acknowledgements: the data were
-  bool is_last = false;    ///< data: of its flow; acknowledgements: of all bytes of the flow
+  bool is_marked = false;    ///< data: by a switch; acknowledgements: the data were
+  bool is_last = false;      ///< data: of its flow; acknowledgements: of all bytes of the flow
+  std::uint8_t channel = 0;  ///< virtual channel of the link by which it comes
 
   bool is_data() const { return kind == Kind::data; }
 };
@@ -63,6 +65,14 @@ struct PacketQueue {
     last = slot;
     bytes += pool[slot].size;
     ++size;
+  }
+  /// Puts the packet behind another one to the front.
+  template <class Pool>
+  void advance(Pool& pool, std::uint32_t before) {
+    const std::uint32_t slot = pool[before].next;
+    pool[before].next = pool[slot].next;
+    if (last == slot) last = before;
+    pool[slot].next = std::exchange(first, slot);
   }
   template <class Pool>
   std::uint32_t pop(Pool& pool) {
