@@ -118,7 +118,8 @@ ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& r
                              {"drops", port.drops},
                              {"pauses", port.pauses},
                              {"deepest_queue_bytes", port.deepest_queue},
-                             {"trims", port.trims}});
+                             {"trims", port.trims},
+                             {"credit_wait_ps", port.credit_wait.ps()}});
   const LinkTexts texts = texts_of(scenario, results);
   if (scenario.recording.flows) json["meetings"] = meetings_json(meetings_of(results), texts);
   if (scenario.recording.queue_bins > 0) json["queues"] = queues_json(results.records, texts);

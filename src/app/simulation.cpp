@@ -145,6 +145,7 @@ std::vector<communicator::Divergence> Simulation::run() {
   if (excess_is_error_) check::require_capacity(model_, preparation_.store(), world_);
   auto unfinished = static_cast<std::int64_t>(model_.npus().num_unfinished());
   world_.sum(std::span(&unfinished, 1));
+  if (!kernel_->stopped_at()) check::require_no_credit_circle(model_, world_);
   if (unfinished == 0) return {};
   if (kernel_->stopped_at()) {
     stopped_at_ = kernel_->stopped_at();

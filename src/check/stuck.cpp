@@ -114,7 +114,25 @@ MissingMembers gather_missing(const model::RankModel& model, const std::vector<W
   return missing;
 }
 
+/// Returns how messages name a device of the results' numbers.
+std::string name_of_device(std::int64_t device) {
+  return device >= 0 ? fmt::format("NPU {}", device) : fmt::format("switch {}", -1 - device);
+}
+
 }  // namespace
+
+void require_no_credit_circle(const model::RankModel& model, parallel::Communicator& world) {
+  const std::vector<network::CreditWait> waits = model::credit_waits_of(model);
+  auto num_waits = static_cast<std::int64_t>(waits.size());
+  world.sum(std::span(&num_waits, 1));
+  if (num_waits == 0) return;
+  const auto all = world.gather(std::span<const network::CreditWait>(waits), Rank(0));
+  world.agree([&] {
+    if (world.is_root())
+      throw Error(ErrorCode::stuck,
+                  "the simulated system is stuck: " + network::describe_credit_waits(all, name_of_device));
+  });
+}
 
 std::string report_stuck(const model::RankModel& model, const trace::Store& store, parallel::Communicator& world) {
   auto waits = model.npus().waits();

@@ -71,6 +71,10 @@ void FlowReader::read_rules() {
   if (const auto fault = fault_of_transport(scenario_.rules))
     faults_.add(Error(ErrorCode::bad_input, configuration.place_of("system.network.packets.control"), fault->found,
                       fault->expected));
+  if (!scenario_.rules.has_enough_credits())
+    faults_.add(Error(ErrorCode::bad_input, {.key = "system.network.packets.credits"},
+                      fmt::format("found {} B", *scenario_.rules.credits),
+                      fmt::format("at least {} B, the largest packet", scenario_.rules.largest_packet())));
 }
 
 void FlowReader::read_graph() {

@@ -206,10 +206,13 @@ void Validation::validate_graph() {
   const auto& network = c_.execution.network;
   const bool fails_later =
       std::ranges::any_of(network.graph->failures, [](const auto& failure) { return failure.time > Time::zero(); });
-  require(network.model->sends_packets || !fails_later, key,
+  require(network.model->simulates_links() || !fails_later, key,
           fmt::format("found failures after the start in the {} network, whose links stay as they are",
                       name(network.model)),
-          "failures at 0 s, or system.network.model: packet");
+          "failures at 0 s, or system.network.model: congestion-aware or packet");
+  require(network.model->sends_packets || !fails_later || network.packet == Bytes(0), key,
+          "found failures after the start beside system.network.packet-size: the pieces of a message take one route",
+          "failures at 0 s, no packet-size, or system.network.model: packet");
   require(c_.perturbation.links.empty(), "perturbation.links",
           "found faults of links by dimension, but the links are those of system.network.graph",
           "system.network.graph.failures, or links of that rate");
@@ -233,8 +236,12 @@ void Validation::validate_packets() {
   require(c_.rule_set == RuleSet::physical, "system.rules",
           "found astra-sim in the packet network, whose times are in ps",
           "physical; system.network.packets.preset: astra-sim-ns3 has the rules of ASTRA-sim's ns-3");
-  if (const auto fault = fault_of_transport(c_.execution.network.packets))
+  const network::PacketRules& rules = c_.execution.network.packets;
+  if (const auto fault = fault_of_transport(rules))
     refuse("system.network.packets.control", fault->found, fault->expected);
+  if (!rules.has_enough_credits())
+    refuse("system.network.packets.credits", fmt::format("found {} B", *rules.credits),
+           fmt::format("at least {} B, the largest packet", rules.largest_packet()));
   for (std::size_t d = 0; d < c_.dimensions.size(); ++d) {
     const auto& dimension = c_.dimensions[d];
     const auto refuse = [&](std::string_view found, std::string_view expected) {

@@ -122,4 +122,9 @@ network::NetworkRecords RankModel::network_records() const {
   return {parts_->links->records(), parts_->links->packet_records()};
 }
 
+std::vector<network::CreditWait> credit_waits_of(const RankModel& model) {
+  if (!model.parts_->links) return {};
+  return model.parts_->links->credit_waits();
+}
+
 }  // namespace orrery::model

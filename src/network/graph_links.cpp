@@ -19,7 +19,10 @@ GraphLinks::GraphLinks(std::shared_ptr<const GivenGraph> given, std::uint32_t nu
   ensure(num_npus <= given_->graph.num_hosts(), "each NPU has a host");
   for (std::uint32_t node = 0; node < given_->graph.num_nodes(); ++node)
     for (const PacketGraph::Port& port : given_->graph.ports(node))
-      links_.push_back({{LinkId(num_links()), 0, NpuId(0), 0}, node, port.peer, port.link});
+      links_.push_back({{LinkId(num_links()), 0, NpuId(0), 0}, node, port.peer, port.link, Time::max()});
+  for (Direction& direction : links_)
+    for (const LinkFailure& failure : given_->failures)
+      if (failure.link == direction.of_graph) direction.works_until = std::min(direction.works_until, failure.time);
   deal_links(num_npus);
 }
 
@@ -36,7 +39,7 @@ void GraphLinks::deal_links(std::uint32_t num_npus) {
   }
   for (std::uint32_t npu = 0; npu < num_npus; ++npu) first_of_[npu + 1] += first_of_[npu];
   by_owner_.resize(links_.size());
-  for (const auto& [link, from, to, of_graph] : links_)
+  for (const auto& [link, from, to, of_graph, works_until] : links_)
     by_owner_[first_of_[link.owner.index()] + link.number] = link.id;
 }
 
@@ -45,16 +48,16 @@ topology::Fabric::Ends GraphLinks::ends(const Link& link) const {
   return {device_number(given_->graph, direction.from), device_number(given_->graph, direction.to)};
 }
 
-LinkId GraphLinks::leaving(std::uint32_t node, const Message& message) const {
-  const std::uint16_t port = router_.port(node, {message.source.value(), message.destination.value(), 0}, Time::zero());
-  if (port == PacketRouter::no_way) throw unreachable(message.source, message.destination);
+LinkId GraphLinks::leaving(std::uint32_t node, const Message& message, Time time) const {
+  const std::uint16_t port = router_.port(node, {message.source.value(), message.destination.value(), 0}, time);
+  if (port == PacketRouter::no_way) throw unreachable(message.source, message.destination, time);
   return LinkId(first_port_[node] + port);
 }
 
-std::optional<LinkId> GraphLinks::next(const Link& link, const Message& message) const {
+std::optional<LinkId> GraphLinks::next(const Link& link, const Message& message, Time time) const {
   const std::uint32_t node = links_[link.id.index()].to;
   if (node == message.destination.value()) return {};
-  return leaving(node, message);
+  return leaving(node, message, time);
 }
 
 Time GraphLinks::delay(const Link& link, Time latency, Bytes size) const {
@@ -90,7 +93,7 @@ Time GraphLinks::least_pass_between_ranks(const Hosting& hosting) const {
   std::vector<Rank> of_node;
   for (const NpuId owner : owner_of_) of_node.push_back(hosting.of_npu[owner.index()]);
   Time least = Time::max();
-  for (const auto& [link, from, to, of_graph] : links_) {
+  for (const auto& [link, from, to, of_graph, works_until] : links_) {
     const bool may_end = given_->graph.node(to).is_host;
     const bool stays = of_node[from] == of_node[to] && (!may_end || only_passes_neighbours(from, of_node));
     if (!stays) least = std::min(least, passes(link, Bytes(0)));

@@ -32,9 +32,19 @@ class GraphLinks {
   Link find(topology::LinkId link) const { return links_[link.index()].link; }
   topology::Fabric::Ends ends(const Link& link) const;
 
-  /// Throws Error (bad_input) if no links lead to the destination.
-  topology::LinkId first(const Message& message) const { return leaving(message.source.value(), message); }
-  std::optional<topology::LinkId> next(const Link& link, const Message& message) const;
+  // The next three throw Error (bad_input) if no links lead to the destination that work at the time.
+  /// Returns the first link of a message that is at its source at a time.
+  topology::LinkId first(const Message& message, Time time) const {
+    return leaving(message.source.value(), message, time);
+  }
+  /// Returns the link after this one of a message that is at the end of this one at a time; none at its destination.
+  std::optional<topology::LinkId> next(const Link& link, const Message& message, Time time) const;
+  /// Returns the link that a message takes which is at the start of a link when this one fails.
+  topology::LinkId instead_of(const Link& link, const Message& message, Time time) const {
+    return leaving(links_[link.id.index()].from, message, time);
+  }
+  /// Returns when the link fails; max() if it does not.
+  Time works_until(const Link& link) const { return links_[link.id.index()].works_until; }
   bool takes_whole(const Link&) const { return false; }
 
   Time holds(const Link& link, Bytes size) const;
@@ -51,8 +61,9 @@ class GraphLinks {
     Link link;
     std::uint32_t from = 0, to = 0;  ///< nodes
     std::uint32_t of_graph = 0;      ///< number of the link there
+    Time works_until = Time::max();
   };
-  topology::LinkId leaving(std::uint32_t node, const Message& message) const;
+  topology::LinkId leaving(std::uint32_t node, const Message& message, Time time) const;
   void deal_links(std::uint32_t num_npus);
   Time delay(const Link& link, Time latency, Bytes size) const;
   bool only_passes_neighbours(std::uint32_t node, std::span<const Rank> of_node) const;

@@ -11,16 +11,23 @@ Time LinkServer::serve(Time now, Time holds, Bytes size) {
   ++statistics_.messages;
   statistics_.bytes += size;
   statistics_.busy += holds;
+  wait(now, start);
+  return start;
+}
+
+void LinkServer::give_up(Time now, Time until) { wait(now, until); }
+
+/// Takes note of a message that waits; `until` is not before that of the last one.
+void LinkServer::wait(Time now, Time until) {
   while (first_ < starts_.size() && starts_[first_] <= now) ++first_;
   if (first_ * std::size_t{2} >= starts_.size()) {
     starts_.erase(starts_.begin(), starts_.begin() + first_);
     first_ = 0;
   }
-  if (start == now) return start;
-  statistics_.queueing += start - now;
-  starts_.push_back(start);
+  if (until == now) return;
+  statistics_.queueing += until - now;
+  starts_.push_back(until);
   statistics_.peak_queue = std::max(statistics_.peak_queue, static_cast<std::uint32_t>(starts_.size() - first_));
-  return start;
 }
 
 bool LinkServer::serve_at_once(Time now, Time holds, Bytes size) {

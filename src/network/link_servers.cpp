@@ -19,21 +19,6 @@ constexpr std::uint16_t message_is_there = 0;
 
 using topology::LinkId;
 
-std::optional<Message> SwitchCombiner::add(LpId link, const Message& part) {
-  const Message::Step& step = part.step;
-  const Key key{link.value(), step.group.value(), step.ordinal, step.id.service, step.id.step};
-  Parts& parts = waiting_[key];
-  parts.tail = std::max(parts.tail, part.packet.tail);
-  parts.last.merge(part.last);
-  if (++parts.count < part.combining.parts) return {};
-  Message combined = part;
-  combined.size = part.combining.result;
-  combined.packet.tail = parts.tail;
-  combined.last = parts.last;
-  waiting_.erase(key);
-  return combined;
-}
-
 template <class Links>
 LinkServers<Links>::LinkServers(const Links& links, const Options& options, const RankPart& part)
     : links_(links), options_(options), part_(part), first_server_(part.hosting.num_npus()) {
@@ -111,7 +96,7 @@ std::uint32_t LinkServers<Links>::put(const Message& message) {
 /// Hands a message to the first link of its route. Returns its slot.
 template <class Links>
 std::uint32_t LinkServers<Links>::put_into(const Message& message, pdes::Event call) {
-  const LinkId first = links_.first(message);
+  const LinkId first = links_.first(message, call.time);
   call.target = LpId(part_.first_process.value() + first.value());
   call.kind = message_is_there;
   call.node = put(message);
@@ -238,15 +223,31 @@ void LinkServers<Links>::learn_delays(Server& server, Bytes size) {
   server.is_known = true;
 }
 
+/// Returns whether the link fails before the service of a message begins. The message then leaves the queue when that
+/// happens, and takes the route that is left from there. All messages behind it do the same.
+template <class Links>
+bool LinkServers<Links>::fails_before(Server& server, const pdes::Event& event) {
+  const Time failure = links_.works_until(server.link);
+  if (server.server.begins(event.time) < failure) return false;
+  server.server.give_up(event.time, failure);
+  const Link other = links_.find(links_.instead_of(server.link, messages_[event.node], failure));
+  pdes::Event call = this->event(server, failure, pdes::Stage::server, lp(other));
+  call.kind = message_is_there;
+  call.node = event.node;
+  part_.kernel.send(part_.hosting.here, call);
+  return true;
+}
+
 template <class Links>
 void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& event) {
+  if (fails_before(server, event)) return;
   Message& message = messages_[event.node];
   learn_delays(server, message.size);
   const Time free = server.server.begins(Time::zero());
   const Time start = server.server.serve(event.time, server.holds, message.size), there = start + server.passes;
   if (there == Time::max()) return note_overrun(event);
   if (options_.rules.orders_messages) note_service(server, event, free, start);
-  pass_on(server, event, next_link(server, message), there);
+  pass_on(server, event, next_link(server, message, there), there);
 }
 
 // A packet comes to a link when its first byte does. At the next link of the dimension it is one latency after its
@@ -255,6 +256,7 @@ void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& ev
 // take the same links, so they keep their order.
 template <class Links>
 void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
+  if (fails_before(server, event)) return;
   const Message packet = messages_[event.node];
   const Bytes size = packet_size(packet), offset(packet.packet.offset);
   const bool is_last = offset + size == packet.size;
@@ -267,7 +269,7 @@ void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
   const Time tail = begin + holds + latency;
   if (server.server.serve(event.time, holds, size) == Time::max() || tail == Time::max()) return note_overrun(event);
   if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, event.node, size, begin + holds);
-  const auto next = next_link(server, packet);
+  const auto next = next_link(server, packet, begin + latency);
   if (next && next->dimension == server.link.dimension) {
     Message::Packet& onward = messages_[event.node].packet;
     onward.is_at_first_link = false;
@@ -311,7 +313,7 @@ void LinkServers<Links>::pass_request(Server& server, const pdes::Event& event) 
     request.wants_notice = false;
     part_.kernel.send(part_.hosting.of_npu[message.source.index()], left);
   }
-  const auto next = next_link(server, message);
+  const auto next = next_link(server, message, begin + latency);
   const bool goes_on = next && next->dimension == server.link.dimension;
   message.packet.tail = goes_on ? tail : Time();
   pass_on(server, event, next, goes_on && !links_.takes_whole(*next) ? begin + latency : tail);
@@ -350,8 +352,9 @@ void LinkServers<Links>::note_overrun(const pdes::Event& event) {
 
 template <class Links>
 std::optional<typename LinkServers<Links>::Link> LinkServers<Links>::next_link(const Server& server,
-                                                                               const Message& message) const {
-  const auto next = links_.next(server.link, message);
+                                                                               const Message& message,
+                                                                               Time there) const {
+  const auto next = links_.next(server.link, message, there);
   if (!next) return {};
   return links_.find(*next);
 }
@@ -373,7 +376,7 @@ void LinkServers<Links>::pass_copies_on(Server& server, const pdes::Event& event
   Message copy = messages_.take(event.node);
   for (const NpuId to : destinations) {
     copy.destination = to;
-    hand_over(server, put(copy), next_link(server, copy), there);
+    hand_over(server, put(copy), next_link(server, copy, there), there);
   }
 }
 
@@ -462,16 +465,6 @@ void LinkServers<Links>::serialize(LpId process, Archive& archive) {
   Server& server = server_of(process);
   archive(server.server, server.sequence, server.end);
   combiner_.serialize(process, archive);
-}
-
-void SwitchCombiner::serialize(LpId link, Archive& archive) {
-  std::vector<std::pair<Key, Parts>> there;
-  if (!archive.reads())
-    for (auto one = waiting_.lower_bound(Key{link.value()}); one != waiting_.end() && one->first[0] == link.value();
-         ++one)
-      there.push_back(*one);
-  archive(there);
-  if (archive.reads()) waiting_.insert(there.begin(), there.end());
 }
 
 template <class Links>

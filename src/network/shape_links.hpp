@@ -26,10 +26,15 @@ class ShapeLinks {
   Link find(topology::LinkId link) const { return fabric_.find(link); }
   topology::Fabric::Ends ends(const Link& link) const { return fabric_.ends(link); }
 
-  topology::LinkId first(const Message& message) const { return fabric_.first(message.source, message.destination); }
-  std::optional<topology::LinkId> next(const Link& link, const Message& message) const {
+  topology::LinkId first(const Message& message, Time) const {
+    return fabric_.first(message.source, message.destination);
+  }
+  std::optional<topology::LinkId> next(const Link& link, const Message& message, Time) const {
     return fabric_.next(link, message.destination);
   }
+  Time works_until(const Link&) const { return Time::max(); }
+  /// Returns the link that a message takes instead of one that has failed: no link of a shape fails during a run.
+  topology::LinkId instead_of(const Link& link, const Message&, Time) const { return link.id; }
   bool takes_whole(const Link& link) const { return fabric_.takes_whole(link); }
 
   Time holds(const Link& link, Bytes size) const { return delays_.holds(link, size); }

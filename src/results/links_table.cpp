@@ -39,7 +39,7 @@ const std::array<Column<LinkRecord>, 9> link_columns{{
      [](const LinkRecord& l) { return l.statistics.peak_queue; }},
 }};
 
-const std::array<Column<LinkRecord>, 6> packet_columns{{
+const std::array<Column<LinkRecord>, 7> packet_columns{{
     {"link", {"1", "link", "number of the link, by dimension, then NPU"}, [](const LinkRecord& l) { return l.link; }},
     {"marks",
      {"1", "marks", "packets that a switch marked as they left by the link"},
@@ -56,6 +56,9 @@ const std::array<Column<LinkRecord>, 6> packet_columns{{
     {"trims",
      {"1", "trims", "packets for the link of which a switch sent only the header"},
      [](const LinkRecord& l) { return l.packets.trims; }},
+    {"credit_wait",
+     {"ps", "credit wait", "time in which the link was free and lacked credit for packets that waited"},
+     [](const LinkRecord& l) { return l.packets.credit_wait.ps(); }},
 }};
 
 void write_switches(File& file, std::span<const topology::Fabric::Switch> switches) {

@@ -61,6 +61,18 @@ class Packets(checkpoints.KilledRuns):
         network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
         self.check(self.step(network, "true", 3, model="congestion-aware"), 8)
 
+    def test_credits(self):
+        """Links with little credit, on two channels: packets wait for it, and credits are under way."""
+        credits = ["--set=system.network.packets.flow-control=credits", "--set=system.network.packets.credits=5 kB",
+                   "--set=system.network.packets.virtual-channels=2"]
+        self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['mixed']}]}}", "false", 3, credits), 8)
+
+    def test_failures_of_links(self):
+        """A spine fails during a run of the congestion-aware network: messages that wait leave their queues."""
+        graph = {**graphs.leaves([6, 4]), "failures": [[10, 12, "3 ms"]]}
+        (self.folder / "leaves.yaml").write_text(json.dumps(graph))
+        self.check(self.step("{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}", "true", 3, model="congestion-aware"), 8)
+
     def test_losses(self):
         """Switches that drop packets: receivers complain, and senders go back."""
         self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['switch']}]}}", "false", 3, LOSSY), 8)

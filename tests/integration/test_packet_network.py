@@ -257,7 +257,8 @@ class PacketNetwork(harness.Folder):
                 ({"file": "file.yaml"}, [], "found a file in the file of a graph"),
                 ({**star(4), "placement": [3, 2]}, [], "dimensions of 4 NPUs and a placement of 2"),
                 ({**star(4), "failures": [[0, 4, "1 us"]]}, ["--set=system.network.model=congestion-unaware"], "found failures after the start"),
-                ({**star(4), "failures": [[0, 4, "1 us"]]}, ["--set=system.network.model=congestion-aware"], "found failures after the start"),
+                ({**star(4), "failures": [[0, 4, "1 us"]]}, ["--set=system.network.model=congestion-aware", "--set=system.network.switching=cut-through",
+                                                             "--set=system.network.packet-size=1 kB"], "found failures after the start"),
                 (apart, [], "no working links lead from NPU 1 to NPU 2")):
             outcome = harness.orrery("run", self.on_graph(graph, [4]), "--set=system.network.model=packet", *more, *traces, f"--output={self.folder / 'refused.h5'}")
             self.assertEqual(outcome.code, 3, outcome.err)

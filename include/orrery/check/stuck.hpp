@@ -12,4 +12,7 @@ namespace orrery::check {
 /// when and for what, and what the user can do. Returns nothing on other ranks. Collective.
 std::string report_stuck(const model::RankModel& model, const trace::Store& store, parallel::Communicator& world);
 
+/// Throws Error (stuck) on rank 0 if packets wait for credits of each other's links when no event is left. Collective.
+void require_no_credit_circle(const model::RankModel& model, parallel::Communicator& world);
+
 }  // namespace orrery::check

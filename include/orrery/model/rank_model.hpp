@@ -63,6 +63,7 @@ class RankModel final : public pdes::Model {
 
  private:
   friend class SavedRank;
+  friend std::vector<network::CreditWait> credit_waits_of(const RankModel& model);
   struct Parts;
 
   void foresee(const pdes::Event& event) const override;  // only the kernel calls it
@@ -74,5 +75,8 @@ class RankModel final : public pdes::Model {
   pdes::LoadRecorder* load_ = nullptr;  ///< null: nothing is recorded
   std::unique_ptr<Parts> parts_;
 };
+
+/// Returns which packets of the model's rank wait for credits when no event is left.
+std::vector<network::CreditWait> credit_waits_of(const RankModel& model);
 
 }  // namespace orrery::model

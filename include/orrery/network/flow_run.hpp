@@ -58,6 +58,7 @@ struct PortRecord {
   std::uint64_t marks = 0, drops = 0, pauses = 0;  ///< packets marked, packets dropped, pause frames received
   std::uint64_t deepest_queue = 0;                 ///< bytes of packets that waited
   std::uint64_t trims = 0;                         ///< packets of which only the header went on
+  Time credit_wait;                                ///< free, with packets to send, and without credit for them
 };
 
 struct FlowResults {

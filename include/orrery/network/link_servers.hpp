@@ -107,13 +107,14 @@ class LinkServers final : public MessageNetwork {
   void unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes);
   std::vector<std::byte> packed_in_order(std::uint32_t slot) const;
   void learn_delays(Server& server, Bytes size);
+  bool fails_before(Server& server, const pdes::Event& event);
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);
   void pass_request(Server& server, const pdes::Event& event);
   Time request_holds(Server& server, Bytes size) const;
   Bytes packet_size(const Message& packet) const;
   void send_next_packet(Server& server, std::uint32_t slot, Bytes size, Time time);
-  std::optional<Link> next_link(const Server& server, const Message& message) const;
+  std::optional<Link> next_link(const Server& server, const Message& message, Time there) const;
   void pass_on(Server& server, const pdes::Event& event, const std::optional<Link>& next, Time there);
   void pass_copies_on(Server& server, const pdes::Event& event, std::span<const NpuId> destinations, Time there);
   void hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there);

@@ -12,6 +12,7 @@
 #include "orrery/base/event_history.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/overrun.hpp"
+#include "orrery/network/credit_waits.hpp"
 #include "orrery/network/message.hpp"
 #include "orrery/network/options.hpp"
 #include "orrery/network/record.hpp"
@@ -69,6 +70,8 @@ class MessageNetwork {
   virtual std::vector<LinkRecord> records() const = 0;
   /// Returns what is kept of messages and queues of this rank (PacketRecording); nothing by default.
   virtual PacketRecords packet_records() const;
+  /// Returns which packets wait at devices of this rank for credits, when no event is left; none by default.
+  virtual std::vector<CreditWait> credit_waits() const { return {}; }
   /// Returns what is wrong when no event is left and all messages have come: packets that are nowhere, or buffers that
   /// are not empty. Empty if all is well.
   virtual std::string find_leak() const { return {}; }

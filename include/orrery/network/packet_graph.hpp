@@ -22,6 +22,8 @@ class PacketGraph {
     std::uint32_t a = 0, b = 0;  ///< nodes
     std::uint64_t rate = 0;      ///< bits per second in each direction
     Time delay;                  ///< from the end of a transmission to the arrival
+    std::uint32_t dimension = 0;
+    bool turns_channel = false;  ///< as topology::Wiring::turns_channel
   };
   /// One end of a link, from which packets leave for the other end.
   struct Port {

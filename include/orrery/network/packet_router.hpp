@@ -52,7 +52,7 @@ class PacketRouter {
   std::vector<Tables> tables_;  // ascending in time
 };
 
-/// Returns the error (bad_input) that no links lead from an NPU to one that it sends a message to.
-Error unreachable(NpuId from, NpuId to);
+/// Returns the error (bad_input) that no links which work at a time lead from an NPU to one that it sends a message to.
+Error unreachable(NpuId from, NpuId to, Time time);
 
 }  // namespace orrery::network

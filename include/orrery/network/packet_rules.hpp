@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -130,8 +131,20 @@ struct UecRules {
   friend bool operator==(const UecRules&, const UecRules&) = default;
 };
 
+/// Credits for the bytes that a link may send. They take the place of pauses (docs/packet-network.md, Credits).
+struct CreditRules {
+  static constexpr std::uint32_t most_channels = 16;
+
+  bool uses_credits = false;
+  /// Bytes of each channel of a link; none: just enough for a link never to wait.
+  std::optional<std::uint64_t> credits;
+  std::uint32_t virtual_channels = 1;
+
+  friend bool operator==(const CreditRules&, const CreditRules&) = default;
+};
+
 /// The rules of a packet network (docs/packet-network.md).
-struct PacketRules : PacketSizes, SwitchRules, UecRules {
+struct PacketRules : PacketSizes, SwitchRules, UecRules, CreditRules {
   PacketRules();  // in a source, because g++ 12 takes `marks` for uninitialised where it can see the constructor
 
   ControlName control;
@@ -141,6 +154,12 @@ struct PacketRules : PacketSizes, SwitchRules, UecRules {
   PacketCompletion completion = PacketCompletion::last_byte;
   Time tick = Time::from_ps(1);  ///< transmission times are rounded to multiples of it
   std::uint32_t seed = 0;        ///< of the draws of marks
+
+  /// Returns the bytes of the largest packet that needs credit.
+  std::uint64_t largest_packet() const {
+    return std::max<std::uint64_t>(std::uint64_t{payload} + header, acknowledgement);
+  }
+  bool has_enough_credits() const { return !uses_credits || !credits || *credits >= largest_packet(); }
 
   friend bool operator==(const PacketRules&, const PacketRules&) = default;
 };

@@ -83,6 +83,9 @@ class Wiring {
   /// Returns the kinds of switches of a group; none if NPUs are joined directly.
   virtual std::vector<SwitchTier> switch_tiers() const { return {}; }
   virtual LinkRole role(GroupLink link) const;
+  /// Returns whether packets that take the link use the second virtual channel of a pair from there on, in this
+  /// dimension. If routes are such that packets could wait for each other in a circle, some link of each circle does.
+  virtual bool turns_channel(GroupLink) const { return false; }
   /// Returns the bandwidth of the core, in links of the dimension; 0 if there is none.
   virtual double core_bandwidth() const { return 0; }
 

@@ -179,6 +179,67 @@ Handling<Configuration> preset_handling() {
           [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
 }
 
+/// What keeps switches from losing packets.
+enum class FlowControl : std::uint8_t { pauses, credits, none };
+
+const Words<FlowControl>& flow_controls() {
+  static const Words<FlowControl> words = {
+      {"pauses", FlowControl::pauses, "switches pause the ports before them when their buffers fill (PFC)"},
+      {"credits", FlowControl::credits, "a packet is sent only if the end of its link has room for it"},
+      {"none", FlowControl::none, "switches drop packets when their buffers are full"}};
+  return words;
+}
+
+FlowControl flow_control_of(const PacketRules& rules) {
+  if (rules.uses_credits) return FlowControl::credits;
+  return rules.pauses ? FlowControl::pauses : FlowControl::none;
+}
+
+Handling<Configuration> flow_control_handling() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+            const FlowControl control = as_word(value, path, flow_controls());
+            PacketRules& rules = target.execution.network.packets;
+            rules.pauses = control == FlowControl::pauses;
+            rules.uses_credits = control == FlowControl::credits;
+          },
+          [](const Configuration& target, Writer& writer) {
+            writer.put("system.network.packets.flow-control",
+                       std::string(text_of(flow_controls(), flow_control_of(target.execution.network.packets))));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return flow_control_of(a.execution.network.packets) == flow_control_of(b.execution.network.packets);
+          }};
+}
+
+/// Returns how `pauses` is read, which older configurations have in place of `flow-control`.
+Handling<Configuration> pauses_handling() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            PacketRules& rules = target.execution.network.packets;
+            const bool pauses = boolean().read(value, path, reading);
+            if (flow_control_of(rules) == FlowControl::credits || (pauses && !rules.pauses))
+              throw Error(ErrorCode::bad_input, value.place(path),
+                          fmt::format("found {} beside flow-control: {}", pauses,
+                                      text_of(flow_controls(), flow_control_of(rules))),
+                          "one of the two");
+            rules.pauses = pauses;
+          },
+          [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
+}
+
+/// Returns how the credits of a link are read, which follow from the link if they are not given.
+Handling<Configuration> credits_handling() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            target.execution.network.packets.credits = byte_count<std::uint64_t>(1).read(value, path, reading);
+          },
+          [](const Configuration& target, Writer& writer) {
+            if (const auto& credits = target.execution.network.packets.credits)
+              writer.put("system.network.packets.credits", fmt::format("{} B", *credits));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.execution.network.packets.credits == b.execution.network.packets.credits;
+          }};
+}
+
 /// Adds keys that have an effect in the packet network only, and are written only there.
 class PacketKeys {
  public:
@@ -240,12 +301,6 @@ void add_switches(PacketKeys& keys) {
        .otherwise = Default::built_in()},
       byte_count<std::uint64_t>(1), [](auto& rules) -> auto& { return rules.buffer; });
   keys.add(
-      {.path = "system.network.packets.pauses",
-       .help = "switches pause the ports before them when buffers fill (PFC); without it they drop packets",
-       .example = "false",
-       .otherwise = Default::built_in()},
-      boolean(), [](auto& rules) -> auto& { return rules.pauses; });
-  keys.add(
       {.path = "system.network.packets.share-shift",
        .help = "n: a port may fill 1 / 2^n of the free buffer, one less for each doubling of its rate above that "
                "of hosts",
@@ -281,6 +336,32 @@ void add_switches(PacketKeys& keys) {
        .example = "7",
        .otherwise = Default::built_in()},
       count(0), [](auto& rules) -> auto& { return rules.seed; });
+}
+
+void add_flow_control(PacketKeys& keys) {
+  keys.add({.path = "system.network.packets.flow-control",
+            .help = "what keeps switches from losing packets",
+            .example = "credits",
+            .otherwise = Default::described("pauses"),
+            .see = "packet-network.md, *Credits*"},
+           word(flow_controls()).info, flow_control_handling());
+  keys.add({.path = "system.network.packets.pauses",
+            .help = "an older name: true is `flow-control: pauses`, false is `flow-control: none`",
+            .example = "false",
+            .otherwise = Default::described("what `flow-control` says")},
+           boolean().info, pauses_handling());
+  keys.add(
+      {.path = "system.network.packets.credits",
+       .help = "with `flow-control: credits`: bytes that each channel of a link may send before some are passed on",
+       .example = "64 KiB",
+       .otherwise = Default::described("a round trip of the link and two packets, so that a free link never waits")},
+      byte_count<std::uint64_t>(1).info, credits_handling());
+  keys.add(
+      {.path = "system.network.packets.virtual-channels",
+       .help = "with `flow-control: credits`: channels of each link, which have credits of their own",
+       .example = "2",
+       .otherwise = Default::built_in()},
+      count(1, network::CreditRules::most_channels), [](auto& rules) -> auto& { return rules.virtual_channels; });
 }
 
 void add_flows(PacketKeys& keys) {
@@ -447,6 +528,7 @@ const Keys<Configuration>& packet_keys() {
              word(presets()).info, preset_handling());
     add_sizes(keys);
     add_switches(keys);
+    add_flow_control(keys);
     add_flows(keys);
     add_uec(keys);
     add_rates(keys);

@@ -83,9 +83,9 @@ Flow& PacketDevices::restored_flow(const FlowId& id) {
 }
 
 void PacketDevices::serialize(std::uint32_t node, Archive& archive) {
-  std::uint64_t num_wakes = num_wakes_;
+  std::uint64_t num_wakes = flows_.num_wakes;
   archive(sequences_[node], buffers_[node].shared, num_wakes);
-  num_wakes_ = std::max(num_wakes_, num_wakes);
+  flows_.num_wakes = std::max(flows_.num_wakes, num_wakes);
   for (std::uint32_t p = 0; p < system_.graph.ports(node).size(); ++p) {
     if (recorder_) recorder_->serialize(index_of(port(node, p)), archive);
     serialize(port(node, p), archive);
@@ -98,6 +98,7 @@ void PacketDevices::serialize(std::uint32_t node, Archive& archive) {
 void PacketDevices::serialize(Port& port, Archive& archive) {
   archive(port.free, port.end_is_due, port.is_paused, port.is_down, port.marking.num_draws, port.done);
   archive(port.ingress.bytes, port.ingress.headroom, port.ingress.pauses_peer);
+  if (credits_) credits_->serialize(index_of(port), archive);
   serialize(port.frames, archive);
   serialize(port.queue, archive);
 }

@@ -20,6 +20,7 @@ PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser&
   sequences_.resize(graph.num_nodes());
   if (part.recording != PacketRecording{}) recorder_ = std::make_unique<PacketRecorder>(part.recording, ports_.size());
   if (system.rules.transport == PacketTransport::uec) uec_ = std::make_unique<UecTransport>(*this);
+  if (system.rules.uses_credits) credits_ = std::make_unique<LinkCredits>(graph, system.rules);
 }
 
 PacketDevices::~PacketDevices() = default;
@@ -98,6 +99,8 @@ void PacketDevices::serve(const pdes::Event& event) {
       return;
     case uec_timer:
       return uec_->expire(event);
+    case credit:
+      return take_credit(event);
     default:
       if (uec_ && !uec_->may_tell(event)) return;
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
@@ -108,7 +111,7 @@ void PacketDevices::foresee(const pdes::Event& event) const {
   if (event.kind != arrival) return;
   __builtin_prefetch(&packets_[event.node]);
   const std::uint32_t node = event.target.value() - part_.first_process.value();
-  __builtin_prefetch(&ports_[first_port_[node] + event.reserved]);
+  __builtin_prefetch(&ports_[first_[node].port + event.reserved]);
 }
 
 void PacketDevices::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
@@ -139,7 +142,10 @@ void PacketDevices::kick(Port& port) {
   }
   if (!port.frames.empty()) return transmit(port, port.frames.pop(packets_));
   if (is_host(port)) return uec_ ? uec_->serve_nic(port) : serve_nic(port);
-  if (!port.is_paused && !port.queue.empty()) forward(port, dequeue(port));
+  if (port.is_paused || !has_next(port, port.queue)) return;
+  const std::uint32_t slot = dequeue(port);
+  if (credits_) return forward_on_credit(port, slot);
+  forward(port, slot);
 }
 
 /// Returns whether the port may have something to send when it is free.
@@ -160,6 +166,7 @@ void PacketDevices::expect_end(Port& port) {
 }
 
 void PacketDevices::transmit(Port& port, std::uint32_t slot) {
+  if (credits_) spend_credit(port, packets_[slot]);
   const std::uint32_t size = packets_[slot].size;
   const Time takes = port.takes(size, system_.rules.tick);
   port.free = now() + takes;
@@ -219,12 +226,15 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
     return;
   }
   if (packet.destination == node && uec_) return uec_->receive(in, slot);
+  if (credits_ && packet.destination == node) return_credit(in, packet);
   if (packet.destination == node) return packet.is_data() ? receive_data(slot) : receive_acknowledgement(slot);
   packet.port = static_cast<std::uint16_t>(number);
   Port* const out = next_port(node, packet);
+  if (credits_ && out == nullptr) return_credit(in, packet);
   if (out == nullptr) return drop(in, slot);
   if (uec_) return uec_->admit(*out, slot);
-  if (!is_host(in)) return admit(in, *out, slot);
+  if (credits_) hold(in, packet);
+  if (!is_host(in) && !credits_) return admit(in, *out, slot);
   enqueue(*out, slot);
   kick(*out);
   out->done.most_waiting = std::max(out->done.most_waiting, out->queue.size);
@@ -242,6 +252,7 @@ std::uint32_t PacketDevices::dequeue(Port& port) {
   port.done.queueing += now();
   const std::uint32_t slot = port.queue.pop(packets_);
   if (recorder_) recorder_->dequeue(index_of(port), packets_[slot], now(), port.queue.bytes);
+  if (credits_) release(port.node, packets_[slot]);
   return slot;
 }
 
@@ -256,6 +267,7 @@ void PacketDevices::fail_link(Port& port) {
   while (!port.frames.empty()) free_packet(port.frames.pop(packets_));
   while (!port.queue.empty()) drop(port, dequeue(port));
   if (recorder_ && port.is_paused) recorder_->pause(index_of(port), now(), false);
+  if (credits_) kick(port);
 }
 
 void PacketDevices::drop(Port& port, std::uint32_t slot) {
@@ -289,6 +301,7 @@ std::string PacketDevices::find_leak() const {
   if (packets_.in_use() != waiting)
     return fmt::format("{} packets are neither at a node nor on a link", packets_.in_use() - waiting);
   if (has_lost) return {};
+  if (credits_) return find_credit_leak();
   if (waiting > 0) return {};
   for (const Port& port : ports_)
     if (port.ingress.bytes != 0 || port.ingress.headroom != 0)

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "link_credits.hpp"
 #include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/slots.hpp"
@@ -101,6 +102,8 @@ class PacketDevices {
   /// Returns what is not as it must be when no event is left: packets that are nowhere, or bytes that count in a buffer
   /// and are not there. Empty if all is well.
   std::string find_leak() const;
+  /// Returns which packets wait at nodes of this rank when no event is left: all of them wait for credit.
+  std::vector<CreditWait> credit_waits() const;
   bool is_here(std::uint32_t node) const { return part_.of_node[node] == part_.here; }
 
   // For checkpoints: checkpoint.cpp.
@@ -115,7 +118,7 @@ class PacketDevices {
   friend class UecTransport;  // the hosts and queues of that transport
   class Timers;
   using PacketBytes = std::vector<std::byte>;
-  enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice, uec_timer };
+  enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice, uec_timer, credit };
   /// The numbers of a node's first port, and of the NIC of a host's first port.
   struct First {
     std::size_t port = 0, nic = 0;
@@ -145,6 +148,19 @@ class PacketDevices {
   void enqueue(Port& port, std::uint32_t slot);
   std::uint32_t dequeue(Port& port);
   Port* next_port(std::uint32_t node, const Packet& packet);
+
+  // Credits: credits.cpp.
+  bool has_next(Port& port, PacketQueue& queue) { return !queue.empty() && (!credits_ || find_covered(port, queue)); }
+  bool find_covered(Port& port, PacketQueue& queue);
+  bool may_begin(const Port& port, const Flow& flow);
+  std::uint8_t channel_for(const Port& out, const Packet& packet) const;
+  void spend_credit(Port& port, Packet& packet);
+  void hold(const Port& in, const Packet& packet);
+  void release(std::uint32_t node, const Packet& packet);
+  void return_credit(const Port& in, const Packet& packet);
+  void take_credit(const pdes::Event& event);
+  void forward_on_credit(Port& out, std::uint32_t slot);
+  std::string find_credit_leak() const;
 
   // Switches: switching.cpp.
   void admit(Port& in, Port& out, std::uint32_t slot);
@@ -192,9 +208,9 @@ class PacketDevices {
   Slots<Telemetry> telemetry_;
   FlowPool flows_;
   Receptions receptions_;
-  std::uint64_t num_wakes_ = 0;
   std::unique_ptr<PacketRecorder> recorder_;  // null: nothing is recorded
   std::unique_ptr<UecTransport> uec_;         // null: another transport
+  std::unique_ptr<LinkCredits> credits_;      // null: links need none
 };
 
 }  // namespace orrery::network

@@ -32,8 +32,7 @@ void FlowModel::start(pdes::Scheduler& kernel) {
   kernel_ = &kernel;
   devices_ = std::make_unique<PacketDevices>(
       PacketDevices::System{scenario_.graph, scenario_.rules, router_, scenario_.failures},
-      PacketDevices::Part{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling,
-                          scenario_.recording},
+      PacketDevices::Part{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling, scenario_.recording},
       static_cast<PacketUser&>(*this));
   devices_->start();
   for (std::uint32_t i = 0; i < scenario_.flows.size(); ++i) {

@@ -32,6 +32,16 @@ void check(const FlowScenario& scenario, const PacketRouter& router) {
   }
 }
 
+/// Throws Error (stuck) if packets wait for credits for ever. Collective.
+void require_no_circle(const FlowModel& model, parallel::Communicator& world) {
+  const std::vector<CreditWait> waits = model.devices().credit_waits();
+  const auto all = world.all_gather(std::span<const CreditWait>(waits));
+  world.agree([&] {
+    const std::string text = describe_credit_waits(all, [](std::int64_t node) { return fmt::format("node {}", node); });
+    if (world.is_root() && !text.empty()) throw Error(ErrorCode::stuck, "the simulated system is stuck: " + text);
+  });
+}
+
 /// Takes the times and ports of all ranks together. Collective.
 FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, const FlowModel& model,
                    parallel::Communicator& world) {
@@ -53,7 +63,7 @@ FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, con
   model.devices().for_each_port([&](const Port& port) {
     const PortStatistics& done = port.done;
     ports.push_back({port.node, port.peer.node, done.packets, done.bytes, done.busy, done.marks, done.drops,
-                     done.pauses, done.deepest_queue, done.trims});
+                     done.pauses, done.deepest_queue, done.trims, done.credit_wait});
   });
   results.ports = world.all_gather(std::span<const PortRecord>(ports));
   std::ranges::stable_sort(results.ports, {}, &PortRecord::node);
@@ -172,6 +182,7 @@ FlowResults run_flows(const FlowScenario& scenario, parallel::Communicator& worl
     kernel.run();
     events = kernel.statistics().events;
   }
+  require_no_circle(model, world);
   const std::string leak = model.devices().find_leak();
   ensure(leak.empty(), leak);
   FlowResults results = gather(scenario, router, model, world);

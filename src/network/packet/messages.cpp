@@ -60,7 +60,7 @@ void PacketMessages::begin_flow(const Message& message) {
   const PacketRouter::FlowKey key{source, destination,
                                   (first_port + num_sent_[source] % num_ports) | port_of_receivers << 16U};
   if (plan_.system().router.port(source, key, part_.kernel.now()) == PacketRouter::no_way)
-    throw unreachable(message.source, message.destination);
+    throw unreachable(message.source, message.destination, part_.kernel.now());
   const FlowId id{source, destination, num_sent_[source]++};
   Receipt receipt{.is_wanted = message.kind == Message::Kind::data || message.step.wants_receipt};
   receipt.kind = static_cast<std::uint16_t>(message.step.wants_receipt ? Delivery::wake : Delivery::sent);
@@ -154,11 +154,19 @@ std::vector<LinkRecord> PacketMessages::records() const {
                          .busy = done.busy,
                          .queueing = done.queueing,
                          .peak_queue = done.most_waiting};
-    record.packets = {done.marks, done.drops, done.pauses, done.deepest_queue, done.trims};
+    record.packets = {done.marks, done.drops, done.pauses, done.deepest_queue, done.trims, done.credit_wait};
     records.push_back(record);
   });
   std::ranges::sort(records, {}, &LinkRecord::link);
   return records;
+}
+
+std::vector<CreditWait> PacketMessages::credit_waits() const {
+  std::vector<CreditWait> waits = devices_->credit_waits();
+  for (CreditWait& wait : waits)
+    for (std::int64_t* const device : {&wait.from, &wait.at, &wait.to})
+      *device = device_number(plan_.graph(), static_cast<std::uint32_t>(*device));
+  return waits;
 }
 
 std::string PacketMessages::find_leak() const {

@@ -73,6 +73,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   void serialize(LpId process, Archive& archive) override;
   std::vector<LinkRecord> records() const override;
   PacketRecords packet_records() const override;
+  std::vector<CreditWait> credit_waits() const override;
   std::string find_leak() const override;
 
  private:

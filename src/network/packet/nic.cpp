@@ -30,7 +30,7 @@ class PacketDevices::Timers final : public FlowTimers {
     event.kind = timer;
     event.node = flow_.slot;
     event.reserved = static_cast<std::uint16_t>(number);
-    event.detail = flow_.timers[number] = ++devices_.num_wakes_;
+    event.detail = flow_.timers[number] = ++devices_.flows_.num_wakes;
     devices_.part_.kernel.send(devices_.part_.here, event);
   }
 
@@ -73,14 +73,16 @@ void PacketDevices::send(const FlowRequest& request) {
 /// next flow after the last one that may send.
 void PacketDevices::serve_nic(Port& port) {
   Nic& there = nic(port);
-  if (!port.is_paused && !there.acknowledgements.empty()) return transmit(port, there.acknowledgements.pop(packets_));
-  if (!port.is_paused && !port.queue.empty() && std::exchange(there.passes_next, false)) {
+  if (!port.is_paused && has_next(port, there.acknowledgements))
+    return transmit(port, there.acknowledgements.pop(packets_));
+  if (!port.is_paused && there.passes_next && has_next(port, port.queue)) {
+    there.passes_next = false;
     const std::uint32_t slot = dequeue(port);
     return transmit(port, slot);
   }
   there.passes_next = true;
   if (Flow* const flow = next_flow(port, there)) return send_next_packet(port, there, *flow);
-  if (!port.is_paused && !port.queue.empty()) return serve_nic(port);
+  if (!port.is_paused && has_next(port, port.queue)) return serve_nic(port);
   if (there.num_unsent > 0) wake_later(port, there);
 }
 
@@ -95,6 +97,7 @@ Flow* PacketDevices::next_flow(const Port& port, Nic& there) {
     const Flow& flow = *flows[at];
     if (!port.is_paused && flow.has_more() && !flow.is_held(system_.rules.window_follows_rate)) {
       if (flow.available > now()) continue;
+      if (credits_ && !may_begin(port, flow)) continue;
       chosen = at;
       break;
     }
@@ -148,7 +151,7 @@ void PacketDevices::wake_at(Port& port, Nic& there, Time time) {
   pdes::Event woken = event(port.node, port.node, time);
   woken.kind = wake;
   woken.reserved = static_cast<std::uint16_t>(port.number);
-  woken.detail = there.wake = ++num_wakes_;
+  woken.detail = there.wake = ++flows_.num_wakes;
   there.wakes_at = time;
   part_.kernel.send(part_.here, woken);
 }

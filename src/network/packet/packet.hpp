@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "orrery/base/time.hpp"
 
@@ -26,12 +27,12 @@ struct alignas(64) Packet {
   std::uint32_t telemetry = no_slot;          ///< what switches have appended
   std::uint16_t port = 0;                     ///< by which it came into the node where it is
   Kind kind = Kind::data;
-  bool is_marked = false;  ///< data: by a switch; acknowledgements: the data were
-  bool is_last = false;    ///< data: of its flow; acknowledgements: of all bytes of the flow
-  // What UEC uses (uec.hpp).
+  bool is_marked : 1 = false;      ///< data: by a switch; acknowledgements: the data were
+  bool is_last : 1 = false;        ///< data: of its flow; acknowledgements: of all bytes of the flow
+  std::uint8_t channel : 4 = 0;    ///< virtual channel of the link by which it comes
   std::uint8_t flags = 0;          ///< UecFlags
-  std::uint16_t out_of_order = 0;  ///< acknowledgements: packets that are there before others
-  std::uint32_t number = 0;        ///< of the packet in its flow
+  std::uint16_t out_of_order = 0;  ///< UEC, acknowledgements: packets that are there before others
+  std::uint32_t number = 0;        ///< of the packet in its flow, where packets may come in any order
 
   bool is_data() const { return kind == Kind::data; }
 };
@@ -67,6 +68,14 @@ struct PacketQueue {
     last = slot;
     bytes += pool[slot].size;
     ++size;
+  }
+  /// Puts the packet behind another one to the front.
+  template <class Pool>
+  void advance(Pool& pool, std::uint32_t before) {
+    const std::uint32_t slot = pool[before].next;
+    pool[before].next = pool[slot].next;
+    if (last == slot) last = before;
+    pool[slot].next = std::exchange(first, slot);
   }
   template <class Pool>
   std::uint32_t pop(Pool& pool) {

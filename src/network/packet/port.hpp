@@ -23,6 +23,7 @@ struct PortStatistics {
   Time queueing;                                   ///< that packets waited, summed over packets
   std::uint32_t most_waiting = 0;                  ///< packets at a time
   std::uint64_t trims = 0;                         ///< packets of which only the header went on
+  Time credit_wait;                                ///< free, with packets to send, and without credit for them
 };
 
 /// One end of a link: what leaves by it, and what has come in by it and is still in the node's buffer.
@@ -143,6 +144,7 @@ class FlowPool {
 
   /// Slots of flows of a checkpoint, by source and number: packets and timers from there know none.
   std::unordered_map<std::uint64_t, std::uint32_t> restored;
+  std::uint64_t num_wakes = 0;  ///< events that have been scheduled to wake ports and flows
 
  private:
   std::vector<std::unique_ptr<Flow>> flows_;

@@ -101,6 +101,13 @@ void PacketRecorder::take_last(std::size_t port, Time now, std::uint64_t bytes) 
   if (what_.flows) at(port).came.pop_back();
 }
 
+void PacketRecorder::overtake(std::size_t port, std::size_t place) {
+  if (!what_.flows) return;
+  auto& came = at(port).came;
+  const auto found = came.begin() + static_cast<std::ptrdiff_t>(place);
+  std::rotate(came.begin(), found, found + 1);
+}
+
 void PacketRecorder::transmit(std::size_t port, const Packet& packet, Time begin, Time end) {
   Use* const use = use_of(port, packet);
   if (use == nullptr) return;

@@ -70,6 +70,8 @@ class PacketRecorder {
   void dequeue(std::size_t port, const Packet& packet, Time now, std::uint64_t bytes);
   /// Takes note that the packet that came last leaves the queue, but not by the port.
   void take_last(std::size_t port, Time now, std::uint64_t bytes);
+  /// Takes note that the packet at a place in the queue of a port overtakes those before it.
+  void overtake(std::size_t port, std::size_t place);
   /// Takes note of a packet that leaves by a port from one time to another.
   void transmit(std::size_t port, const Packet& packet, Time begin, Time end);
   void mark(std::size_t port, Time now);

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 
+#include "link_credits.hpp"
+
 namespace orrery::network {
 
 RelayDelays::RelayDelays(const PacketGraph& graph, const PacketRules& rules, std::span<const Rank> of_node,
                          int num_ranks)
     : num_ranks_(static_cast<std::size_t>(num_ranks)), least_(num_ranks_ * num_ranks_, Time::max()) {
-  const std::uint32_t shortest = std::min({rules.header, rules.acknowledgement, rules.pause_frame});
+  // A credit comes one delay after the begin of the transmission by which it follows.
+  const std::uint32_t shortest =
+      rules.uses_credits ? 0 : std::min({rules.header, rules.acknowledgement, rules.pause_frame});
   Time to_hosts = Time::max();
   for (const PacketGraph::Link& link : graph.links()) {
-    const Time delay = link.delay + transmission_time(shortest, link.rate, rules.tick);
+    const Time delay = std::max(link.delay + transmission_time(shortest, link.rate, rules.tick), least_credit_delay);
     of_all_ = std::min(of_all_, delay);
     if (graph.node(link.a).is_host || graph.node(link.b).is_host) to_hosts = std::min(to_hosts, delay);
     const std::size_t a = of_node[link.a].index(), b = of_node[link.b].index();

@@ -142,11 +142,11 @@ std::uint16_t PacketRouter::port(std::uint32_t node, const FlowKey& key, Time no
   return choice[murmur3(words, node) % choice.size()];
 }
 
-Error unreachable(NpuId from, NpuId to) {
+Error unreachable(NpuId from, NpuId to, Time time) {
   return Error(ErrorCode::bad_input,
-               fmt::format("NPU {} sends a message to NPU {}, and no working links lead there; expected a way between "
-                           "NPUs that talk to each other. Other NPUs forward only with forwarding: true.",
-                           from.value(), to.value()));
+               fmt::format("NPU {} sends a message to NPU {}, and no working links lead there at {} ps; expected a way "
+                           "between NPUs that talk to each other. Other NPUs forward only with forwarding: true.",
+                           from.value(), to.value(), time.ps()));
 }
 
 }  // namespace orrery::network

@@ -66,8 +66,10 @@ ShapeGraph::ShapeGraph(const Fabric& fabric, const Options& options) : fabric_(f
     const Fabric::Link link = fabric.find(direction.link);
     const Bandwidth bandwidth = fabric.topology().dimension(link.dimension).bandwidth_of_links();
     const double rate = bandwidth.bytes_per_ns() * 8e9 * fabric.port(link).bandwidth;
-    graph_.add_link(
-        {other.from, other.to, static_cast<std::uint64_t>(std::llround(rate)), delays.passes(link, Bytes(0))});
+    const topology::GroupLink of_group{fabric.topology().coordinate(link.owner, link.dimension), link.number};
+    graph_.add_link({other.from, other.to, static_cast<std::uint64_t>(std::llround(rate)),
+                     delays.passes(link, Bytes(0)), link.dimension,
+                     fabric.topology().wiring(link.dimension).turns_channel(of_group)});
     for (const Direction& way : {other, direction}) {
       ports_[way.link.index()] = static_cast<std::uint32_t>(links_[way.from].size());
       links_[way.from].push_back(way.link);

@@ -60,6 +60,7 @@ class Dragonfly final : public Wiring {
     const std::uint32_t port = round * (groups_ - 1) + (to_group + groups_ - group) % groups_ - 1;
     return port / global_ == own ? share(at.number, port % global_, first_global_) : local(at.number, port / global_);
   }
+  bool turns_channel(GroupLink link) const override { return link.number >= first_global_; }
   std::vector<SwitchTier> switch_tiers() const override { return {{"router", groups_ * routers_}}; }
 
   std::uint32_t fewest_hops() const override { return 2; }

@@ -21,6 +21,10 @@ class Ring final : public Wiring {
   GroupLink towards(Device at, std::uint32_t position) const override {
     return {at.number, distance(at.number, position) * 2 <= size() ? up : down};
   }
+  bool turns_channel(GroupLink link) const override {
+    return size() > 3 &&
+           link.position == (link.number == up ? size() - 1 : 0);  // up to three no packet passes a position
+  }
 
   /// A ring without one of its links is a row. It cannot lose a second one.
   std::optional<Objection> objection(const FailedLinks& failed, const GroupNpus& npus) const override {

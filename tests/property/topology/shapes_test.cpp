@@ -114,6 +114,37 @@ TEST(Shapes, RoutesAreChainsOfLinksThatAreThere) {
   });
 }
 
+// Packets that change to the second one of two virtual channels at links that turn them never wait in a circle: the
+// channels of links can be put in an order in which all routes ascend.
+TEST(Shapes, RoutesOverTwoChannelsHaveNoCircles) {
+  for_many_dimensions([](const Dimension& dimension, Random&) {
+    const auto wiring = make_wiring(dimension);
+    const std::uint32_t per_position = wiring->links_per_position();
+    std::vector<std::set<std::uint32_t>> behind(std::size_t{2} * dimension.size * per_position);
+    for_each_pair(dimension.size, [&](std::uint32_t from, std::uint32_t to) {
+      std::optional<std::uint32_t> before;
+      std::uint32_t turned = 0;
+      for (Device at{Device::Kind::position, from}; !(at == Device{Device::Kind::position, to});) {
+        const GroupLink link = wiring->towards(at, to);
+        if (wiring->turns_channel(link)) turned = 1;
+        const std::uint32_t channel = 2 * (link.position * per_position + link.number) + turned;
+        if (before) behind[*before].insert(channel);
+        before = channel;
+        at = wiring->to(link);
+      }
+    });
+    std::vector<std::uint32_t> num_before(behind.size()), ready;
+    for (const auto& next : behind)
+      for (const std::uint32_t channel : next) ++num_before[channel];
+    for (std::uint32_t channel = 0; channel < behind.size(); ++channel)
+      if (num_before[channel] == 0) ready.push_back(channel);
+    for (std::size_t i = 0; i < ready.size(); ++i)
+      for (const std::uint32_t next : behind[ready[i]])
+        if (--num_before[next] == 0) ready.push_back(next);
+    EXPECT_EQ(ready.size(), behind.size());
+  });
+}
+
 // Closed forms equal what the base class finds by following the routes and counting the links.
 TEST(Shapes, ClosedFormsFollowFromTheRoutes) {
   for_many_dimensions([](const Dimension& dimension, Random&) {
