@@ -3,11 +3,11 @@
 namespace orrery::network {
 
 // Each is in a file of its own in src/network/packet/controls.
-extern const ControlType no_control, dcqcn_control, dctcp_control, hpcc_control, timely_control;
+extern const ControlType no_control, dcqcn_control, dctcp_control, hpcc_control, timely_control, swift_control;
 
 std::span<const ControlType* const> ControlType::registry() {
-  static constexpr const ControlType* controls[] = {&no_control, &dcqcn_control, &dctcp_control, &hpcc_control,
-                                                    &timely_control};
+  static constexpr const ControlType* controls[] = {&no_control,   &dcqcn_control,  &dctcp_control,
+                                                    &hpcc_control, &timely_control, &swift_control};
   return controls;
 }
 

@@ -206,7 +206,7 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
   }
   if (packet.destination == node) return packet.is_data() ? receive_data(slot) : receive_acknowledgement(slot);
   packet.port = static_cast<std::uint16_t>(number);
-  Port* const out = next_port(node, packet);
+  Port* const out = system_.rules.spreads_flows() ? next_hop(node, packet) : next_port(node, packet);
   if (out == nullptr) return drop(in, slot);
   if (!is_host(in)) return admit(in, *out, slot);
   enqueue(*out, slot);

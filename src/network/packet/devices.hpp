@@ -111,8 +111,9 @@ class PacketDevices {
   using PacketBytes = std::vector<std::byte>;
   enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice };
   struct Buffer {
-    std::int64_t shared_size = 0;  ///< without what ports have of their own
-    std::int64_t shared = 0;       ///< in use
+    std::int64_t shared_size = 0;   ///< without what ports have of their own
+    std::int64_t shared = 0;        ///< in use
+    std::uint64_t num_choices = 0;  ///< of next hops, in turn or by a draw
   };
 
   Port& port(std::uint32_t node, std::uint32_t number) { return ports_[first_port_[node] + number]; }
@@ -135,6 +136,10 @@ class PacketDevices {
   std::uint32_t dequeue(Port& port);
   Port* next_port(std::uint32_t node, const Packet& packet);
 
+  // Choice of next hops by packet: route_choice.cpp.
+  Port* next_hop(std::uint32_t node, const Packet& packet);
+  Port* least_queue(std::uint32_t node, std::span<const std::uint16_t> ports);
+
   // Switches: switching.cpp.
   void admit(Port& in, Port& out, std::uint32_t slot);
   void forward(Port& out, std::uint32_t slot);
@@ -142,6 +147,17 @@ class PacketDevices {
   void append_telemetry(const Port& out, Packet& packet);
   void send_frame(Port& port, Packet::Kind kind);
   std::int64_t threshold(const Port& port) const;
+
+  // What is lost and sent again: recovery.cpp.
+  void receive_selectively(std::uint32_t slot);
+  void repeat_answer(std::uint32_t slot);
+  std::uint64_t take_acknowledgement(Flow& flow, const Packet& packet);
+  void expect_news(Flow& flow);
+  Time timeout_of(const Flow& flow) const;
+  void end_wait(Flow& flow);
+  void send_again(Flow& flow);
+  void lose(Flow& flow);
+  std::uint32_t num_links_to(const Flow& flow) const;
 
   // Hosts: nic.cpp.
   void serve_nic(Port& port);
@@ -153,8 +169,9 @@ class PacketDevices {
   void end_reception(std::uint32_t at, const Packet& packet);
   void answer(std::uint32_t slot, std::uint64_t expected, bool is_last, Packet::Kind kind);
   void receive_acknowledgement(std::uint32_t slot);
-  void heed(Flow& flow, Port& port, const Packet& packet);
+  void heed(Flow& flow, Port& port, const Packet& packet, std::uint64_t num_new);
   void expire(const pdes::Event& event);
+  void start_timer(Flow& flow, std::uint32_t number, Time delay);
   std::uint32_t reception_of(Packet& packet);
   void free_packet(std::uint32_t slot);
   Flow* sender_of(const Packet& packet);

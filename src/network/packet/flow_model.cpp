@@ -21,7 +21,8 @@ FlowModel::FlowModel(const FlowScenario& scenario, const PacketRouter& router, s
       order_(order),
       followers_(scenario.flows.size()),
       num_awaited_(scenario.flows.size()),
-      times_(scenario.flows.size()) {
+      times_(scenario.flows.size()),
+      is_told_(scenario.flows.size()) {
   for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
     num_awaited_[i] = static_cast<std::uint32_t>(scenario.flows[i].after.size());
     for (const std::uint32_t before : scenario.flows[i].after) followers_[before].push_back(i);
@@ -32,8 +33,7 @@ void FlowModel::start(pdes::Scheduler& kernel) {
   kernel_ = &kernel;
   devices_ = std::make_unique<PacketDevices>(
       PacketDevices::System{scenario_.graph, scenario_.rules, router_, scenario_.failures},
-      PacketDevices::Part{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling,
-                          scenario_.recording},
+      PacketDevices::Part{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling, scenario_.recording},
       static_cast<PacketUser&>(*this));
   devices_->start();
   for (std::uint32_t i = 0; i < scenario_.flows.size(); ++i) {
@@ -85,7 +85,11 @@ void FlowModel::acknowledged(const FlowId& flow) {
     end(flow.number);
 }
 
-void FlowModel::told_acknowledged(const FlowId& flow) { end(flow.number); }
+/// A host that repeats its last acknowledgement is told again.
+void FlowModel::told_acknowledged(const FlowId& flow) {
+  if (!is_told_[flow.number]) end(flow.number);
+  is_told_[flow.number] = true;
+}
 
 bool FlowModel::admit(pdes::Event&) {
   ensure_failed("a network of flows has servers only", std::source_location::current());

@@ -26,8 +26,9 @@ struct alignas(64) Packet {
   std::uint32_t telemetry = no_slot;          ///< what switches have appended
   std::uint16_t port = 0;                     ///< by which it came into the node where it is
   Kind kind = Kind::data;
-  bool is_marked = false;  ///< data: by a switch; acknowledgements: the data were
-  bool is_last = false;    ///< data: of its flow; acknowledgements: of all bytes of the flow
+  bool is_marked = false;      ///< data: by a switch; acknowledgements: the data were
+  bool is_last = false;        ///< data: of its flow; acknowledgements: of all bytes of the flow
+  std::uint32_t answered = 0;  ///< acknowledgements: which packet of its message the data were
 
   bool is_data() const { return kind == Kind::data; }
 };
