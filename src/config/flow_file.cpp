@@ -68,6 +68,8 @@ void FlowReader::read_rules() {
   Reading reading{configuration, faults_};
   read_keys(packet_keys(), sections_, configuration, reading);
   scenario_.rules = configuration.execution.network.packets;
+  if (const auto rules = contradiction_of(scenario_.rules, true))
+    faults_.add(Error(ErrorCode::bad_input, configuration.place_of(rules->key), rules->found, rules->expected));
 }
 
 void FlowReader::read_graph() {

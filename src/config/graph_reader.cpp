@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "keys/packets.hpp"
+#include "ns3_config.hpp"
 #include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/topology/network_graph.hpp"
+#include "route_table.hpp"
 
 namespace orrery::config {
 namespace {
@@ -57,6 +60,7 @@ class GraphReader {
   void read_failures();
   void read_routes();
   void read_placement();
+  void order_routes();
   topology::LinkDefaults read_defaults();
   std::uint32_t as_node(const Value& value, const std::string& key) const;
   std::uint32_t find_link(const Value& row, const std::string& key) const;
@@ -78,6 +82,7 @@ GivenGraph GraphReader::read() {
   read_failures();
   read_routes();
   read_placement();
+  order_routes();
   section_.refuse_unknown();
   return std::move(given_);
 }
@@ -124,13 +129,17 @@ GivenGraph graph_of(const topology::NetworkGraph& network) {
   return given;
 }
 
-/// Reads a file: a topology of ns-3, a description of InfraGraph, or a mapping of this reader.
+/// Reads a file: a topology or a configuration of ns-3, a description of InfraGraph, or a mapping of this reader.
 void GraphReader::read_file(const Value& name) {
   const std::string path = section_.path("file");
   const auto file = as_path(name, path);
   const std::string text = read_text(file, name.place(path));
   if (is_ns3_topology(text)) {
     given_ = read_ns3_topology(text, file);
+    return;
+  }
+  if (is_ns3_config(text)) {
+    given_ = read_graph_of_ns3_config(text, file);
     return;
   }
   const Value root =
@@ -194,11 +203,26 @@ void GraphReader::read_failures() {
 
 void GraphReader::read_routes() {
   faults_.attempt([&] {
-    if (const Value* const routes = section_.find("routes"))
+    const Value* const routes = section_.find("routes");
+    if (routes != nullptr && routes->kind == Value::Kind::mapping)
+      given_.routes.table = read_route_table(*routes, section_.path("routes"), given_.graph, faults_);
+    else if (routes != nullptr)
       given_.routes.paths = as_word(*routes, section_.path("routes"), graph_routes());
     if (const Value* const forwarding = section_.find("forwarding"))
       given_.routes.hosts_forward = as_bool(*forwarding, section_.path("forwarding"));
   });
+}
+
+/// Puts the rows of a table in order, and checks them.
+void GraphReader::order_routes() {
+  auto& table = given_.routes.table;
+  if (table.empty()) return;
+  const auto order = [](const network::StaticRoute& row) { return std::tuple(row.node, row.destination, row.next); };
+  std::ranges::sort(table, {}, order);
+  table.erase(std::ranges::unique(table).begin(), table.end());
+  const std::string path = section_.path("routes");
+  const Value* const routes = section_.find("routes");  // or the file of the graph has them
+  faults_.attempt([&] { check_route_table(given_, routes != nullptr ? routes->place(path) : Place{.key = path}); });
 }
 
 /// Returns the graph with other numbers of its hosts.
@@ -242,6 +266,9 @@ void GraphReader::read_placement() {
     for (std::uint32_t& number : numbers)
       if (number == unknown) number = next++;
     given_.graph = renumbered(given_.graph, numbers);
+    for (network::StaticRoute& row : given_.routes.table)
+      for (std::uint32_t* const node : {&row.node, &row.destination, &row.next})
+        if (*node < numbers.size()) *node = numbers[*node];
   });
 }
 
@@ -284,7 +311,9 @@ std::string graph_text(const network::GivenGraph& given) {
   }
   return fmt::format("{{hosts: {}, switches: {}, links: [{}], failures: [{}], routes: {}, forwarding: {}}}",
                      graph.num_hosts(), graph.num_nodes() - graph.num_hosts(), links, failures,
-                     text_of(graph_routes(), given.routes.paths), given.routes.hosts_forward);
+                     given.routes.table.empty() ? std::string(text_of(graph_routes(), given.routes.paths))
+                                                : text_of_routes(given.routes.table),
+                     given.routes.hosts_forward);
 }
 
 }  // namespace orrery::config

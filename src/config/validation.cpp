@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "keys/keys.hpp"
+#include "keys/packets.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/config/configuration.hpp"
@@ -232,6 +233,8 @@ void Validation::validate_packets() {
   require(c_.rule_set == RuleSet::physical, "system.rules",
           "found astra-sim in the packet network, whose times are in ps",
           "physical; system.network.packets.preset: astra-sim-ns3 has the rules of ASTRA-sim's ns-3");
+  if (const auto rules = contradiction_of(c_.execution.network.packets, c_.execution.network.graph != nullptr))
+    refuse(rules->key, rules->found, rules->expected);
   for (std::size_t d = 0; d < c_.dimensions.size(); ++d) {
     const auto& dimension = c_.dimensions[d];
     const auto refuse = [&](std::string_view found, std::string_view expected) {
