@@ -68,13 +68,8 @@ void FlowReader::read_rules() {
   Reading reading{configuration, faults_};
   read_keys(packet_keys(), sections_, configuration, reading);
   scenario_.rules = configuration.execution.network.packets;
-  if (const auto fault = fault_of_transport(scenario_.rules))
-    faults_.add(Error(ErrorCode::bad_input, configuration.place_of("system.network.packets.control"), fault->found,
-                      fault->expected));
-  if (!scenario_.rules.has_enough_credits())
-    faults_.add(Error(ErrorCode::bad_input, {.key = "system.network.packets.credits"},
-                      fmt::format("found {} B", *scenario_.rules.credits),
-                      fmt::format("at least {} B, the largest packet", scenario_.rules.largest_packet())));
+  if (const auto rules = contradiction_of(scenario_.rules, true))
+    faults_.add(Error(ErrorCode::bad_input, configuration.place_of(rules->key), rules->found, rules->expected));
 }
 
 void FlowReader::read_graph() {

@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "generated_graph.hpp"
 #include "keys/packets.hpp"
+#include "ns3_config.hpp"
 #include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/topology/network_graph.hpp"
+#include "route_table.hpp"
 
 namespace orrery::config {
 namespace {
@@ -60,6 +63,7 @@ class GraphReader {
   void read_routes();
   void read_placement();
   void read_generated();
+  void order_routes();
   std::uint32_t as_node(const Value& value, const std::string& key) const;
   std::uint32_t find_link(const Value& row, const std::string& key) const;
 
@@ -83,17 +87,22 @@ WholeGraph GraphReader::read() {
   read_failures();
   read_routes();
   read_placement();
+  order_routes();
   section_.refuse_unknown();
   return {std::move(given_), std::move(generated_)};
 }
 
-/// Reads a file: a topology of ns-3, a description of InfraGraph, or a mapping of this reader.
+/// Reads a file: a topology or a configuration of ns-3, a description of InfraGraph, or a mapping of this reader.
 void GraphReader::read_file(const Value& name) {
   const std::string path = section_.path("file");
   const auto file = as_path(name, path);
   const std::string text = read_text(file, name.place(path));
   if (is_ns3_topology(text)) {
     given_ = read_ns3_topology(text, file);
+    return;
+  }
+  if (is_ns3_config(text)) {
+    given_ = read_graph_of_ns3_config(text, file);
     return;
   }
   const Value root =
@@ -174,11 +183,26 @@ void GraphReader::read_failures() {
 
 void GraphReader::read_routes() {
   faults_.attempt([&] {
-    if (const Value* const routes = section_.find("routes"))
+    const Value* const routes = section_.find("routes");
+    if (routes != nullptr && routes->kind == Value::Kind::mapping)
+      given_.routes.table = read_route_table(*routes, section_.path("routes"), given_.graph, faults_);
+    else if (routes != nullptr)
       given_.routes.paths = as_word(*routes, section_.path("routes"), graph_routes());
     if (const Value* const forwarding = section_.find("forwarding"))
       given_.routes.hosts_forward = as_bool(*forwarding, section_.path("forwarding"));
   });
+}
+
+/// Puts the rows of a table in order, and checks them.
+void GraphReader::order_routes() {
+  auto& table = given_.routes.table;
+  if (table.empty()) return;
+  const auto order = [](const network::StaticRoute& row) { return std::tuple(row.node, row.destination, row.next); };
+  std::ranges::sort(table, {}, order);
+  table.erase(std::ranges::unique(table).begin(), table.end());
+  const std::string path = section_.path("routes");
+  const Value* const routes = section_.find("routes");  // or the file of the graph has them
+  faults_.attempt([&] { check_route_table(given_, routes != nullptr ? routes->place(path) : Place{.key = path}); });
 }
 
 /// Returns the graph with other numbers of its hosts.
@@ -222,6 +246,9 @@ void GraphReader::read_placement() {
     for (std::uint32_t& number : numbers)
       if (number == unknown) number = next++;
     given_.graph = renumbered(given_.graph, numbers);
+    for (network::StaticRoute& row : given_.routes.table)
+      for (std::uint32_t* const node : {&row.node, &row.destination, &row.next})
+        if (*node < numbers.size()) *node = numbers[*node];
   });
 }
 

@@ -18,36 +18,20 @@ namespace {
 
 constexpr std::string_view row_expected = "node, node, rate, delay and error rate such as '0 32 200Gbps 0.0005ms 0'";
 constexpr std::uint64_t most_nodes_of_ns3 = 1U << 24U;
-constexpr double most_bits = 1e18;        // per second, as of the links of other graphs
+constexpr double most_bits = 1e18;         // per second, as of the links of other graphs
 constexpr double longest_delay_ns = 1e12;  // the same
-
-/// The fields of a line that is not empty.
-struct Ns3Line {
-  std::uint64_t number = 0;
-  std::vector<std::string> fields;
-};
 
 std::vector<std::string> fields_of(std::string_view line) {
   std::istringstream stream{std::string(line)};
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-std::vector<Ns3Line> lines_of(std::string_view text) {
-  std::vector<Ns3Line> lines;
-  for (std::uint64_t number = 1; !text.empty(); ++number) {
-    const std::size_t end = text.find('\n');
-    if (auto fields = fields_of(text.substr(0, end)); !fields.empty()) lines.push_back({number, std::move(fields)});
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return lines;
-}
-
 /// Reads the lines of one file.
 class Ns3Reader {
  public:
-  Ns3Reader(std::string_view text, const std::filesystem::path& file) : file_(file), lines_(lines_of(text)) {}
+  Ns3Reader(std::string_view text, const std::filesystem::path& file) : file_(file), lines_(ns3_lines(text)) {}
 
-  network::GivenGraph read();
+  network::GivenGraph read(const std::optional<Ns3LinkDown>& link_down);
 
  private:
   Place place(const Ns3Line& line) const { return {.file = file_.string(), .line = line.number}; }
@@ -60,6 +44,7 @@ class Ns3Reader {
   /// Reads the line of switches, and numbers the hosts before them.
   void read_switches(std::uint64_t num_nodes, std::uint64_t num_switches);
   void read_link(const Ns3Line& line);
+  void take_down(const Ns3LinkDown& down);
 
   std::filesystem::path file_;
   std::vector<Ns3Line> lines_;
@@ -87,10 +72,7 @@ void Ns3Reader::read_switches(std::uint64_t num_nodes, std::uint64_t num_switche
 
 void Ns3Reader::read_link(const Ns3Line& line) {
   if (line.fields.size() != 5) refuse(line, fmt::format("found {} fields", line.fields.size()), row_expected);
-  std::string rate = line.fields[2];
-  if (rate.ends_with("bps")) rate.replace(rate.size() - 3, 3, "b/s");
-  const double bits = parse_bandwidth(rate, place(line)).bytes_per_ns() * 8e9;
-  if (bits < 1 || bits > most_bits) refuse(line, fmt::format("found a rate of {}", cited(rate)), "1 to 10^18 b/s");
+  const double bits = parse_ns3_rate(line.fields[2], place(line));
   const double delay_ns = parse_nanoseconds(line.fields[3], place(line));
   if (delay_ns > longest_delay_ns)
     refuse(line, fmt::format("found a delay of {}", cited(line.fields[3])), "at most 1000 s");
@@ -102,7 +84,21 @@ void Ns3Reader::read_link(const Ns3Line& line) {
       {a, b, static_cast<std::uint64_t>(std::llround(bits)), Time::from_ps(std::llround(delay_ns * 1000))});
 }
 
-network::GivenGraph Ns3Reader::read() {
+void Ns3Reader::take_down(const Ns3LinkDown& down) {
+  const bool is_known = down.a < numbers_.size() && down.b < numbers_.size();
+  for (std::uint32_t link = 0; is_known && link < given_.graph.links().size(); ++link) {
+    const auto& ends = given_.graph.links()[link];
+    const auto a = numbers_[down.a], b = numbers_[down.b];
+    if ((ends.a != a || ends.b != b) && (ends.a != b || ends.b != a)) continue;
+    given_.failures.push_back({link, down.time});
+    return;
+  }
+  throw Error(ErrorCode::bad_input, {.file = file_.string()},
+              fmt::format("found no link between nodes {} and {}, which LINK_DOWN names", down.a, down.b),
+              "nodes that a link joins");
+}
+
+network::GivenGraph Ns3Reader::read(const std::optional<Ns3LinkDown>& link_down) {
   const Ns3Line& first = lines_[0];
   std::vector<std::uint64_t> counts;
   const std::size_t num_counts = first.fields.size() == 6 ? 5 : 3;
@@ -118,10 +114,29 @@ network::GivenGraph Ns3Reader::read() {
   if (given_.graph.links().size() != counts.back())
     refuse(lines_.back(), fmt::format("found {} links", given_.graph.links().size()),
            fmt::format("the {} links that the first line says", counts.back()));
+  if (link_down) take_down(*link_down);
   return std::move(given_);
 }
 
 }  // namespace
+
+std::vector<Ns3Line> ns3_lines(std::string_view text) {
+  std::vector<Ns3Line> lines;
+  for (std::uint64_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    if (auto fields = fields_of(text.substr(0, end)); !fields.empty()) lines.push_back({number, std::move(fields)});
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+double parse_ns3_rate(std::string rate, const Place& place) {
+  if (rate.ends_with("bps")) rate.replace(rate.size() - 3, 3, "b/s");
+  const double bits = parse_bandwidth(rate, place).bytes_per_ns() * 8e9;
+  if (bits < 1 || bits > most_bits)
+    throw Error(ErrorCode::bad_input, place, fmt::format("found a rate of {}", cited(rate)), "1 to 10^18 b/s");
+  return bits;
+}
 
 bool is_ns3_topology(std::string_view text) {
   const auto fields = fields_of(text.substr(0, text.find('\n')));
@@ -129,8 +144,9 @@ bool is_ns3_topology(std::string_view text) {
          fields[0].find_first_not_of("0123456789") == std::string::npos;
 }
 
-network::GivenGraph read_ns3_topology(std::string_view text, const std::filesystem::path& file) {
-  return Ns3Reader(text, file).read();
+network::GivenGraph read_ns3_topology(std::string_view text, const std::filesystem::path& file,
+                                      const std::optional<Ns3LinkDown>& link_down) {
+  return Ns3Reader(text, file).read(link_down);
 }
 
 }  // namespace orrery::config

@@ -236,12 +236,8 @@ void Validation::validate_packets() {
   require(c_.rule_set == RuleSet::physical, "system.rules",
           "found astra-sim in the packet network, whose times are in ps",
           "physical; system.network.packets.preset: astra-sim-ns3 has the rules of ASTRA-sim's ns-3");
-  const network::PacketRules& rules = c_.execution.network.packets;
-  if (const auto fault = fault_of_transport(rules))
-    refuse("system.network.packets.control", fault->found, fault->expected);
-  if (!rules.has_enough_credits())
-    refuse("system.network.packets.credits", fmt::format("found {} B", *rules.credits),
-           fmt::format("at least {} B, the largest packet", rules.largest_packet()));
+  if (const auto rules = contradiction_of(c_.execution.network.packets, c_.execution.network.graph != nullptr))
+    refuse(rules->key, rules->found, rules->expected);
   for (std::size_t d = 0; d < c_.dimensions.size(); ++d) {
     const auto& dimension = c_.dimensions[d];
     const auto refuse = [&](std::string_view found, std::string_view expected) {

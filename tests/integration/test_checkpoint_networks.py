@@ -48,7 +48,7 @@ class Packets(checkpoints.KilledRuns):
     def test_controls(self):
         """Each congestion control on a graph of two leaves with slow links to the spines: rates, timers, marks and telemetry."""
         graph = self.folder / "leaves.yaml"
-        controls = ("dcqcn", "hpcc") if checkpoints.KILLS == 1 else ("dcqcn", "hpcc", "dctcp", "timely")
+        controls = ("dcqcn", "hpcc", "swift") if checkpoints.KILLS == 1 else ("dcqcn", "hpcc", "dctcp", "timely", "swift")
         for control in controls:
             with self.subTest(control):
                 graph.write_text(json.dumps(graphs.leaves([6, 4])))
@@ -89,6 +89,15 @@ class Packets(checkpoints.KilledRuns):
                 network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
                 self.check(self.step(network, "false", 3, ["--set=system.network.packets.preset=uec", *case]), 8)
                 self.clear_folder()
+
+    def test_selective_losses(self):
+        """Adaptive routes and spraying with small buffers: receivers keep what comes out of order, and senders wait for time-outs."""
+        (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))
+        network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
+        for routing in ("adaptive", "flow-hash") if checkpoints.KILLS == 1 else ("adaptive", "flow-hash", "packet-hash", "round-robin"):
+            with self.subTest(routing):
+                settings = [f"--set=system.network.packets.routing={routing}", "--set=system.network.packets.loss=selective"]
+                self.check(self.step(network, "false", 3, [*LOSSY, *settings]), 8)
 
     def test_failures(self):
         """A spine fails during the run: routes change."""

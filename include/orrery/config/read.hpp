@@ -15,9 +15,10 @@ namespace orrery::config {
 struct AstraSimInputs {
   std::string workload;                 ///< PREFIX of PREFIX.<npu>.et; may be empty with Inputs::system_only
   std::filesystem::path system;         ///< system.json
-  std::filesystem::path network;        ///< network.yml
+  std::filesystem::path network;        ///< network.yml, or config.txt of ns-3
   std::filesystem::path remote_memory;  ///< remote_memory.json; may be empty with Inputs::system_only
   std::filesystem::path groups;         ///< comm_group.json; empty: none
+  std::filesystem::path logical = {};   ///< the sizes of dimensions on ns-3's topology; empty: none
   std::uint32_t num_queues_per_dim = 1;
   double injection_scale = 1;  ///< multiplies the endpoint delay of system.json
   double comm_scale = 1;       ///< without effect, as in ASTRA-sim: a warning unless 1

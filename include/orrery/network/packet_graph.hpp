@@ -72,8 +72,17 @@ enum class GraphRoutes : std::uint8_t {
   shortest,  ///< all of them, as in ns-3
 };
 
+/// A row of a table of routes: packets for a host may go from a node to this neighbour.
+struct StaticRoute {
+  std::uint32_t node = 0, destination = 0, next = 0;
+
+  friend bool operator==(const StaticRoute&, const StaticRoute&) = default;
+};
+
 struct RouteRules {
   GraphRoutes paths = GraphRoutes::widest;
+  /// If there are any, packets take these instead of shortest paths. They are ascending in node and destination.
+  std::vector<StaticRoute> table = {};
   bool hosts_forward = false;  ///< packets pass hosts on their way to others
 };
 

@@ -14,7 +14,7 @@
 namespace orrery::network {
 
 /// Says over which port a packet leaves a node. Routes are shortest paths over the links that work at the time, of
-/// which the hash of the packet's flow chooses; or those that a function gives.
+/// which the hash of the packet's flow chooses; or those of a table, or of a function.
 class PacketRouter {
  public:
   /// What the hash of a flow is taken of, in the direction of the packet.
@@ -24,13 +24,16 @@ class PacketRouter {
   };
   static constexpr std::uint16_t no_way = 0xffff;
 
-  /// Takes shortest paths. The failures are ascending in time; those at time 0 were never there. O(hosts * links).
+  /// Takes shortest paths, or the table of the rules. The failures are ascending in time; those at time 0 were never
+  /// there. O(hosts * links).
   PacketRouter(const PacketGraph& graph, std::span<const LinkFailure> failures, const RouteRules& rules);
   /// Takes one port for each node and destination host: port_of(node, host number). O(nodes * hosts).
   PacketRouter(const PacketGraph& graph, const std::function<std::uint16_t(std::uint32_t, std::uint32_t)>& port_of);
 
   /// Returns the port over which a packet leaves a node at a time, `no_way` if there is none.
   std::uint16_t port(std::uint32_t node, const FlowKey& key, Time now) const;
+  /// Returns the hash of a flow at a node, by which `port` chooses.
+  static std::uint32_t hash(std::uint32_t node, const FlowKey& key);
   /// Returns the ports over which packets to a host may leave a node at a time.
   std::span<const std::uint16_t> ports(std::uint32_t node, std::uint32_t destination, Time now) const;
 
@@ -45,6 +48,7 @@ class PacketRouter {
 
   void add_tables(Time since, const std::vector<bool>& is_down);
   void add_routes_to(std::uint32_t host, const std::vector<bool>& is_down, Tables& tables, Known& known) const;
+  void add_given_routes(const std::vector<bool>& is_down, Tables& tables, Known& known) const;
   static std::uint16_t number_of(const std::vector<std::uint16_t>& ports, Tables& tables, Known& known);
 
   const PacketGraph& graph_;

@@ -11,6 +11,7 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/network/delivery_rules.hpp"
 
 namespace orrery::network {
 
@@ -29,7 +30,8 @@ struct ControlType {
   std::string_view help;  ///< one line
   /// Makes the control of one flow. Null for flows that a window alone holds back.
   std::unique_ptr<Control> (*make)(const ControlParameters& parameters) = nullptr;
-  bool uses_telemetry = false;                        ///< switches append to each packet what its port does
+  bool uses_telemetry = false;  ///< switches append to each packet what its port does
+  bool sets_window = false;     ///< it sets the windows of its flows, and uses the number of links on their paths
   PacketTransport transport = PacketTransport::roce;  ///< whose flows it controls
 
   /// Returns all controls: the table of src/network/packet/control_registry.cpp.
@@ -144,7 +146,7 @@ struct CreditRules {
 };
 
 /// The rules of a packet network (docs/packet-network.md).
-struct PacketRules : PacketSizes, SwitchRules, UecRules, CreditRules {
+struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRules {
   PacketRules();  // in a source, because g++ 12 takes `marks` for uninitialised where it can see the constructor
 
   ControlName control;
@@ -153,7 +155,7 @@ struct PacketRules : PacketSizes, SwitchRules, UecRules, CreditRules {
   bool window_follows_rate = true;  ///< a flow's window shrinks with its rate
   PacketCompletion completion = PacketCompletion::last_byte;
   Time tick = Time::from_ps(1);  ///< transmission times are rounded to multiples of it
-  std::uint32_t seed = 0;        ///< of the draws of marks
+  std::uint32_t seed = 0;        ///< of the draws of marks, and of equal next hops
 
   /// Returns the bytes of the largest packet that needs credit.
   std::uint64_t largest_packet() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "keys/keys.hpp"
+#include "ns3_config.hpp"
 #include "orrery/base/suggestion.hpp"
 
 namespace orrery::config {
@@ -82,9 +83,14 @@ void warn_without_effect(const Section& section, const std::filesystem::path& fi
 
 Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faults& faults) {
   Configuration result;
-  result.follow(RuleSet::astra_sim);
+  bool is_of_ns3 = false;
+  const bool is_there = faults.attempt([&] { is_of_ns3 = is_ns3_config(read_text(files.network)); });
+  result.follow(is_of_ns3 ? RuleSet::physical : RuleSet::astra_sim);
   Reading reading{result, faults, system_only, &files};
-  read_network_yml(files, reading);
+  if (is_of_ns3)
+    read_ns3_network(files, reading);
+  else if (is_there)
+    read_network_yml(files, reading);
   read_system_json(files, reading);
   if (!files.remote_memory.empty()) read_remote_memory_json(files, reading);
   if (const auto npus = count_npus(result.dimensions); !files.workload.empty() && npus > 0)

@@ -29,6 +29,8 @@ const Keys<AstraSimInputs>& astra_sim_flags();
 
 /// Each of these functions reads one file and notes its faults.
 void read_network_yml(const AstraSimInputs& files, Reading& reading);
+/// Reads the configuration of ns-3, its topology and the logical dimensions on it.
+void read_ns3_network(const AstraSimInputs& files, Reading& reading);
 void read_system_json(const AstraSimInputs& files, Reading& reading);
 void read_remote_memory_json(const AstraSimInputs& files, Reading& reading);
 

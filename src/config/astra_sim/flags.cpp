@@ -35,7 +35,7 @@ void add_files(Keys<AstraSimInputs>& flags) {
   flags.add_astra_sim(
       {.name = "network-configuration",
        .becomes = "system.network",
-       .help = "network.yml",
+       .help = "network.yml, or config.txt of ns-3",
        .otherwise = Default::needed(),
        .flag = flag_of("network-configuration", "FILE")},
       file(), [](auto& files) -> auto& { return files.network; });
@@ -50,19 +50,11 @@ void add_files(Keys<AstraSimInputs>& flags) {
       .needed_if(needs_workload, "the command needs a workload");
   flags.add_astra_sim(
       {.name = "logical-topology-configuration",
-       .becomes = "-",
-       .help = "refused: it belongs to ns-3",
+       .becomes = "system.network.dimensions",
+       .help = "sizes of the dimensions, beside a config.txt of ns-3",
        .otherwise = Default::none(),
        .flag = flag_of("logical-topology-configuration", "FILE")},
-      file().info,
-      {[](const Value& value, const std::string& path, AstraSimInputs&, Reading&) {
-         throw Error(
-             ErrorCode::usage, value.place(path), "it belongs to ASTRA-sim's ns-3 network",
-             "the network.yml of its analytical network in --network-configuration",
-             "Write the logical dimensions there as 'npus_count', with a topology, bandwidth and latency each.");
-       },
-       {},
-       {}});
+      file(), [](auto& files) -> auto& { return files.logical; });
   flags.add_astra_sim({.name = "comm-group-configuration",
                        .becomes = "workload.groups",
                        .help = "comm_group.json, or `empty`",

@@ -97,6 +97,11 @@ const Keys<NetworkLists>& network_yml_keys() {
 }
 
 void read_network_yml(const AstraSimInputs& files, Reading& reading) {
+  if (!files.logical.empty())
+    reading.faults.add(Error(ErrorCode::usage, {.key = "--logical-topology-configuration"},
+                             "it belongs to ASTRA-sim's ns-3 network",
+                             "the config.txt of ns-3 in --network-configuration, or no logical dimensions",
+                             "In a network.yml these are 'npus_count', with a topology, bandwidth and latency each."));
   with_file(files.network, "network.yml", reading, parse_astra_sim_network, [&](const Value& root) {
     Sections sections(Section(&root, "", root, reading.faults));
     NetworkLists lists;

@@ -32,6 +32,9 @@ struct FlagKey {
 /// Returns the keys that a subcommand has flags for, in the order of their tables.
 std::vector<FlagKey> flag_keys(Taker command);
 
+/// Gives dimensions that lie on a graph the latency of a link and the bandwidth of its routes.
+void take_delays_of_graph(Configuration& target, const Place& place);
+
 const Keys<Configuration>& system_keys();
 const Keys<Configuration>& network_keys();
 const Keys<Configuration>& packet_keys();

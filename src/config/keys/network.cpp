@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view dimensions_expected = "a list of dimensions";
 constexpr std::uint32_t hops_of_switch = 2;
 
-/// Gives dimensions that lie on a graph the latency of a link and the bandwidth of its routes.
+}  // namespace
+
 void take_delays_of_graph(Configuration& target, const Place& place) {
   const auto& given = *target.execution.network.graph;
   const std::uint32_t num_npus = count_npus(target.dimensions);
@@ -45,6 +46,8 @@ void take_delays_of_graph(Configuration& target, const Place& place) {
     target.dimensions[d].bandwidth = Bandwidth::from_bytes_per_ns(static_cast<double>(delays[d].rate) / 8e9);
   }
 }
+
+namespace {
 
 void read_dimensions(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   const auto& items = as_list(value, path, find_key("system.network.dimensions")->info().expected(std::string_view()));

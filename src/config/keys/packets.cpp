@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "keys.hpp"
+#include "ns3_config.hpp"
 #include "orrery/config/units.hpp"
 #include "packets.hpp"
 
@@ -82,6 +83,64 @@ const Words<network::Spraying>& sprayings() {
 const Words<Time>& ticks() {
   static const Words<Time> words = {{"ps", Time::from_ps(1), "picoseconds"}, {"ns", Time::from_ns(1), "nanoseconds"}};
   return words;
+}
+
+const Words<network::PacketRouting>& routings() {
+  using network::PacketRouting;
+  static const Words<PacketRouting> words = {
+      {"flow-hash", PacketRouting::flow_hash, "that of the flow's hash: a flow takes one path (ECMP)"},
+      {"packet-hash", PacketRouting::packet_hash, "that of a hash of the flow and the packet: spraying"},
+      {"round-robin", PacketRouting::round_robin, "each in turn at each switch"},
+      {"adaptive", PacketRouting::adaptive,
+       "the one with the fewest bytes that wait; among equal ones a draw decides"}};
+  return words;
+}
+
+const Words<network::PacketLoss>& losses() {
+  using network::PacketLoss;
+  static const Words<PacketLoss> words = {
+      {"go-back-n", PacketLoss::go_back_n, "the receiver drops what comes after a gap, and the sender goes back to it"},
+      {"selective", PacketLoss::selective, "the receiver keeps it, and the sender sends again what is missing"}};
+  return words;
+}
+
+using Timeout = network::RetransmissionTimeout;
+
+const Words<Timeout>& timeouts() {
+  static const Words<Timeout> words = {
+      {"none", {Timeout::Kind::none}, "it waits for ever: a message whose last packets are lost never ends"},
+      {"path", {Timeout::Kind::path}, "16 round trips of a packet that is alone on the flow's path"}};
+  return words;
+}
+
+/// Returns how a time-out is read: a word, or a time.
+Handling<Configuration> timeout_handling() {
+  const auto read = [](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+    auto& timeout = target.execution.network.packets.timeout;
+    const std::string text = as_text(value, path, "a word or a time");
+    if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0)
+      timeout = as_word(value, path, timeouts());
+    else
+      timeout = {Timeout::Kind::fixed, duration().read(value, path, reading)};
+  };
+  const auto write = [](const Configuration& target, Writer& writer) {
+    const auto& timeout = target.execution.network.packets.timeout;
+    if (!timeout) return;
+    writer.put("system.network.packets.retransmission-timeout", timeout->kind == Timeout::Kind::fixed
+                                                                    ? fmt::format("{} ps", timeout->time.ps())
+                                                                    : std::string(text_of(timeouts(), *timeout)));
+  };
+  return {read, write, [](const Configuration& a, const Configuration& b) {
+            return a.execution.network.packets.timeout == b.execution.network.packets.timeout;
+          }};
+}
+
+/// Returns what the documents say of a time-out.
+TypeInfo timeout_info() {
+  TypeInfo info = word(timeouts()).info;
+  info.expected += ", or a time with its unit";
+  info.range += ", or a time";
+  return info;
 }
 
 const Words<PacketWindow>& windows() {
@@ -222,6 +281,23 @@ Handling<Configuration> pauses_handling() {
                                       text_of(flow_controls(), flow_control_of(rules))),
                           "one of the two");
             rules.pauses = pauses;
+          },
+          [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
+}
+
+/// Reads a configuration of ns-3. What it lacks is as the preset has it.
+Handling<Configuration> file_handling() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+            const auto file = as_path(value, path);
+            const std::string text = read_text(file, value.place(path));
+            if (!is_ns3_config(text))
+              throw Error(ErrorCode::bad_input, value.place(path),
+                          fmt::format("found {}, which is no configuration of ns-3", file.string()),
+                          "lines such as CC_MODE 1 and PACKET_PAYLOAD_SIZE 1000");
+            const auto read = read_ns3_config(text, file, target.execution.network.packets);
+            if (!read.without_effect.empty())
+              target.warnings.push_back(fmt::format("{}: ignored, without meaning here: {}", file.string(),
+                                                    fmt::join(read.without_effect, ", ")));
           },
           [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
 }
@@ -419,6 +495,27 @@ void add_uec(PacketKeys& keys) {
            byte_count<std::uint64_t>(1).info, queue_handling());
 }
 
+void add_delivery(PacketKeys& keys) {
+  keys.add(
+      {.path = "system.network.packets.routing",
+       .help = "which of the next hops that are equally near a switch takes for a data packet",
+       .example = "adaptive",
+       .otherwise = Default::built_in(),
+       .see = "packet-network.md, *Rules*"},
+      word(routings()), [](auto& rules) -> auto& { return rules.routing; });
+  keys.add(
+      {.path = "system.network.packets.loss",
+       .help = "what becomes of packets that come after one that is lost",
+       .example = "selective",
+       .otherwise = Default::built_in()},
+      word(losses()), [](auto& rules) -> auto& { return rules.loss; });
+  keys.add({.path = "system.network.packets.retransmission-timeout",
+            .help = "for how long a sender waits for news of a message before it sends again what is not acknowledged",
+            .example = "100 us",
+            .otherwise = Default::described("path with `loss: selective`, else none")},
+           timeout_info(), timeout_handling());
+}
+
 void add_rates(PacketKeys& keys) {
   keys.add(
       {.path = "system.network.packets.least-rate",
@@ -507,15 +604,59 @@ std::uint64_t as_bit_rate(const Value& value, const std::string& key) {
   return static_cast<std::uint64_t>(std::llround(bits));
 }
 
-std::optional<TransportFault> fault_of_transport(const PacketRules& rules) {
-  if (rules.control->transport == rules.transport) return {};
-  std::string expected;
-  for (const auto control : network::ControlName::all())
-    if (control->transport == rules.transport)
-      expected += fmt::format("{}{}", expected.empty() ? "" : ", ", control.name());
-  return TransportFault{
-      fmt::format("found {} with transport {}", rules.control.name(), text_of(transports(), rules.transport)),
-      fmt::format("{}, or another transport; preset: uec sets both", expected)};
+namespace {
+
+std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules) {
+  if (rules.control->transport != rules.transport) {
+    std::string expected;
+    for (const auto control : network::ControlName::all())
+      if (control->transport == rules.transport)
+        expected += fmt::format("{}{}", expected.empty() ? "" : ", ", control.name());
+    return Contradiction{
+        "system.network.packets.control",
+        fmt::format("found {} with transport {}", rules.control.name(), text_of(transports(), rules.transport)),
+        fmt::format("{}, or another transport; preset: uec sets both", expected)};
+  }
+  if (rules.transport == network::PacketTransport::roce) return {};
+  if (rules.uses_credits)
+    return Contradiction{"system.network.packets.flow-control",
+                         "found credits with transport: uec, whose switches trim or drop packets",
+                         "no flow-control, or transport: roce"};
+  if (rules.spreads_flows())
+    return Contradiction{
+        "system.network.packets.routing",
+        fmt::format("found {} with transport: uec, whose hosts spread packets", text_of(routings(), rules.routing)),
+        "spraying in place of routing, or transport: roce"};
+  return {};
+}
+
+std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, bool has_graph) {
+  if (!rules.spreads_flows()) return {};
+  const std::string_view key = "system.network.packets.routing", routing = text_of(routings(), rules.routing);
+  const auto found = [&](std::string_view what) { return fmt::format("found {} {}", routing, what); };
+  if (rules.loss == network::PacketLoss::go_back_n)
+    return Contradiction{key, found("with loss: go-back-n, where a receiver drops packets that overtake others"),
+                         "loss: selective, or routing: flow-hash"};
+  if (rules.control->uses_telemetry)
+    return Contradiction{key,
+                         found(fmt::format("with control: {}, which compares what one packet after the other tells of "
+                                           "the links of one path",
+                                           name(rules.control))),
+                         "another control, or routing: flow-hash"};
+  if (!has_graph)
+    return Contradiction{key, found("on the links of shapes, which have one route for each pair of NPUs"),
+                         "system.network.graph, or routing: flow-hash"};
+  return {};
+}
+
+}  // namespace
+
+std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has_graph) {
+  if (!rules.has_enough_credits())
+    return Contradiction{"system.network.packets.credits", fmt::format("found {} B", *rules.credits),
+                         fmt::format("at least {} B, the largest packet", rules.largest_packet())};
+  if (auto of_transport = contradiction_of_transport(rules)) return of_transport;
+  return contradiction_of_routing(rules, has_graph);
 }
 
 const Keys<Configuration>& packet_keys() {
@@ -526,11 +667,20 @@ const Keys<Configuration>& packet_keys() {
               .example = "simai-ns3",
               .otherwise = Default::described("astra-sim-ns3, without marks")},
              word(presets()).info, preset_handling());
+    keys.add(
+        {.path = "system.network.packets.file",
+         .help = "configuration of ns-3 (config.txt of HPCC, ASTRA-sim or SimAI) whose values replace those of the "
+                 "preset",
+         .example = "config.txt",
+         .otherwise = Default::none(),
+         .see = "packet-network.md, *Configurations of ns-3*"},
+        file().info, file_handling());
     add_sizes(keys);
     add_switches(keys);
     add_flow_control(keys);
     add_flows(keys);
     add_uec(keys);
+    add_delivery(keys);
     add_rates(keys);
     add_parameters_of_controls(keys);
     return std::move(keys.keys);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "orrery/network/packet_rules.hpp"
 #include "section.hpp"
@@ -12,10 +13,12 @@ namespace orrery::config {
 /// Returns a bandwidth in whole bits per second, the nearest ones.
 std::uint64_t as_bit_rate(const Value& value, const std::string& key);
 
-/// A congestion control (system.network.packets.control) that does not belong to the transport.
-struct TransportFault {
+/// Two rules of packets that exclude each other.
+struct Contradiction {
+  std::string_view key;  ///< to which the fault belongs
   std::string found, expected;
 };
-std::optional<TransportFault> fault_of_transport(const network::PacketRules& rules);
+/// Finds one, in a network with the links of shapes or with those of a graph.
+std::optional<Contradiction> contradiction_of(const network::PacketRules& rules, bool has_graph);
 
 }  // namespace orrery::config

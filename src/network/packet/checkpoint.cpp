@@ -84,7 +84,7 @@ Flow& PacketDevices::restored_flow(const FlowId& id) {
 
 void PacketDevices::serialize(std::uint32_t node, Archive& archive) {
   std::uint64_t num_wakes = flows_.num_wakes;
-  archive(sequences_[node], buffers_[node].shared, num_wakes);
+  archive(sequences_[node], buffers_[node].shared, buffers_[node].num_choices, num_wakes);
   flows_.num_wakes = std::max(flows_.num_wakes, num_wakes);
   for (std::uint32_t p = 0; p < system_.graph.ports(node).size(); ++p) {
     if (recorder_) recorder_->serialize(index_of(port(node, p)), archive);
@@ -134,10 +134,12 @@ void PacketDevices::serialize(Nic& nic, std::uint32_t host, Archive& archive) {
 
 void PacketDevices::serialize(Flow& flow, Archive& archive) {
   archive(flow.ports, flow.port, flow.bytes, flow.next, flow.has_sent_empty, flow.is_over, flow.available, flow.rate,
-          flow.timers, flow.last_size);
+          flow.timers, flow.known);
   if (archive.reads() && system_.rules.control->make != nullptr)
     flow.control = system_.rules.control->make(system_.rules.parameters);
   if (flow.control) flow.control->serialize(archive);
+  if (archive.reads() && system_.rules.repeats()) flow.recovery = std::make_unique<Recovery>();
+  if (flow.recovery) flow.recovery->serialize(archive);
 }
 
 /// Writes or reads the messages that a host receives.

@@ -18,6 +18,7 @@ struct FlowRate {
   std::uint64_t acknowledged = 0;  ///< bytes of payload
   std::uint64_t window = 0;        ///< bytes; 0: none
   Time round_trip;                 ///< of a packet that is alone
+  std::uint32_t hops = 0;          ///< links of the path, if the control sets the window
   std::uint32_t payload = 0;       ///< of a full packet
   /// The last packet's transmission time at the new rate counts at once for when the next one may leave.
   bool is_effective_at_once = false;
@@ -29,6 +30,7 @@ struct Acknowledgement {
   bool is_marked = false;
   Time stamp;                            ///< when the data left
   const Telemetry* telemetry = nullptr;  ///< null unless the control uses it
+  std::uint64_t bytes = 0;               ///< of payload that no acknowledgement before it had
 };
 
 /// The clock and the timers of one flow.
@@ -50,6 +52,8 @@ class Control {
   virtual ~Control() = default;
   virtual void acknowledge(FlowRate& flow, const Acknowledgement& acknowledgement, FlowTimers& timers) = 0;
   virtual void expire(FlowRate&, std::uint32_t, FlowTimers&) {}
+  /// Nothing has come back for so long that the flow sends again what is not acknowledged.
+  virtual void lose(FlowRate&, FlowTimers&) {}
   /// Writes what it has kept, or reads it.
   virtual void serialize(Archive& archive) = 0;
 };

@@ -3,12 +3,12 @@
 namespace orrery::network {
 
 // Each is in a file of its own in src/network/packet/controls.
-extern const ControlType no_control, dcqcn_control, dctcp_control, hpcc_control, timely_control, nscc_control,
-    rccc_control;
+extern const ControlType no_control, dcqcn_control, dctcp_control, hpcc_control, timely_control, swift_control,
+    nscc_control, rccc_control;
 
 std::span<const ControlType* const> ControlType::registry() {
   static constexpr const ControlType* controls[] = {&no_control,     &dcqcn_control, &dctcp_control, &hpcc_control,
-                                                    &timely_control, &nscc_control,  &rccc_control};
+                                                    &timely_control, &swift_control, &nscc_control,  &rccc_control};
   return controls;
 }
 

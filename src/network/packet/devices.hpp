@@ -124,8 +124,9 @@ class PacketDevices {
     std::size_t port = 0, nic = 0;
   };
   struct Buffer {
-    std::int64_t shared_size = 0;  ///< without what ports have of their own
-    std::int64_t shared = 0;       ///< in use
+    std::int64_t shared_size = 0;   ///< without what ports have of their own
+    std::int64_t shared = 0;        ///< in use
+    std::uint64_t num_choices = 0;  ///< of next hops, in turn or by a draw
   };
 
   Port& port(std::uint32_t node, std::uint32_t number) { return ports_[first_[node].port + number]; }
@@ -162,6 +163,10 @@ class PacketDevices {
   void forward_on_credit(Port& out, std::uint32_t slot);
   std::string find_credit_leak() const;
 
+  // Choice of next hops by packet: route_choice.cpp.
+  Port* next_hop(std::uint32_t node, const Packet& packet);
+  Port* least_queue(std::uint32_t node, std::span<const std::uint16_t> ports);
+
   // Switches: switching.cpp.
   void admit(Port& in, Port& out, std::uint32_t slot);
   void forward(Port& out, std::uint32_t slot);
@@ -169,6 +174,17 @@ class PacketDevices {
   void append_telemetry(const Port& out, Packet& packet);
   void send_frame(Port& port, Packet::Kind kind);
   std::int64_t threshold(const Port& port) const;
+
+  // What is lost and sent again: recovery.cpp.
+  void receive_selectively(std::uint32_t slot);
+  void repeat_answer(std::uint32_t slot);
+  std::uint64_t take_acknowledgement(Flow& flow, const Packet& packet);
+  void expect_news(Flow& flow);
+  Time timeout_of(const Flow& flow) const;
+  void end_wait(Flow& flow);
+  void send_again(Flow& flow);
+  void lose(Flow& flow);
+  std::uint32_t num_links_to(const Flow& flow) const;
 
   // Hosts: nic.cpp.
   void serve_nic(Port& port);
@@ -180,8 +196,9 @@ class PacketDevices {
   void end_reception(std::uint32_t at, const Packet& packet);
   void answer(std::uint32_t slot, std::uint64_t expected, bool is_last, Packet::Kind kind);
   void receive_acknowledgement(std::uint32_t slot);
-  void heed(Flow& flow, Port& port, const Packet& packet);
+  void heed(Flow& flow, Port& port, const Packet& packet, std::uint64_t num_new);
   void expire(const pdes::Event& event);
+  void start_timer(Flow& flow, std::uint32_t number, Time delay);
   std::uint32_t reception_of(Packet& packet);
   void free_packet(std::uint32_t slot);
   Flow* sender_of(const Packet& packet);

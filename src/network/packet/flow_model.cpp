@@ -21,7 +21,8 @@ FlowModel::FlowModel(const FlowScenario& scenario, const PacketRouter& router, s
       order_(order),
       followers_(scenario.flows.size()),
       num_awaited_(scenario.flows.size()),
-      times_(scenario.flows.size()) {
+      times_(scenario.flows.size()),
+      is_told_(scenario.flows.size()) {
   for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
     num_awaited_[i] = static_cast<std::uint32_t>(scenario.flows[i].after.size());
     for (const std::uint32_t before : scenario.flows[i].after) followers_[before].push_back(i);
@@ -84,7 +85,11 @@ void FlowModel::acknowledged(const FlowId& flow) {
     end(flow.number);
 }
 
-void FlowModel::told_acknowledged(const FlowId& flow) { end(flow.number); }
+/// A host that repeats its last acknowledgement is told again.
+void FlowModel::told_acknowledged(const FlowId& flow) {
+  if (!is_told_[flow.number]) end(flow.number);
+  is_told_[flow.number] = true;
+}
 
 bool FlowModel::admit(pdes::Event&) {
   ensure_failed("a network of flows has servers only", std::source_location::current());

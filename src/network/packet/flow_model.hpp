@@ -54,6 +54,7 @@ class FlowModel final : public pdes::Model, private PacketUser {
   std::vector<std::vector<std::uint32_t>> followers_;  // [flows]
   std::vector<std::uint32_t> num_awaited_;             // [flows]
   std::vector<FlowTimes> times_;                       // [flows]
+  std::vector<bool> is_told_;                          // [flows] the receiver knows that all is acknowledged
   pdes::Scheduler* kernel_ = nullptr;
   std::unique_ptr<PacketDevices> devices_;
 };

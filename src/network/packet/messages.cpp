@@ -124,6 +124,11 @@ void PacketMessages::acknowledged(const FlowId& flow) {
   tell_npu(flow.source, receipt.kind, receipt.node, receipt.detail);
 }
 
+/// A host that repeats its last acknowledgement is told again.
+void PacketMessages::told_acknowledged(const FlowId& flow) {
+  if (!plan_.rules().repeats() || incoming_.contains(key_of(flow))) deliver(flow);
+}
+
 /// Hands a message that is there to its NPU.
 void PacketMessages::deliver(const FlowId& flow) {
   const auto found = incoming_.find(key_of(flow));

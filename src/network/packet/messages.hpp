@@ -82,7 +82,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   // PacketUser.
   void received(const FlowId& flow) override;
   void acknowledged(const FlowId& flow) override;
-  void told_acknowledged(const FlowId& flow) override { deliver(flow); }
+  void told_acknowledged(const FlowId& flow) override;
   void wake(const pdes::Event& event) override;
 
   bool has_message(const pdes::Event& event) const;

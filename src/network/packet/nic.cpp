@@ -25,19 +25,21 @@ class PacketDevices::Timers final : public FlowTimers {
   Timers(PacketDevices& devices, Flow& flow) : devices_(devices), flow_(flow) {}
 
   Time now() const override { return devices_.now(); }
-  void start(std::uint32_t number, Time delay) override {
-    pdes::Event event = devices_.event(flow_.id.source, flow_.id.source, devices_.now() + delay);
-    event.kind = timer;
-    event.node = flow_.slot;
-    event.reserved = static_cast<std::uint16_t>(number);
-    event.detail = flow_.timers[number] = ++devices_.flows_.num_wakes;
-    devices_.part_.kernel.send(devices_.part_.here, event);
-  }
+  void start(std::uint32_t number, Time delay) override { devices_.start_timer(flow_, number, delay); }
 
  private:
   PacketDevices& devices_;
   Flow& flow_;
 };
+
+void PacketDevices::start_timer(Flow& flow, std::uint32_t number, Time delay) {
+  pdes::Event event = this->event(flow.id.source, flow.id.source, now() + delay);
+  event.kind = timer;
+  event.node = flow.slot;
+  event.reserved = static_cast<std::uint16_t>(number);
+  event.detail = flow.timers[number] = ++flows_.num_wakes;
+  part_.kernel.send(part_.here, event);
+}
 
 void PacketDevices::send(const FlowRequest& request) {
   if (uec_) return uec_->send(request);
@@ -61,6 +63,8 @@ void PacketDevices::send(const FlowRequest& request) {
                .payload = system_.rules.payload};
   if (system_.rules.control->make != nullptr) flow.control = system_.rules.control->make(system_.rules.parameters);
   flow.port = out->number;
+  if (system_.rules.control->sets_window) flow.rate.hops = num_links_to(flow);
+  if (system_.rules.repeats()) flow.recovery = std::make_unique<Recovery>();
   if (is_here(flow.id.destination))
     flow.receiver =
         receptions_.pool.put({.source = flow.id.source, .flow = flow.id.number, .destination = flow.id.destination});
@@ -92,10 +96,11 @@ Flow* PacketDevices::next_flow(const Port& port, Nic& there) {
   const std::size_t count = flows.size();
   std::size_t chosen = count;
   bool may_be_over = there.num_unsent == 0;
+  const bool window_follows_rate = system_.rules.window_follows_rate && !system_.rules.control->sets_window;
   for (std::size_t i = 1; i <= count && there.num_unsent > 0; ++i) {
     const std::size_t at = (i + there.last) % count;
     const Flow& flow = *flows[at];
-    if (!port.is_paused && flow.has_more() && !flow.is_held(system_.rules.window_follows_rate)) {
+    if (!port.is_paused && flow.has_more() && !flow.is_held(window_follows_rate)) {
       if (flow.available > now()) continue;
       if (credits_ && !may_begin(port, flow)) continue;
       chosen = at;
@@ -117,7 +122,9 @@ Flow* PacketDevices::next_flow(const Port& port, Nic& there) {
 }
 
 void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
-  const std::uint64_t payload = std::min<std::uint64_t>(system_.rules.payload, flow.bytes - flow.next);
+  const bool is_again = flow.recovery && !flow.recovery->missing.empty();
+  const std::uint64_t first = is_again ? flow.recovery->missing.first() : flow.next;
+  const std::uint64_t payload = std::min<std::uint64_t>(system_.rules.payload, flow.bytes - first);
   Packet packet;
   packet.source = flow.id.source;
   packet.destination = flow.id.destination;
@@ -126,14 +133,17 @@ void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
   packet.sender = flow.slot;
   packet.receiver = flow.receiver;
   packet.size = static_cast<std::uint32_t>(payload) + system_.rules.header;
-  packet.sequence = flow.next;
+  packet.sequence = first;
   packet.stamp = now();
-  flow.next += payload;
-  packet.is_last = flow.next == flow.bytes;
+  packet.is_last = first + payload == flow.bytes;
+  if (flow.recovery) expect_news(flow);
+  if (is_again)
+    flow.recovery->missing.erase(first, first + payload);
+  else
+    flow.next += payload;
   flow.has_sent_empty = true;
-  if (packet.is_last) --there.num_unsent;
+  if (!flow.has_more()) --there.num_unsent;
   flow.rate.sent = flow.next;
-  flow.last_size = packet.size;
   flow.available = now() + flow.takes(packet.size, system_.rules.tick);
   transmit(port, packets_.put(packet));
 }
@@ -173,18 +183,19 @@ std::uint32_t PacketDevices::reception_of(Packet& packet) {
 /// Forgets a flow whose bytes are all there. If none was missing on the way, no packet of it can come again.
 void PacketDevices::end_reception(std::uint32_t at, const Packet& packet) {
   receptions_.pool[at].is_over = true;
-  if (receptions_.pool[at].last_gap != Reception::no_gap) return;
+  if (receptions_.pool[at].last_gap != Reception::no_gap || system_.rules.repeats()) return;
   receptions_.by_flow.erase(key_of(packet));
   receptions_.pool.free(at);
 }
 
 void PacketDevices::receive_data(std::uint32_t slot) {
+  if (system_.rules.loss == PacketLoss::selective) return receive_selectively(slot);
   Packet& packet = packets_[slot];
   const std::uint64_t payload = packet.size - system_.rules.header;
   const FlowId id{packet.source, packet.destination, packet.flow};
   const bool is_last = packet.is_last;
   const std::uint32_t at = reception_of(packet);
-  if (at == no_slot) return free_packet(slot);
+  if (at == no_slot) return repeat_answer(slot);
   Reception& reception = receptions_.pool[at];
   if (packet.sequence == reception.expected) {
     reception.expected += payload;
@@ -195,8 +206,8 @@ void PacketDevices::receive_data(std::uint32_t slot) {
     return;
   }
   const bool is_gap = packet.sequence > reception.expected;
-  if (!is_gap || (reception.last_gap == reception.expected && now() <= reception.next_complaint))
-    return free_packet(slot);
+  if (!is_gap) return repeat_answer(slot);
+  if (reception.last_gap == reception.expected && now() <= reception.next_complaint) return free_packet(slot);
   reception.last_gap = reception.expected;
   reception.next_complaint = now() + complaint_interval;
   answer(slot, reception.expected, false, Packet::Kind::negative_acknowledgement);
@@ -209,6 +220,8 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
   packet.ports = packet.ports >> 16U | packet.ports << 16U;
   packet.kind = kind;
   packet.size = system_.rules.acknowledgement;
+  if (system_.rules.loss == PacketLoss::selective)
+    packet.number = static_cast<std::uint32_t>(packet.sequence / system_.rules.payload);
   packet.sequence = expected;
   packet.is_last = is_last;
   Port* const out = next_port(packet.source, packet);
@@ -236,11 +249,9 @@ void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
   if (sender == nullptr) return free_packet(slot);
   Flow& flow = *sender;
   flow.receiver = packet.receiver;
-  flow.rate.acknowledged = std::max(flow.rate.acknowledged, packet.sequence);
   Port& out = port(flow.id.source, flow.port);
   const bool had_more = flow.has_more();
-  const bool goes_back = packet.kind == Packet::Kind::negative_acknowledgement;
-  flow.next = goes_back ? flow.rate.acknowledged : std::max(flow.next, flow.rate.acknowledged);
+  const std::uint64_t num_new = take_acknowledgement(flow, packet);
   if (flow.has_more() && !had_more) ++nic(out).num_unsent;
   if (!flow.has_more() && had_more) --nic(out).num_unsent;
   flow.rate.sent = flow.next;
@@ -249,7 +260,7 @@ void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
   if (flow.is_over)
     std::ranges::fill(flow.timers, 0);
   else
-    heed(flow, out, packet);
+    heed(flow, out, packet, num_new);
   const bool is_over = flow.is_over;
   const FlowId id = flow.id;
   free_packet(slot);
@@ -258,17 +269,17 @@ void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
 }
 
 /// Lets the congestion control of a flow see an acknowledgement.
-void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet) {
+void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet, std::uint64_t num_new) {
   if (!flow.control) return;
   static const Telemetry nothing;
   Timers timers(*this, flow);
   const Telemetry* telemetry = packet.telemetry == no_slot ? &nothing : &telemetry_[packet.telemetry];
   const std::uint64_t rate_before = flow.rate.rate;
-  flow.control->acknowledge(flow.rate, {packet.sequence, packet.is_marked, packet.stamp, telemetry}, timers);
+  flow.control->acknowledge(flow.rate, {packet.sequence, packet.is_marked, packet.stamp, telemetry, num_new}, timers);
   if (!std::exchange(flow.rate.is_effective_at_once, false)) return;
   const Time tick = system_.rules.tick;
   flow.available +=
-      transmission_time(flow.last_size, flow.rate.rate, tick) - transmission_time(flow.last_size, rate_before, tick);
+      transmission_time(flow.known.size, flow.rate.rate, tick) - transmission_time(flow.known.size, rate_before, tick);
   Nic& there = nic(port);
   if (there.wakes_at == Time::max() || flow.available >= there.wakes_at) return;
   there.wakes_at = Time::max();
@@ -276,10 +287,18 @@ void PacketDevices::heed(Flow& flow, Port& port, const Packet& packet) {
   if (flow.available > now()) wake_at(port, there, flow.available);
 }
 
+/// Tells the congestion control of a flow that its time-out has ended.
+void PacketDevices::lose(Flow& flow) {
+  if (!flow.control) return;
+  Timers timers(*this, flow);
+  flow.control->lose(flow.rate, timers);
+}
+
 void PacketDevices::expire(const pdes::Event& event) {
   if (event.node == no_slot) return;  // of a flow that was over at a checkpoint
   Flow& flow = flows_[event.node];
   if (flow.timers[event.reserved] != event.detail) return;
+  if (event.reserved == Flow::retransmission_timer) return end_wait(flow);
   Timers timers(*this, flow);
   flow.control->expire(flow.rate, event.reserved, timers);
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "byte_ranges.hpp"
 #include "control.hpp"
 #include "orrery/base/slots.hpp"
 #include "orrery/network/packet_rules.hpp"
@@ -91,6 +92,9 @@ struct Flow {
     Time time;
   };
 
+  /// The number of the timer that is not the control's.
+  static constexpr std::uint32_t retransmission_timer = Control::most_timers;
+
   FlowId id;
   std::uint32_t ports = 0;  ///< source port | destination port << 16
   std::uint32_t slot = 0, receiver = no_slot;
@@ -102,11 +106,17 @@ struct Flow {
   Time available;               ///< when its next packet may leave
   FlowRate rate;
   std::unique_ptr<Control> control;
-  std::uint64_t timers[Control::most_timers] = {};  ///< the number of the event that each waits for
-  std::uint32_t last_size = 0;
-  Known known;
+  std::unique_ptr<Recovery> recovery;                   ///< if the flow sends single packets again, or has a time-out
+  std::uint64_t timers[Control::most_timers + 1] = {};  ///< the number of the event that each waits for
+  Known known;                                          ///< of the last packet
 
-  bool has_more() const { return next < bytes || (bytes == 0 && !has_sent_empty); }
+  bool has_more() const {
+    return next < bytes || (bytes == 0 && !has_sent_empty) || (recovery && !recovery->missing.empty());
+  }
+  /// Returns how many bytes are sent, and neither acknowledged nor known to be lost.
+  std::uint64_t under_way() const {
+    return next - rate.acknowledged - (recovery ? recovery->ahead.bytes() + recovery->missing.bytes() : 0);
+  }
   /// Returns what a packet takes at the flow's rate.
   Time takes(std::uint32_t size, Time tick) {
     if (known.size != size || known.rate != rate.rate)
@@ -119,7 +129,7 @@ struct Flow {
     std::uint64_t window = rate.window;
     if (window_follows_rate && rate.rate != rate.line_rate)
       window = std::max<std::uint64_t>(window * rate.rate / rate.line_rate, 1);
-    return next - rate.acknowledged >= window;
+    return under_way() >= window;
   }
 };
 
@@ -166,11 +176,19 @@ struct Nic {
 /// A message under way, at its destination.
 struct Reception {
   std::uint32_t source = 0, flow = 0, destination = 0;
+  bool is_over = false;
   std::uint64_t expected = 0;  ///< all bytes before it have come
   static constexpr std::uint64_t no_gap = ~std::uint64_t{0};
   std::uint64_t last_gap = no_gap;  ///< the byte that was missing when the receiver last complained
   Time next_complaint = Time::from_ps(-1);
-  bool is_over = false;
+  // With selective loss:
+  std::uint64_t furthest = 0;               ///< the byte after the last one that has come
+  std::uint64_t total = ~std::uint64_t{0};  ///< bytes of the message; known when its last packet has come
+  ByteRanges ahead = {};                    ///< that have come, beyond the expected byte
+
+  void serialize(Archive& archive) {
+    archive(source, flow, destination, is_over, expected, last_gap, next_complaint, furthest, total, ahead);
+  }
 };
 
 struct Receptions {

@@ -74,7 +74,26 @@ void PacketRouter::add_tables(Time since, const std::vector<bool>& is_down) {
   tables.choice.resize(std::size_t{graph_.num_nodes()} * graph_.num_hosts());
   Known known;
   number_of({}, tables, known);
+  if (!rules_.table.empty()) return add_given_routes(is_down, tables, known);
   for (std::uint32_t host = 0; host < graph_.num_hosts(); ++host) add_routes_to(host, is_down, tables, known);
+}
+
+/// Takes the links that work to the neighbours of the table, ascending in their numbers.
+void PacketRouter::add_given_routes(const std::vector<bool>& is_down, Tables& tables, Known& known) const {
+  const auto& table = rules_.table;
+  for (std::size_t row = 0; row < table.size();) {
+    const auto [node, destination, unused] = table[row];
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> hops;
+    for (; row < table.size() && table[row].node == node && table[row].destination == destination; ++row)
+      for (std::uint16_t p = 0; p < graph_.ports(node).size(); ++p)
+        if (const auto& port = graph_.ports(node)[p]; port.peer == table[row].next && !is_down[port.link])
+          hops.emplace_back(port.peer, p);
+    std::ranges::sort(hops);
+    std::vector<std::uint16_t> list;
+    for (const auto& [peer, p] : hops) list.push_back(p);
+    tables.choice[std::size_t{node} * graph_.num_hosts() + graph_.host_number(destination)] =
+        number_of(list, tables, known);
+  }
 }
 
 /// Finds the distance of all nodes from a host, and for each node the ports that lead nearer to it, ascending in the
@@ -134,12 +153,16 @@ std::span<const std::uint16_t> PacketRouter::ports(std::uint32_t node, std::uint
   return tables->choices[tables->choice[entry]];
 }
 
+std::uint32_t PacketRouter::hash(std::uint32_t node, const FlowKey& key) {
+  const std::uint32_t words[3] = {address(key.source), address(key.destination), key.ports};
+  return murmur3(words, node);
+}
+
 std::uint16_t PacketRouter::port(std::uint32_t node, const FlowKey& key, Time now) const {
   const auto choice = ports(node, key.destination, now);
   if (choice.size() == 1) return choice[0];
   if (choice.empty()) return no_way;
-  const std::uint32_t words[3] = {address(key.source), address(key.destination), key.ports};
-  return choice[murmur3(words, node) % choice.size()];
+  return choice[hash(node, key) % choice.size()];
 }
 
 Error unreachable(NpuId from, NpuId to, Time time) {

@@ -23,7 +23,7 @@ PacketGraph leaf_spine() {
   return graph;
 }
 
-constexpr RouteRules shortest{.paths = GraphRoutes::shortest};
+const RouteRules shortest{.paths = GraphRoutes::shortest};
 
 // 1,036 B at 100 Gb/s take 82.88 ns; thirds are rounded; what does not fit is never.
 TEST(TransmissionTime, IsRoundedToTheNearestTick) {
@@ -56,6 +56,21 @@ TEST(PacketRouter, LeavesOutLinksThatHaveFailed) {
     EXPECT_EQ(router.port(4, key, microsecond), PacketRouter::no_way);
     EXPECT_NE(router.port(4, {0, 1, source_port}, microsecond), PacketRouter::no_way);
   }
+}
+
+// A table sends packets from leaf 4 to host 2 over spine 7 only, and to host 3 over both. A link that fails is left
+// out.
+TEST(PacketRouter, TakesATable) {
+  const PacketGraph graph = leaf_spine();
+  RouteRules rules;
+  rules.table = {{4, 2, 7}, {4, 3, 6}, {4, 3, 7}};
+  const std::vector<LinkFailure> failures{{5, microsecond}};  // from node 4 to node 7
+  const PacketRouter router(graph, failures, rules);
+  EXPECT_EQ(graph.ports(4)[router.port(4, {0, 2, 1}, Time::zero())].peer, 7U);
+  EXPECT_EQ(router.ports(4, 3, Time::zero()).size(), 2U);
+  EXPECT_EQ(router.port(4, {0, 2, 1}, microsecond), PacketRouter::no_way);
+  EXPECT_EQ(graph.ports(4)[router.port(4, {0, 3, 1}, microsecond)].peer, 6U);
+  EXPECT_EQ(router.port(5, {2, 0, 1}, Time::zero()), PacketRouter::no_way);
 }
 
 // 4 links of 1 us and 100 Gb/s between leaves, 2 within a leaf. A payload of 1,000 B takes 80 ns on each.
@@ -120,6 +135,20 @@ TEST(RunFlows, BothOrdersAgreeWhereNothingIsEqual) {
   }
 }
 
+// Two flows of 40 packets from one leaf to the other. With turns at the leaf their links carry 40 each, and no packet
+// waits at a spine.
+TEST(RunFlows, TakesNextHopsInTurn) {
+  PacketRules rules;
+  rules.loss = PacketLoss::selective;
+  rules.window.kind = PacketWindow::Kind::none;
+  rules.routing = PacketRouting::round_robin;
+  const auto results =
+      run({{.source = 0, .destination = 2, .bytes = 40'000}, {.source = 1, .destination = 3, .bytes = 40'000}}, rules);
+  for (const PortRecord& port : results.ports)
+    if (port.node == 4 && port.peer >= 6) EXPECT_EQ(port.packets, 40U);
+  EXPECT_LE(results.flows[0].received, Time::from_ps(82'880) * 44 + microsecond * 4);
+}
+
 // A flow from host 1 cannot wait for one that ends at host 2.
 TEST(RunFlows, RefusesWhatCannotHappen) {
   EXPECT_THROW(
@@ -129,7 +158,8 @@ TEST(RunFlows, RefusesWhatCannotHappen) {
 
 // Each control and each preset has its name.
 TEST(Controls, AreAllInTheRegistry) {
-  for (const char* name : {"none", "dcqcn", "dctcp", "hpcc", "timely"}) EXPECT_TRUE(ControlName::find(name)) << name;
+  for (const char* name : {"none", "dcqcn", "dctcp", "hpcc", "timely", "swift"})
+    EXPECT_TRUE(ControlName::find(name)) << name;
   for (const auto preset : PacketPresetName::all()) EXPECT_GT(preset->make().payload, 0U) << preset.name();
 }
 
