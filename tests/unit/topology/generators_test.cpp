@@ -134,7 +134,9 @@ TEST(Generators, Rails) {
   EXPECT_EQ(find_dimensions(made.graph), (std::vector<GraphDimension>{{"Switch", 4}, {"Switch", 2}, {"Switch", 2}}));
   // NIC r of a server is at switch r of its group, which are the switches after the four in servers.
   for (const auto& link : made.graph.links)
-    if (link.a < 16 && link.b >= 20) EXPECT_EQ(link.b, 20 + link.a / 8 * 4 + link.a % 4);
+    if (link.a < 16 && link.b >= 20) {
+      EXPECT_EQ(link.b, 20 + link.a / 8 * 4 + link.a % 4);
+    }
   // Without spines NPUs forward between rails. A server with fewer NPUs has fewer rails.
   const auto alone = make_graph("rails", {}, servers({4, 6}, ServerInside::one_switch));
   expect(alone, 10, 2 + 6, 10 + 10);
@@ -197,7 +199,9 @@ TEST(Generators, UnlikeServers) {
   const auto made = make_graph("leaf-spine", numbers, servers({4, 6}, ServerInside::one_switch));
   expect(made, 10, 2 + 3, 10 + 10 + 2);
   for (const auto& link : made.graph.links)
-    if (link.a < 10 && link.b >= 12) EXPECT_EQ(link.b, link.a < 4 ? 12U : 13U);
+    if (link.a < 10 && link.b >= 12) {
+      EXPECT_EQ(link.b, link.a < 4 ? 12U : 13U);
+    }
   EXPECT_NE(refusal("leaf-spine", numbers, servers({4, 6, 4}, ServerInside::one_switch)), "");
   EXPECT_EQ(make_server(2, ServerInside::ring, {}).links.size(), 1U);
   EXPECT_EQ(make_server(5, ServerInside::all_pairs, {}).links.size(), 10U);
