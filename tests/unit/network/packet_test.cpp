@@ -129,7 +129,8 @@ TEST(RunFlows, RefusesWhatCannotHappen) {
 
 // Each control and each preset has its name.
 TEST(Controls, AreAllInTheRegistry) {
-  for (const char* name : {"none", "dcqcn", "dctcp", "hpcc", "timely"}) EXPECT_TRUE(ControlName::find(name)) << name;
+  for (const char* name : {"none", "dcqcn", "dctcp", "hpcc", "timely", "nscc", "rccc"})
+    EXPECT_TRUE(ControlName::find(name)) << name;
   for (const auto preset : PacketPresetName::all()) EXPECT_GT(preset->make().payload, 0U) << preset.name();
 }
 
