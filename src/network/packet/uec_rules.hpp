@@ -25,11 +25,17 @@ inline constexpr std::uint8_t has_last = 64;  ///< acknowledgements: the last pa
 struct UecFigures {
   UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
 
-  std::uint64_t rate = 0;  ///< of the first host
-  Time round_trip;         ///< of a full packet and its acknowledgement
-  std::uint64_t queue = 0;
+  std::uint64_t rate = 0;   ///< of the first host
+  Time round_trip;          ///< of a full packet and its acknowledgement
+  std::uint64_t queue = 0;  ///< bytes of data that wait for a port of this rate at the most
   MarkThresholds marks;
   Time time_out;
+
+  /// Returns how many bytes of data may wait for a port: in proportion to its rate.
+  std::uint64_t queue_at(std::uint64_t port_rate) const {
+    if (port_rate == rate) return queue;
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(queue) * port_rate / rate);
+  }
 
  private:
   void measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);

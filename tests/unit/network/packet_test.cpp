@@ -158,7 +158,7 @@ TEST(RunFlows, RefusesWhatCannotHappen) {
 
 // Each control and each preset has its name.
 TEST(Controls, AreAllInTheRegistry) {
-  for (const char* name : {"none", "dcqcn", "dctcp", "hpcc", "timely", "swift"})
+  for (const char* name : {"none", "dcqcn", "dctcp", "hpcc", "timely", "swift", "nscc", "rccc"})
     EXPECT_TRUE(ControlName::find(name)) << name;
   for (const auto preset : PacketPresetName::all()) EXPECT_GT(preset->make().payload, 0U) << preset.name();
 }
