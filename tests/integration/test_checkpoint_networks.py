@@ -65,7 +65,7 @@ class Packets(checkpoints.KilledRuns):
         """Links with little credit, on two channels: packets wait for it, and credits are under way."""
         credits = ["--set=system.network.packets.flow-control=credits", "--set=system.network.packets.credits=5 kB",
                    "--set=system.network.packets.virtual-channels=2"]
-        self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['mixed']}]}}", "false", 3, credits), 8)
+        self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['dragonfly']}]}}", "false", 3, credits), 8)
 
     def test_failures_of_links(self):
         """A spine fails during a run of the congestion-aware network: messages that wait leave their queues."""
