@@ -1,8 +1,9 @@
 #include <cmath>
 #include <limits>
 
+#include "delivery.hpp"
+#include "flow_control.hpp"
 #include "keys.hpp"
-#include "ns3_config.hpp"
 #include "orrery/config/units.hpp"
 #include "packets.hpp"
 
@@ -11,29 +12,6 @@ namespace {
 
 using network::PacketRules;
 using network::PacketWindow;
-
-std::string text_of_rate(std::uint64_t rate) { return fmt::format("{} b/s", rate); }
-
-/// Returns the type of rates that are kept in whole bits per second.
-Type<std::uint64_t> bit_rate() {
-  return {bandwidth().info,
-          [](const Value& value, const std::string& key, const Reading&) { return as_bit_rate(value, key); },
-          [](const std::uint64_t& rate) -> std::optional<std::string> { return text_of_rate(rate); }};
-}
-
-/// Returns the type of sizes that are kept as a number of bytes.
-template <class Count>
-Type<Count> byte_count(std::uint64_t minimum) {
-  const Type<Bytes> bytes = size(minimum, "1000 B");
-  return {bytes.info,
-          [bytes](const Value& value, const std::string& key, const Reading& reading) {
-            const std::uint64_t count = bytes.read(value, key, reading).count();
-            if (count <= std::numeric_limits<Count>::max()) return static_cast<Count>(count);
-            throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()),
-                        fmt::format("at most {} B", std::numeric_limits<Count>::max()));
-          },
-          [](const Count& count) -> std::optional<std::string> { return fmt::format("{} B", count); }};
-}
 
 const Words<network::ControlName>& controls() {
   static const Words<network::ControlName> words = [] {
@@ -61,86 +39,9 @@ const Words<network::PacketCompletion>& completions() {
   return words;
 }
 
-const Words<network::PacketTransport>& transports() {
-  using network::PacketTransport;
-  static const Words<PacketTransport> words = {
-      {"roce", PacketTransport::roce, "packets in order on one path; after a loss all that followed again"},
-      {"uec", PacketTransport::uec, "Ultra Ethernet: packets on many paths in any order; only lost ones again"}};
-  return words;
-}
-
-const Words<network::Spraying>& sprayings() {
-  using network::Spraying;
-  static const Words<Spraying> words = {
-      {"none", Spraying::none, "one path for each flow"},
-      {"oblivious", Spraying::oblivious, "all of 64 values in turn"},
-      {"bitmap", Spraying::bitmap, "all in turn, but for those with marks and losses"},
-      {"reps", Spraying::reps, "again those that came back without a mark, else at random"},
-      {"mixed", Spraying::mixed, "again those that came back without a mark, else as bitmap"}};
-  return words;
-}
-
 const Words<Time>& ticks() {
   static const Words<Time> words = {{"ps", Time::from_ps(1), "picoseconds"}, {"ns", Time::from_ns(1), "nanoseconds"}};
   return words;
-}
-
-const Words<network::PacketRouting>& routings() {
-  using network::PacketRouting;
-  static const Words<PacketRouting> words = {
-      {"flow-hash", PacketRouting::flow_hash, "that of the flow's hash: a flow takes one path (ECMP)"},
-      {"packet-hash", PacketRouting::packet_hash, "that of a hash of the flow and the packet: spraying"},
-      {"round-robin", PacketRouting::round_robin, "each in turn at each switch"},
-      {"adaptive", PacketRouting::adaptive,
-       "the one with the fewest bytes that wait; among equal ones a draw decides"}};
-  return words;
-}
-
-const Words<network::PacketLoss>& losses() {
-  using network::PacketLoss;
-  static const Words<PacketLoss> words = {
-      {"go-back-n", PacketLoss::go_back_n, "the receiver drops what comes after a gap, and the sender goes back to it"},
-      {"selective", PacketLoss::selective, "the receiver keeps it, and the sender sends again what is missing"}};
-  return words;
-}
-
-using Timeout = network::RetransmissionTimeout;
-
-const Words<Timeout>& timeouts() {
-  static const Words<Timeout> words = {
-      {"none", {Timeout::Kind::none}, "it waits for ever: a message whose last packets are lost never ends"},
-      {"path", {Timeout::Kind::path}, "16 round trips of a packet that is alone on the flow's path"}};
-  return words;
-}
-
-/// Returns how a time-out is read: a word, or a time.
-Handling<Configuration> timeout_handling() {
-  const auto read = [](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-    auto& timeout = target.execution.network.packets.timeout;
-    const std::string text = as_text(value, path, "a word or a time");
-    if (text.empty() || std::isdigit(static_cast<unsigned char>(text[0])) == 0)
-      timeout = as_word(value, path, timeouts());
-    else
-      timeout = {Timeout::Kind::fixed, duration().read(value, path, reading)};
-  };
-  const auto write = [](const Configuration& target, Writer& writer) {
-    const auto& timeout = target.execution.network.packets.timeout;
-    if (!timeout) return;
-    writer.put("system.network.packets.retransmission-timeout", timeout->kind == Timeout::Kind::fixed
-                                                                    ? fmt::format("{} ps", timeout->time.ps())
-                                                                    : std::string(text_of(timeouts(), *timeout)));
-  };
-  return {read, write, [](const Configuration& a, const Configuration& b) {
-            return a.execution.network.packets.timeout == b.execution.network.packets.timeout;
-          }};
-}
-
-/// Returns what the documents say of a time-out.
-TypeInfo timeout_info() {
-  TypeInfo info = word(timeouts()).info;
-  info.expected += ", or a time with its unit";
-  info.range += ", or a time";
-  return info;
 }
 
 const Words<PacketWindow>& windows() {
@@ -168,152 +69,11 @@ Type<PacketWindow> window_type() {
   return type;
 }
 
-constexpr std::string_view marks_expected =
-    "rows [rate, least, most, probability] such as [100 Gb/s, 400 kB, 1600 kB, 0.2]";
-
-/// Returns how the thresholds of marks are read: a list of rows.
-Handling<Configuration> marks_handling() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            auto& marks = target.execution.network.packets.marks;
-            marks.clear();
-            if (value.kind == Value::Kind::sequence && value.items.empty()) return;
-            for (const Value& row : as_list(value, path, marks_expected)) {
-              if (row.kind != Value::Kind::sequence || row.items.size() != 4)
-                throw Error(ErrorCode::bad_input, row.place(path), fmt::format("found {}", row.description()),
-                            marks_expected);
-              const auto bytes = byte_count<std::uint64_t>(0);
-              network::MarkThresholds thresholds{bytes.read(row.items[1], path, reading),
-                                                 bytes.read(row.items[2], path, reading),
-                                                 as_number(row.items[3], path, "0 to 1")};
-              if (thresholds.least > thresholds.most || thresholds.probability > 1)
-                throw Error(ErrorCode::bad_input, row.place(path),
-                            "found a least threshold above the most, or a probability above 1", marks_expected);
-              marks[as_bit_rate(row.items[0], path)] = thresholds;
-            }
-          },
-          [](const Configuration& target, Writer& writer) {
-            std::vector<std::string> rows;
-            for (const auto& [rate, marks] : target.execution.network.packets.marks)
-              rows.push_back(
-                  fmt::format("[{}, {} B, {} B, {}]", text_of_rate(rate), marks.least, marks.most, marks.probability));
-            writer.put_list("system.network.packets.marks", rows);
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return a.execution.network.packets.marks == b.execution.network.packets.marks;
-          }};
-}
-
-/// Returns how the headroom is read, which follows from the link if it is not given.
-Handling<Configuration> headroom_handling() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            target.execution.network.packets.headroom = byte_count<std::uint64_t>(0).read(value, path, reading);
-          },
-          [](const Configuration& target, Writer& writer) {
-            if (const auto& headroom = target.execution.network.packets.headroom)
-              writer.put("system.network.packets.headroom", fmt::format("{} B", *headroom));
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return a.execution.network.packets.headroom == b.execution.network.packets.headroom;
-          }};
-}
-
-/// Returns how the queue of a port is read, which follows from the network if it is not given.
-Handling<Configuration> queue_handling() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            target.execution.network.packets.queue = byte_count<std::uint64_t>(1).read(value, path, reading);
-          },
-          [](const Configuration& target, Writer& writer) {
-            if (const auto& queue = target.execution.network.packets.queue)
-              writer.put("system.network.packets.queue", fmt::format("{} B", *queue));
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return a.execution.network.packets.queue == b.execution.network.packets.queue;
-          }};
-}
-
 Handling<Configuration> preset_handling() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
             target.execution.network.packets = as_word(value, path, presets())->make();
           },
           [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
-}
-
-/// What keeps switches from losing packets.
-enum class FlowControl : std::uint8_t { pauses, credits, none };
-
-const Words<FlowControl>& flow_controls() {
-  static const Words<FlowControl> words = {
-      {"pauses", FlowControl::pauses, "switches pause the ports before them when their buffers fill (PFC)"},
-      {"credits", FlowControl::credits, "a packet is sent only if the end of its link has room for it"},
-      {"none", FlowControl::none, "switches drop packets when their buffers are full"}};
-  return words;
-}
-
-FlowControl flow_control_of(const PacketRules& rules) {
-  if (rules.uses_credits) return FlowControl::credits;
-  return rules.pauses ? FlowControl::pauses : FlowControl::none;
-}
-
-Handling<Configuration> flow_control_handling() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-            const FlowControl control = as_word(value, path, flow_controls());
-            PacketRules& rules = target.execution.network.packets;
-            rules.pauses = control == FlowControl::pauses;
-            rules.uses_credits = control == FlowControl::credits;
-          },
-          [](const Configuration& target, Writer& writer) {
-            writer.put("system.network.packets.flow-control",
-                       std::string(text_of(flow_controls(), flow_control_of(target.execution.network.packets))));
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return flow_control_of(a.execution.network.packets) == flow_control_of(b.execution.network.packets);
-          }};
-}
-
-/// Returns how `pauses` is read, which older configurations have in place of `flow-control`.
-Handling<Configuration> pauses_handling() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            PacketRules& rules = target.execution.network.packets;
-            const bool pauses = boolean().read(value, path, reading);
-            if (flow_control_of(rules) == FlowControl::credits || (pauses && !rules.pauses))
-              throw Error(ErrorCode::bad_input, value.place(path),
-                          fmt::format("found {} beside flow-control: {}", pauses,
-                                      text_of(flow_controls(), flow_control_of(rules))),
-                          "one of the two");
-            rules.pauses = pauses;
-          },
-          [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
-}
-
-/// Reads a configuration of ns-3. What it lacks is as the preset has it.
-Handling<Configuration> file_handling() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-            const auto file = as_path(value, path);
-            const std::string text = read_text(file, value.place(path));
-            if (!is_ns3_config(text))
-              throw Error(ErrorCode::bad_input, value.place(path),
-                          fmt::format("found {}, which is no configuration of ns-3", file.string()),
-                          "lines such as CC_MODE 1 and PACKET_PAYLOAD_SIZE 1000");
-            const auto read = read_ns3_config(text, file, target.execution.network.packets);
-            if (!read.without_effect.empty())
-              target.warnings.push_back(fmt::format("{}: ignored, without meaning here: {}", file.string(),
-                                                    fmt::join(read.without_effect, ", ")));
-          },
-          [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
-}
-
-/// Returns how the credits of a link are read, which follow from the link if they are not given.
-Handling<Configuration> credits_handling() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            target.execution.network.packets.credits = byte_count<std::uint64_t>(1).read(value, path, reading);
-          },
-          [](const Configuration& target, Writer& writer) {
-            if (const auto& credits = target.execution.network.packets.credits)
-              writer.put("system.network.packets.credits", fmt::format("{} B", *credits));
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return a.execution.network.packets.credits == b.execution.network.packets.credits;
-          }};
 }
 
 /// Adds keys that have an effect in the packet network only, and are written only there.
@@ -399,7 +159,8 @@ void add_switches(PacketKeys& keys) {
             .help = "buffer of each port for what comes after a pause",
             .example = "100 kB",
             .otherwise = Default::described("1.5 round trips of the link")},
-           byte_count<std::uint64_t>(0).info, headroom_handling());
+           byte_count<std::uint64_t>(0).info,
+           optional_bytes("system.network.packets.headroom", 0, &PacketRules::headroom));
   keys.add({.path = "system.network.packets.marks",
             .help = "rows [rate, least, most, probability]: ports of this rate mark packets that leave more bytes "
                     "behind than `least`, with a probability that rises up to `most`; above it always",
@@ -431,7 +192,7 @@ void add_flow_control(PacketKeys& keys) {
        .help = "with `flow-control: credits`: bytes that each channel of a link may send before some are passed on",
        .example = "64 KiB",
        .otherwise = Default::described("a round trip of the link and two packets, so that a free link never waits")},
-      byte_count<std::uint64_t>(1).info, credits_handling());
+      byte_count<std::uint64_t>(1).info, optional_bytes("system.network.packets.credits", 1, &PacketRules::credits));
   keys.add(
       {.path = "system.network.packets.virtual-channels",
        .help = "with `flow-control: credits`: channels of each link, which have credits of their own",
@@ -492,7 +253,7 @@ void add_uec(PacketKeys& keys) {
             .help = "bytes of data that may wait for a port of a switch (transport uec)",
             .example = "200 kB",
             .otherwise = Default::described("those of the longest round trip; five times as many without trimming")},
-           byte_count<std::uint64_t>(1).info, queue_handling());
+           byte_count<std::uint64_t>(1).info, optional_bytes("system.network.packets.queue", 1, &PacketRules::queue));
 }
 
 void add_delivery(PacketKeys& keys) {
@@ -604,59 +365,22 @@ std::uint64_t as_bit_rate(const Value& value, const std::string& key) {
   return static_cast<std::uint64_t>(std::llround(bits));
 }
 
-namespace {
-
-std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules) {
-  if (rules.control->transport != rules.transport) {
-    std::string expected;
-    for (const auto control : network::ControlName::all())
-      if (control->transport == rules.transport)
-        expected += fmt::format("{}{}", expected.empty() ? "" : ", ", control.name());
-    return Contradiction{
-        "system.network.packets.control",
-        fmt::format("found {} with transport {}", rules.control.name(), text_of(transports(), rules.transport)),
-        fmt::format("{}, or another transport; preset: uec sets both", expected)};
-  }
-  if (rules.transport == network::PacketTransport::roce) return {};
-  if (rules.uses_credits)
-    return Contradiction{"system.network.packets.flow-control",
-                         "found credits with transport: uec, whose switches trim or drop packets",
-                         "no flow-control, or transport: roce"};
-  if (rules.spreads_flows())
-    return Contradiction{
-        "system.network.packets.routing",
-        fmt::format("found {} with transport: uec, whose hosts spread packets", text_of(routings(), rules.routing)),
-        "spraying in place of routing, or transport: roce"};
-  return {};
+Type<std::uint64_t> bit_rate() {
+  return {bandwidth().info,
+          [](const Value& value, const std::string& key, const Reading&) { return as_bit_rate(value, key); },
+          [](const std::uint64_t& rate) -> std::optional<std::string> { return fmt::format("{} b/s", rate); }};
 }
 
-std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, bool has_graph) {
-  if (!rules.spreads_flows()) return {};
-  const std::string_view key = "system.network.packets.routing", routing = text_of(routings(), rules.routing);
-  const auto found = [&](std::string_view what) { return fmt::format("found {} {}", routing, what); };
-  if (rules.loss == network::PacketLoss::go_back_n)
-    return Contradiction{key, found("with loss: go-back-n, where a receiver drops packets that overtake others"),
-                         "loss: selective, or routing: flow-hash"};
-  if (rules.control->uses_telemetry)
-    return Contradiction{key,
-                         found(fmt::format("with control: {}, which compares what one packet after the other tells of "
-                                           "the links of one path",
-                                           name(rules.control))),
-                         "another control, or routing: flow-hash"};
-  if (!has_graph)
-    return Contradiction{key, found("on the links of shapes, which have one route for each pair of NPUs"),
-                         "system.network.graph, or routing: flow-hash"};
-  return {};
-}
-
-}  // namespace
-
-std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has_graph) {
-  if (!rules.has_enough_credits())
-    return Contradiction{"system.network.packets.credits", fmt::format("found {} B", *rules.credits),
-                         fmt::format("at least {} B, the largest packet", rules.largest_packet())};
-  if (auto of_transport = contradiction_of_transport(rules)) return of_transport;
-  return contradiction_of_routing(rules, has_graph);
+Handling<Configuration> optional_bytes(std::string key, std::uint64_t minimum,
+                                       std::optional<std::uint64_t> PacketRules::*member) {
+  const auto of = [member](auto& configuration) -> auto& { return configuration.execution.network.packets.*member; };
+  return {[=](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            of(target) = byte_count<std::uint64_t>(minimum).read(value, path, reading);
+          },
+          [=](const Configuration& target, Writer& writer) {
+            if (const auto& bytes = of(target)) writer.put(key, fmt::format("{} B", *bytes));
+          },
+          [=](const Configuration& a, const Configuration& b) { return of(a) == of(b); }};
 }
 
 const Keys<Configuration>& packet_keys() {

@@ -16,6 +16,7 @@ network::PacketRules rules_of(std::string_view text) {
   return rules;
 }
 
+// Lines of names in capitals, one of which is known, are a configuration. YAML, a topology and prose are none.
 TEST(Ns3Config, IsToldByItsNames) {
   EXPECT_TRUE(is_ns3_config("ENABLE_QCN 1\n\nCC_MODE 12\n"));
   EXPECT_FALSE(is_ns3_config("topology: [Ring]\n"));
@@ -24,6 +25,7 @@ TEST(Ns3Config, IsToldByItsNames) {
   EXPECT_FALSE(is_ns3_config(""));
 }
 
+// Each line with a meaning sets its rule, in the unit of ns-3: MiB, us, and 1,000 bytes for marks.
 TEST(Ns3Config, SetsTheRules) {
   const auto rules = rules_of(
       "PACKET_PAYLOAD_SIZE 4000\nBUFFER_SIZE 16\nCC_MODE 1\nRATE_AI 40Mb/s\nRATE_HAI 200Mb/s\nMIN_RATE 1Gbps\n"
@@ -47,6 +49,7 @@ TEST(Ns3Config, SetsTheRules) {
   EXPECT_EQ(rules.marks.at(100 * gbps), (network::MarkThresholds{400'000, 1'600'000, 0.2}));
 }
 
+// The control decides which step counts and what headers have; without QCN nothing is marked.
 TEST(Ns3Config, DependsOnTheControl) {
   const std::string rates = "RATE_AI 40Mb/s\nDCTCP_RATE_AI 615Mb/s\nMULTI_RATE 1\n";
   EXPECT_EQ(rules_of(rates + "CC_MODE 8\n").parameters.additive_increase, 615'000'000U);
@@ -58,6 +61,7 @@ TEST(Ns3Config, DependsOnTheControl) {
   EXPECT_TRUE(rules_of("ENABLE_QCN 0\nKMIN_MAP 1 5 1\nKMAX_MAP 1 5 2\nPMAX_MAP 1 5 0.1\n").marks.empty());
 }
 
+// The topology and the link that fails are kept, names without meaning are listed, and the rules stay as they were.
 TEST(Ns3Config, KeepsTheRest) {
   network::PacketRules rules;
   const auto config = read_ns3_config(
@@ -69,6 +73,7 @@ TEST(Ns3Config, KeepsTheRest) {
   EXPECT_EQ(rules, network::PacketRules());
 }
 
+// One fault at a time: the message names the file.
 TEST(Ns3Config, RefusesWhatWouldChangeResults) {
   for (const char* text :
        {"CC_MODE 10\n", "L2_BACK_TO_ZERO 1\n", "ACK_HIGH_PRIO 1\n", "ERROR_RATE_PER_LINK 0.01\n", "RATE_BOUND 0\n",

@@ -12,6 +12,7 @@ namespace {
 
 using Range = ByteRanges::Range;
 
+// A range between two others makes one of all three.
 TEST(ByteRanges, JoinsRangesThatTouch) {
   ByteRanges set;
   set.add(10, 20);
@@ -21,6 +22,7 @@ TEST(ByteRanges, JoinsRangesThatTouch) {
   EXPECT_EQ(set.bytes(), 30U);
 }
 
+// Of 100 bytes 20 in the middle are erased: two ranges of 40 are left.
 TEST(ByteRanges, SplitsARangeThatIsErasedInTheMiddle) {
   ByteRanges set;
   set.add(0, 100);
@@ -29,6 +31,7 @@ TEST(ByteRanges, SplitsARangeThatIsErasedInTheMiddle) {
   EXPECT_EQ(set.first(), 0U);
 }
 
+// The only range begins with byte 10: nothing is taken from byte 5 on, and all of it from byte 10 on.
 TEST(ByteRanges, TakesTheRangeThatFollows) {
   ByteRanges set;
   set.add(10, 20);

@@ -142,10 +142,13 @@ TEST(RunFlows, TakesNextHopsInTurn) {
   rules.loss = PacketLoss::selective;
   rules.window.kind = PacketWindow::Kind::none;
   rules.routing = PacketRouting::round_robin;
-  const auto results =
-      run({{.source = 0, .destination = 2, .bytes = 40'000}, {.source = 1, .destination = 3, .bytes = 40'000}}, rules);
-  for (const PortRecord& port : results.ports)
-    if (port.node == 4 && port.peer >= 6) EXPECT_EQ(port.packets, 40U);
+  const auto results = run({{.source = 0, .destination = 2, .bytes = 40'000, .round_trip = Time::from_ns(8'320)},
+                            {.source = 1, .destination = 3, .bytes = 40'000, .round_trip = Time::from_ns(8'320)}},
+                           rules);
+  for (const PortRecord& port : results.ports) {
+    if (port.node != 4 || port.peer < 6) continue;
+    EXPECT_EQ(port.packets, 40U);
+  }
   EXPECT_LE(results.flows[0].received, Time::from_ps(82'880) * 44 + microsecond * 4);
 }
 

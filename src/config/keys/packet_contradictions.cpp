@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "delivery.hpp"
+#include "packets.hpp"
+
+namespace orrery::config {
+namespace {
+
+using network::PacketRules;
+
+std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules) {
+  if (rules.control->transport != rules.transport) {
+    std::string expected;
+    for (const auto control : network::ControlName::all())
+      if (control->transport == rules.transport)
+        expected += fmt::format("{}{}", expected.empty() ? "" : ", ", control.name());
+    return Contradiction{
+        "system.network.packets.control",
+        fmt::format("found {} with transport {}", rules.control.name(), text_of(transports(), rules.transport)),
+        fmt::format("{}, or another transport; preset: uec sets both", expected)};
+  }
+  if (rules.transport == network::PacketTransport::roce) return {};
+  if (rules.uses_credits)
+    return Contradiction{"system.network.packets.flow-control",
+                         "found credits with transport: uec, whose switches trim or drop packets",
+                         "no flow-control, or transport: roce"};
+  if (rules.spreads_flows())
+    return Contradiction{
+        "system.network.packets.routing",
+        fmt::format("found {} with transport: uec, whose hosts spread packets", text_of(routings(), rules.routing)),
+        "spraying in place of routing, or transport: roce"};
+  return {};
+}
+
+std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, bool has_graph) {
+  if (!rules.spreads_flows()) return {};
+  const std::string_view key = "system.network.packets.routing", routing = text_of(routings(), rules.routing);
+  const auto found = [&](std::string_view what) { return fmt::format("found {} {}", routing, what); };
+  if (rules.loss == network::PacketLoss::go_back_n)
+    return Contradiction{key, found("with loss: go-back-n, where a receiver drops packets that overtake others"),
+                         "loss: selective, or routing: flow-hash"};
+  if (rules.control->uses_telemetry)
+    return Contradiction{key,
+                         found(fmt::format("with control: {}, which compares what one packet after the other tells of "
+                                           "the links of one path",
+                                           name(rules.control))),
+                         "another control, or routing: flow-hash"};
+  if (!has_graph)
+    return Contradiction{key, found("on the links of shapes, which have one route for each pair of NPUs"),
+                         "system.network.graph, or routing: flow-hash"};
+  return {};
+}
+
+}  // namespace
+
+std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has_graph) {
+  if (!rules.has_enough_credits())
+    return Contradiction{"system.network.packets.credits", fmt::format("found {} B", *rules.credits),
+                         fmt::format("at least {} B, the largest packet", rules.largest_packet())};
+  if (auto of_transport = contradiction_of_transport(rules)) return of_transport;
+  return contradiction_of_routing(rules, has_graph);
+}
+
+}  // namespace orrery::config
