@@ -16,7 +16,7 @@ import test_packet_network  # noqa: E402
 
 PACKET, ACKNOWLEDGEMENT, DELAY = 82_880, 3_840, 1_000_000
 LINK = ["100 Gb/s", "1 us"]
-SPREAD = ("packet-hash", "round-robin", "adaptive")
+SPREAD = ("packet-hash", "round-robin", "adaptive")  # packets of a flow overtake each other
 LOSSY = {"pauses": False, "buffer": "400 kB", "window": "64 kB"}
 
 
@@ -47,6 +47,13 @@ def permutation(ports, size, **packets):
     return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
 
 
+def groups(flows, **packets):
+    """Returns five switches with a link between each two and eight hosts each, and flows: a Dragonfly with one switch in a group."""
+    links = [[host, 40 + host // 8, *LINK] for host in range(40)] + [[40 + a, 40 + b, *LINK] for a in range(5) for b in range(a)]
+    graph = {"hosts": 40, "switches": 5, "links": links}
+    return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
+
+
 def last(results):
     return max(flow["received_ps"] for flow in results["flows"])
 
@@ -60,6 +67,19 @@ class Routing(harness.Folder):
         self.assertGreater(ends["flow-hash"], 1.9 * alone, ends)
         for routing in SPREAD:
             self.assertLess(ends[routing], 1.4 * alone, ends)
+
+    def test_detours(self):
+        """Each of eight hosts of a switch sends to one of the next switch. One link is between the two. With Valiant routing most messages
+        take another switch between, each on one path, so that no packet overtakes another and go-back-n finds no gap."""
+        flows = [{"from": host, "to": 8 + host, "size": "200 kB"} for host in range(8)]
+        minimal, detours = (self.simulate_flows(groups(flows, routing=routing)) for routing in ("flow-hash", "valiant"))
+        self.assertGreater(last(minimal), 8 * 200 * PACKET)
+        self.assertLess(last(detours), 0.7 * last(minimal))
+        carried = [port["packets"] for port in detours["ports"] if port["node"] == 40 and port["peer"] > 40]
+        self.assertGreater(sum(packets >= 200 for packets in carried), 2, carried)
+        self.assertEqual(sum(packets // 200 for packets in carried), 8, "no packet is sent twice")
+        for ranks in (2, 3, 4):
+            self.assertEqual(self.simulate_flows(groups(flows, routing="valiant"), ranks=ranks), detours)
 
     def test_turns(self):
         """Two links in turn: 10 packets, five over each, with the hash all over one of them."""

@@ -14,6 +14,7 @@ enum class PacketRouting : std::uint8_t {
   packet_hash,  ///< the hash of the flow and of the packet's place in it says
   round_robin,  ///< each node takes its next hops in turn
   adaptive,     ///< the one with the fewest bytes that wait
+  valiant,      ///< the flow's hash, on the way to the switch of a host that is drawn for the flow, and from there on
 };
 
 /// What a receiver does with packets that come before one that is missing.
@@ -40,7 +41,9 @@ struct DeliveryRules {
   PacketLoss loss = PacketLoss::go_back_n;
   std::optional<RetransmissionTimeout> timeout;  ///< none: `path` with selective loss, else no time-out
 
-  bool spreads_flows() const { return routing != PacketRouting::flow_hash; }
+  bool chooses_hops() const { return routing != PacketRouting::flow_hash; }
+  /// Returns whether packets of a flow can overtake each other.
+  bool spreads_flows() const { return chooses_hops() && routing != PacketRouting::valiant; }
   RetransmissionTimeout effective_timeout() const {
     if (timeout) return *timeout;
     return {.kind =

@@ -30,8 +30,9 @@ const Words<network::PacketRouting>& routings() {
       {"flow-hash", PacketRouting::flow_hash, "that of the flow's hash: a flow takes one path (ECMP)"},
       {"packet-hash", PacketRouting::packet_hash, "that of a hash of the flow and the packet: spraying"},
       {"round-robin", PacketRouting::round_robin, "each in turn at each switch"},
-      {"adaptive", PacketRouting::adaptive,
-       "the one with the fewest bytes that wait; among equal ones a draw decides"}};
+      {"adaptive", PacketRouting::adaptive, "the one with the fewest bytes that wait; among equal ones a draw decides"},
+      {"valiant", PacketRouting::valiant,
+       "that of the flow's hash on the way to a switch that is drawn for the flow, and from there to the destination"}};
   return words;
 }
 

@@ -27,22 +27,22 @@ std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules
     return Contradiction{"system.network.packets.flow-control",
                          "found credits with transport: uec, whose switches trim or drop packets",
                          "no flow-control, or transport: roce"};
-  if (rules.spreads_flows())
+  if (rules.chooses_hops())
     return Contradiction{
         "system.network.packets.routing",
-        fmt::format("found {} with transport: uec, whose hosts spread packets", text_of(routings(), rules.routing)),
+        fmt::format("found {} with transport: uec, whose hosts choose paths", text_of(routings(), rules.routing)),
         "spraying in place of routing, or transport: roce"};
   return {};
 }
 
 std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, bool has_graph) {
-  if (!rules.spreads_flows()) return {};
+  if (!rules.chooses_hops()) return {};
   const std::string_view key = "system.network.packets.routing", routing = text_of(routings(), rules.routing);
   const auto found = [&](std::string_view what) { return fmt::format("found {} {}", routing, what); };
-  if (rules.loss == network::PacketLoss::go_back_n)
+  if (rules.spreads_flows() && rules.loss == network::PacketLoss::go_back_n)
     return Contradiction{key, found("with loss: go-back-n, where a receiver drops packets that overtake others"),
                          "loss: selective, or routing: flow-hash"};
-  if (rules.control->uses_telemetry)
+  if (rules.spreads_flows() && rules.control->uses_telemetry)
     return Contradiction{key,
                          found(fmt::format("with control: {}, which compares what one packet after the other tells of "
                                            "the links of one path",

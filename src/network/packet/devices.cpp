@@ -229,7 +229,7 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
   if (credits_ && packet.destination == node) return_credit(in, packet);
   if (packet.destination == node) return packet.is_data() ? receive_data(slot) : receive_acknowledgement(slot);
   packet.port = static_cast<std::uint16_t>(number);
-  Port* const out = system_.rules.spreads_flows() ? next_hop(node, packet) : next_port(node, packet);
+  Port* const out = system_.rules.chooses_hops() ? next_hop(node, packet) : next_port(node, packet);
   if (credits_ && out == nullptr) return_credit(in, packet);
   if (out == nullptr) return drop(in, slot);
   if (uec_) return uec_->admit(*out, slot);

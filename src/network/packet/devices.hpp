@@ -164,7 +164,8 @@ class PacketDevices {
   std::string find_credit_leak() const;
 
   // Choice of next hops by packet: route_choice.cpp.
-  Port* next_hop(std::uint32_t node, const Packet& packet);
+  Port* next_hop(std::uint32_t node, Packet& packet);
+  Port* detour(std::uint32_t node, Packet& packet);
   Port* least_queue(std::uint32_t node, std::span<const std::uint16_t> ports);
 
   // Switches: switching.cpp.

@@ -136,6 +136,7 @@ void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
   packet.sequence = first;
   packet.stamp = now();
   packet.is_last = first + payload == flow.bytes;
+  packet.is_detouring = system_.rules.routing == PacketRouting::valiant;
   if (flow.recovery) expect_news(flow);
   if (is_again)
     flow.recovery->missing.erase(first, first + payload);

@@ -29,6 +29,7 @@ struct alignas(64) Packet {
   Kind kind = Kind::data;
   bool is_marked : 1 = false;      ///< data: by a switch; acknowledgements: the data were
   bool is_last : 1 = false;        ///< data: of its flow; acknowledgements: of all bytes of the flow
+  bool is_detouring : 1 = false;   ///< on its way to the switch that Valiant routing has drawn
   std::uint8_t channel : 4 = 0;    ///< virtual channel of the link by which it comes
   std::uint8_t flags = 0;          ///< UecFlags
   std::uint16_t out_of_order = 0;  ///< UEC, acknowledgements: packets that are there before others

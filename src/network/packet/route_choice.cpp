@@ -22,7 +22,8 @@ std::uint64_t waiting_bytes(const Port& port, Time now) {
 }  // namespace
 
 /// Returns the port over which a packet that passes through a node leaves it; null if no way leads on.
-Port* PacketDevices::next_hop(std::uint32_t node, const Packet& packet) {
+Port* PacketDevices::next_hop(std::uint32_t node, Packet& packet) {
+  if (packet.is_detouring) return detour(node, packet);
   const auto ports = system_.router.ports(node, packet.destination, now());
   if (ports.size() < 2 || !packet.is_data()) return next_port(node, packet);
   switch (system_.rules.routing) {
@@ -35,10 +36,26 @@ Port* PacketDevices::next_hop(std::uint32_t node, const Packet& packet) {
     case PacketRouting::adaptive:
       if (packet.size >= least_adaptive_size) return least_queue(node, ports);
       [[fallthrough]];
+    case PacketRouting::valiant:
     case PacketRouting::flow_hash:
       break;
   }
   return next_port(node, packet);
+}
+
+/// Returns the next port of a packet on its way to the switch of a host that is drawn for its flow. There the detour
+/// ends, or where no way leads to that host. The draw belongs to the seed and the flow.
+Port* PacketDevices::detour(std::uint32_t node, Packet& packet) {
+  const std::uint64_t ends = std::uint64_t{packet.source} << 32U | packet.destination;
+  const std::uint64_t draw = mix(mix(mix(system_.rules.seed, ends), packet.ports), packet.flow);
+  const PacketGraph& graph = system_.graph;
+  const std::uint32_t host = graph.host(static_cast<std::uint32_t>(draw % graph.num_hosts()));
+  const auto ports = host == node ? std::span<const std::uint16_t>() : system_.router.ports(node, host, now());
+  if (ports.empty() || graph.ports(node)[ports[0]].peer == host) {
+    packet.is_detouring = false;
+    return next_hop(node, packet);
+  }
+  return &port(node, ports[PacketRouter::hash(node, {packet.source, host, packet.ports}) % ports.size()]);
 }
 
 /// Returns the port with the fewest bytes that wait. The draw among equal ones belongs to the seed, the node and the
