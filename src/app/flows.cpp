@@ -68,10 +68,11 @@ void print(const network::FlowScenario& scenario, const FlowResults& results,
            std::span<const network::FlowClass> classes) {
   Time last;
   for (const FlowTimes& flow : results.flows) last = std::max(last, flow.received);
-  fmt::print("{} on {} and {}, {} of them over after {}\n", counted(scenario.flows.size(), "flow"),
+  const std::uint64_t num_over = classes.empty() ? 0 : classes.front().flows;
+  fmt::print("{} on {} and {}, {}\n", counted(scenario.flows.size(), "flow"),
              counted(scenario.graph.num_hosts(), "host"),
              counted(scenario.graph.num_nodes() - scenario.graph.num_hosts(), "switch", "switches"),
-             classes.empty() ? 0 : classes.front().flows, readable(last));
+             num_over == 0 ? "none of them over" : fmt::format("{} of them over after {}", num_over, readable(last)));
   print_flow_classes(classes, {scenario.labels});
   const PortTotals totals = totals_of(results);
   fmt::print("{} over links, {}, {}, {}\n", counted(totals.packets, "packet"), counted(totals.marks, "mark"),
@@ -126,6 +127,24 @@ ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& r
   return json;
 }
 
+/// Throws Error (stuck) that names the first flows that did not end.
+void require_all_over(const network::FlowScenario& scenario, const FlowResults& results) {
+  constexpr std::size_t most_named = 5;
+  std::uint64_t num_left = 0;
+  std::string named;
+  for (std::size_t i = 0; i < results.flows.size(); ++i) {
+    if (results.flows[i].received.ps() >= 0) continue;
+    if (num_left++ >= most_named) continue;
+    named += fmt::format("{}#{} ({} to {})", named.empty() ? "" : ", ", i, scenario.flows[i].source,
+                         scenario.flows[i].destination);
+  }
+  if (num_left == 0) return;
+  throw Error(ErrorCode::stuck,
+              fmt::format("{} did not end: {}{}. Packets were lost that nobody sends again, or wait for ever. "
+                          "system.network.packets.loss: selective sends lost packets again.",
+                          counted(num_left, "flow"), named, num_left > most_named ? ", ..." : ""));
+}
+
 }  // namespace
 
 void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
@@ -146,10 +165,12 @@ void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
     const LinkTexts texts = texts_of(scenario, results);
     if (scenario.recording.flows) print_meetings(network::find_meetings(results.records.links, most_links), texts);
     if (scenario.recording.queue_bins > 0) print_queues(results.records, most_links, texts);
-    if (command.json.empty()) return;
-    TextOutput output(command.json);
-    output.write(as_json(scenario, results, classes).dump(1) + "\n");
-    output.commit();
+    if (!command.json.empty()) {
+      TextOutput output(command.json);
+      output.write(as_json(scenario, results, classes).dump(1) + "\n");
+      output.commit();
+    }
+    require_all_over(scenario, results);
   });
 }
 

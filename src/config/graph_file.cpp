@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "graph_reader.hpp"
+#include "ns3_config.hpp"
 #include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
@@ -103,8 +104,8 @@ std::string delay_text(Time delay) {
 std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
   const std::string text = read_text(file, {});
   GraphFile read;
-  if (is_ns3_topology(text)) {
-    read.given = read_ns3_topology(text, file);
+  if (is_ns3_topology(text) || is_ns3_config(text)) {
+    read.given = is_ns3_config(text) ? read_graph_of_ns3_config(text, file) : read_ns3_topology(text, file);
     read.network = network_of(read.given);
     read.dimensions = fitting(read.given, read.network, {});
     return read;
@@ -156,7 +157,7 @@ std::optional<CutOff> find_cut_off(const GivenGraph& given) {
     for (std::uint32_t to = 0; to < num_npus; ++to)
       if (to != from && router.ports(from, to, Time::zero()).empty()) lost.push_back(to);
     cut.pairs += lost.size();
-    if (fewest && lost.size() >= *fewest) continue;
+    if (lost.empty() || (fewest && lost.size() >= *fewest)) continue;
     fewest = lost.size();
     cut.from = from;
     cut.npus = std::move(lost);
@@ -175,7 +176,9 @@ std::string expanded_text(const GraphFile& graph, bool as_json) {
       failures.push_back({links[failure.link].a, links[failure.link].b, delay_text(failure.time)});
     nlohmann::ordered_json json = {{"hosts", graph.network.num_npus}, {"switches", graph.network.num_switches()}};
     json["forwarding"] = forwards;
-    json["routes"] = routes_text(graph.given);
+    if (graph.given.routes.table.empty()) json["routes"] = routes_text(graph.given);
+    for (const auto& row : graph.given.routes.table)
+      json["routes"]["table"].push_back({row.node, row.destination, row.next});
     json["links"] = std::move(rows);
     if (!failures.empty()) json["failures"] = std::move(failures);
     return json.dump() + "\n";

@@ -301,7 +301,10 @@ WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHo
   return GraphReader(mapping, path, hosts, faults).read();
 }
 
-std::string routes_text(const GivenGraph& given) { return std::string(text_of(graph_routes(), given.routes.paths)); }
+std::string routes_text(const GivenGraph& given) {
+  if (!given.routes.table.empty()) return text_of_routes(given.routes.table);
+  return std::string(text_of(graph_routes(), given.routes.paths));
+}
 
 std::string graph_text(const network::GivenGraph& given) {
   const PacketGraph& graph = given.graph;

@@ -64,7 +64,8 @@ class ShortArguments {
       const std::string_view argument = arguments[i];
       const std::string_view option = argument.substr(0, argument.find('='));
       const bool is_option = argument.starts_with('-');
-      const std::string_view value = is_option ? argument.substr(std::min(option.size() + 1, argument.size())) : argument;
+      const std::string_view value =
+          is_option ? argument.substr(std::min(option.size() + 1, argument.size())) : argument;
       if (!value.starts_with(mark) && (!is_option || argument.size() <= longest)) {
         texts_.emplace_back(argument);
         continue;

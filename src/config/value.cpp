@@ -33,10 +33,15 @@ Value& descend(Value& parent, const std::string& step, const std::string& path,
   }
   for (auto& entry : parent.entries)
     if (entry.key == step) return entry.value;
-  parent.entries.push_back(
-      {step,
-       {},
-       Value{.kind = Value::Kind::null, .text = {}, .line = {}, .origin = origin, .items = {}, .entries = {}, .notes = {}}});
+  parent.entries.push_back({step,
+                            {},
+                            Value{.kind = Value::Kind::null,
+                                  .text = {},
+                                  .line = {},
+                                  .origin = origin,
+                                  .items = {},
+                                  .entries = {},
+                                  .notes = {}}});
   return parent.entries.back().value;
 }
 

@@ -65,7 +65,7 @@ class Flows(harness.Folder):
     def test_loss(self):
         """Without pauses a small buffer drops packets; the senders go back, and all bytes come unless the last packet of a flow is lost."""
         results = self.simulate_flows(INCAST, "--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=400 kB",
-                                "--set=system.network.packets.window=64 kB")
+                                "--set=system.network.packets.window=64 kB", code=4)
         self.assertGreater(sum(port["drops"] for port in results["ports"]), 0)
         self.assertTrue(any(flow["received_ps"] > 0 for flow in results["flows"]))
 

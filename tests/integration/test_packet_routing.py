@@ -10,6 +10,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import h5py  # noqa: E402
+
 import graphs  # noqa: E402
 import harness  # noqa: E402
 import test_packet_network  # noqa: E402
@@ -129,8 +131,49 @@ class Loss(harness.Folder):
         for packets, waits in (({"loss": "selective"}, 16 * 8_320_000), ({"loss": "selective", "retransmission-timeout": "50 us"}, 50_000_000),
                                ({"retransmission-timeout": "path"}, 16 * 8_320_000), ({}, None),
                                ({"loss": "selective", "retransmission-timeout": "none"}, None)):
-            ends = [self.simulate_flows(two_links(flows, [[2, link, "2 us"]], **packets))["flows"][0]["received_ps"] for link in (4, 5)]
-            self.assertEqual(sorted(ends), sorted([way, -1 if waits is None else waits + way]), packets)
+            path = [port["peer"] for port in self.simulate_flows(two_links(flows, **packets))["ports"]
+                    if port["node"] == 2 and port["peer"] > 3 and port["packets"] > 0]
+            for link in (4, 5):
+                is_lost = path == [link]
+                code, expected = (0, way) if not is_lost else (4, -1) if waits is None else (0, waits + way)
+                results = self.simulate_flows(two_links(flows, [[2, link, "2 us"]], **packets), code=code)
+                self.assertEqual(results["flows"][0]["received_ps"], expected, packets)
+
+    def test_cut_off(self):
+        """Both links fail while a message is under way. A sender with a time-out ends the run, which names the hosts; without one the run
+        ends because the message does not."""
+        flows = [{"from": 0, "to": 1, "size": "1 MB"}]
+        failures = [[2, 4, "20 us"], [2, 5, "20 us"]]
+        for packets in ({"loss": "selective"}, {"retransmission-timeout": "path"}, {"preset": "uec"}, {"preset": "uec", "trimming": False}):
+            for ranks in (0, 2):
+                source = self.folder / "cut.yaml"
+                source.write_text(json.dumps(two_links(flows, failures, **packets)))
+                outcome = harness.orrery("flows", source, ranks=ranks)
+                self.assertEqual(outcome.code, 3, (packets, outcome.err))
+                self.assertIn("host 0 sends a message to host 1, and failed links have left no way", outcome.err)
+        self.assertEqual(self.simulate_flows(two_links(flows, failures), code=4)["flows"][0]["received_ps"], -1)
+
+    def test_table_again(self):
+        """Two hosts with a fast and a slow link, and a table of routes that takes the slow one. A run, its resolved configuration and
+        its expanded graph have the same time, also with a placement."""
+        rows = [[0, 1, 3], [1, 0, 3], [2, 0, 0], [2, 1, 1], [3, 1, 1], [3, 0, 0]]
+        links = [[0, 2, *LINK], [1, 2, *LINK], [0, 3, "10 Gb/s", "1 us"], [1, 3, "10 Gb/s", "1 us"]]
+        graph = {"hosts": 2, "switches": 2, "links": links, "routes": {"table": rows}, "placement": [1, 0]}
+        config = {"system": {"network": {"model": "packet", "graph": graph, "dimensions": [{"shape": "Switch", "size": 2}]}},
+                  "workload": {"model": {"kind": "layers", "layers": [{"name": "gradients", "parameters": 100_000}]}, "parallel": {"dp": 2}}}
+        def finish(name, settings=()):
+            return harness.finish_times(self.run_once([str(self.folder / name), *settings], f"{name}.h5"))
+        (self.folder / "run.yaml").write_text(json.dumps(config))
+        expected = finish("run.yaml")
+        with h5py.File(self.folder / "run.yaml.h5") as results:
+            (self.folder / "again.yaml").write_text(results["config/resolved"].asstr()[()])
+        self.assertEqual(finish("again.yaml"), expected)
+        for name in ("graph.yaml", "graph.json"):
+            outcome = harness.orrery("show", "graph", self.folder / "run.yaml", f"--output={self.folder / name}")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual(finish("run.yaml", [f"--set=system.network.graph={self.folder / name}"]), expected)
+        (self.folder / "run.yaml").write_text(json.dumps(config).replace(json.dumps({"table": rows}), '"widest"'))
+        self.assertLess(max(finish("run.yaml")), max(expected))
 
     def test_lost_acknowledgement(self):
         """All acknowledgements are lost on a link that fails before they come. The receiver repeats the last one when the packets come again."""

@@ -104,12 +104,21 @@ class Uec(harness.Folder):
         self.assertTrue(all(flow["acknowledged_ps"] > 0 for flow in results["flows"]))
         self.assertGreater(total(results, "drops"), 0)
 
+    def test_slow_port(self):
+        """Hosts of 400 and 10 Gb/s: the queue of the slow port holds a packet at the least, and the flow ends."""
+        graph = {"hosts": 3, "switches": 1, "links": [[0, 3, "400 Gb/s", "500 ns"], [1, 3, "400 Gb/s", "500 ns"], [2, 3, "10 Gb/s", "500 ns"]]}
+        scenario = {"system": {"network": {"graph": graph, "packets": {"preset": "uec"}}},
+                    "workload": {"flows": [{"from": 0, "to": 2, "size": "100 kB"}]}}
+        self.assertLess(self.simulate_flows(scenario)["flows"][0]["received_ps"], 200_000_000)
+
     def test_refusals(self):
         """Controls belong to a transport."""
         source = self.folder / "flows.yaml"
         cases = [(incast(3, control="dcqcn"), "found dcqcn with transport uec", "nscc, rccc"),
                  (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], control="nscc"), "found nscc with transport roce", "dctcp"),
-                 (incast(3, spraying="even"), "spraying", "oblivious"), (incast(3, queue="0 B"), "packets.queue")]
+                 (incast(3, spraying="even"), "spraying", "oblivious"), (incast(3, queue="0 B"), "packets.queue"),
+                 (incast(3, queue="4 kB"), "found 4000 B", "at least 4150 B"), (incast(3, routing="adaptive"), "packets.routing", "found adaptive"),
+                 (incast(3, **{"flow-control": "credits"}), "packets.flow-control")]
         for case, *parts in cases:
             source.write_text(json.dumps(case))
             outcome = harness.orrery("flows", source)

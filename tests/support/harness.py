@@ -333,14 +333,14 @@ class Folder(unittest.TestCase):
         check_identity(self, path)
         return path
 
-    def simulate_flows(self, scenario, *options, ranks=0):
-        """Runs `orrery flows` on a file or a dictionary to success, and returns its JSON."""
+    def simulate_flows(self, scenario, *options, ranks=0, code=0):
+        """Runs `orrery flows` on a file or a dictionary until it ends with this code, and returns its JSON. 4: some flow never ends."""
         source, result = self.folder / "flows.yaml", self.folder / "flows.json"
         if isinstance(scenario, dict):
             source.write_text(json.dumps(scenario))
             scenario = source
         outcome = orrery("flows", scenario, f"--json={result}", "--force", *options, ranks=ranks)
-        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertEqual(outcome.code, code, outcome.err)
         return json.loads(result.read_text())
 
     def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if SANITIZED else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):

@@ -27,6 +27,9 @@ std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules
     return Contradiction{"system.network.packets.flow-control",
                          "found credits with transport: uec, whose switches trim or drop packets",
                          "no flow-control, or transport: roce"};
+  if (const std::uint64_t packet = std::uint64_t{rules.payload} + rules.header; rules.queue && *rules.queue < packet)
+    return Contradiction{"system.network.packets.queue", fmt::format("found {} B", *rules.queue),
+                         fmt::format("at least {} B, a full packet", packet)};
   if (rules.chooses_hops())
     return Contradiction{
         "system.network.packets.routing",

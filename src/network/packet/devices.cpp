@@ -261,6 +261,19 @@ Port* PacketDevices::next_port(std::uint32_t node, const Packet& packet) {
   return number == PacketRouter::no_way ? nullptr : &port(node, number);
 }
 
+/// Throws Error (bad_input) if failures have left no way between the hosts of a flow, which would time out for ever.
+void PacketDevices::require_way(const FlowId& flow) const {
+  const auto leads = [&](std::uint32_t from, std::uint32_t to) {
+    return !system_.router.ports(from, to, now()).empty();
+  };
+  if (leads(flow.source, flow.destination) && leads(flow.destination, flow.source)) return;
+  throw Error(
+      ErrorCode::bad_input,
+      fmt::format("host {} sends a message to host {}, and failed links have left no way between them at {} ns; "
+                  "expected a way between hosts that talk to each other",
+                  flow.source, flow.destination, now().ps() / 1000));
+}
+
 /// Drops what waits for a link that fails. Its bytes stay counted in the buffer, as in ns-3.
 void PacketDevices::fail_link(Port& port) {
   port.is_down = true;

@@ -149,6 +149,7 @@ class PacketDevices {
   void enqueue(Port& port, std::uint32_t slot);
   std::uint32_t dequeue(Port& port);
   Port* next_port(std::uint32_t node, const Packet& packet);
+  void require_way(const FlowId& flow) const;
 
   // Credits: credits.cpp.
   bool has_next(Port& port, PacketQueue& queue) { return !queue.empty() && (!credits_ || find_covered(port, queue)); }

@@ -94,6 +94,7 @@ void PacketDevices::end_wait(Flow& flow) {
   if (flow.under_way() == 0 && flow.bytes > 0) return;
   const Time due = flow.recovery->news + timeout_of(flow);
   if (now() < due) return start_timer(flow, Flow::retransmission_timer, due - now());
+  require_way(flow.id);
   Port& out = port(flow.id.source, flow.port);
   const bool had_more = flow.has_more();
   send_again(flow);

@@ -148,6 +148,7 @@ void UecTransport::expire(const pdes::Event& event) {
   UecTimer& timer = event.reserved == probing ? sender->probing : sender->retransmission;
   if (timer.number != event.detail) return;
   timer.pending = Time::max();
+  devices_.require_way(sender->flow());
   if (event.reserved == retransmission) return time_out(*sender);
   if (timer.due <= devices_.now()) send_probe(*sender);
   arm(*sender, timer, probing);

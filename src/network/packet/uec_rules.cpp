@@ -18,6 +18,7 @@ UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, con
   if (rate == 0) return;
   measure(graph, router, rules);
   const std::uint64_t mtu = std::uint64_t{rules.payload} + rules.header;
+  packet = mtu;
   const auto product =
       static_cast<std::uint64_t>(static_cast<unsigned __int128>(round_trip.ps()) * rate / 8'000'000'000'000U);
   const std::uint64_t in_packets = std::max(up_to_packets(product, mtu), mtu);

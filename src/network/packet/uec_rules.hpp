@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "nscc.hpp"
@@ -25,16 +26,17 @@ inline constexpr std::uint8_t has_last = 64;  ///< acknowledgements: the last pa
 struct UecFigures {
   UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
 
-  std::uint64_t rate = 0;   ///< of the first host
-  Time round_trip;          ///< of a full packet and its acknowledgement
-  std::uint64_t queue = 0;  ///< bytes of data that wait for a port of this rate at the most
+  std::uint64_t rate = 0;    ///< of the first host
+  Time round_trip;           ///< of a full packet and its acknowledgement
+  std::uint64_t packet = 0;  ///< bytes of a full one
+  std::uint64_t queue = 0;   ///< bytes of data that wait for a port of this rate at the most
   MarkThresholds marks;
   Time time_out;
 
-  /// Returns how many bytes of data may wait for a port: in proportion to its rate.
+  /// Returns how many bytes of data may wait for a port: in proportion to its rate, and at least a packet.
   std::uint64_t queue_at(std::uint64_t port_rate) const {
     if (port_rate == rate) return queue;
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(queue) * port_rate / rate);
+    return std::max(static_cast<std::uint64_t>(static_cast<unsigned __int128>(queue) * port_rate / rate), packet);
   }
 
  private:
