@@ -118,7 +118,9 @@ class Uec(harness.Folder):
                  (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], control="nscc"), "found nscc with transport roce", "dctcp"),
                  (incast(3, spraying="even"), "spraying", "oblivious"), (incast(3, queue="0 B"), "packets.queue"),
                  (incast(3, queue="4 kB"), "found 4000 B", "at least 4150 B"), (incast(3, routing="adaptive"), "packets.routing", "found adaptive"),
-                 (incast(3, **{"flow-control": "credits"}), "packets.flow-control")]
+                 (incast(3, **{"flow-control": "credits"}), "packets.flow-control"), (incast(3, loss="selective"), "packets.loss", "no effect"),
+                 (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], trimming=False), "packets.trimming", "transport: uec"),
+                 (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], credits="1 MB"), "packets.credits", "flow-control: credits")]
         for case, *parts in cases:
             source.write_text(json.dumps(case))
             outcome = harness.orrery("flows", source)

@@ -39,7 +39,7 @@ const Words<network::PacketRouting>& routings() {
 const Words<network::PacketTransport>& transports() {
   using network::PacketTransport;
   static const Words<PacketTransport> words = {
-      {"roce", PacketTransport::roce, "packets in order on one path; after a loss all that followed again"},
+      {"roce", PacketTransport::roce, "that of RDMA over Ethernet: `routing` and `loss` say how packets get there"},
       {"uec", PacketTransport::uec, "Ultra Ethernet: packets on many paths in any order; only lost ones again"}};
   return words;
 }

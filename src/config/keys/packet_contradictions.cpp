@@ -40,7 +40,8 @@ std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules
 
 std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, bool has_graph) {
   if (!rules.chooses_hops()) return {};
-  const std::string_view key = "system.network.packets.routing", routing = text_of(routings(), rules.routing);
+  const std::string key = "system.network.packets.routing";
+  const std::string_view routing = text_of(routings(), rules.routing);
   const auto found = [&](std::string_view what) { return fmt::format("found {} {}", routing, what); };
   if (rules.spreads_flows() && rules.loss == network::PacketLoss::go_back_n)
     return Contradiction{key, found("with loss: go-back-n, where a receiver drops packets that overtake others"),
@@ -57,6 +58,30 @@ std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, 
   return {};
 }
 
+/// Finds a key that has no effect beside the others.
+std::optional<Contradiction> idle_key(const PacketRules& rules) {
+  const PacketRules none;
+  const bool is_uec = rules.transport == network::PacketTransport::uec;
+  struct Condition {
+    std::string_view key, needs;
+    bool is_idle;
+  };
+  const Condition conditions[] = {{"spraying", "transport: uec", !is_uec && rules.spraying != none.spraying},
+                                  {"trimming", "transport: uec", !is_uec && rules.trimming != none.trimming},
+                                  {"queue", "transport: uec", !is_uec && rules.queue},
+                                  {"loss", "transport: roce", is_uec && rules.loss != none.loss},
+                                  {"retransmission-timeout", "transport: roce", is_uec && rules.timeout},
+                                  {"credits", "flow-control: credits", !rules.uses_credits && rules.credits},
+                                  {"virtual-channels", "flow-control: credits",
+                                   !rules.uses_credits && rules.virtual_channels != none.virtual_channels}};
+  for (const Condition& condition : conditions)
+    if (condition.is_idle)
+      return Contradiction{fmt::format("system.network.packets.{}", condition.key),
+                           fmt::format("found it without {}, where it has no effect", condition.needs),
+                           fmt::format("{}, or the default", condition.needs)};
+  return {};
+}
+
 }  // namespace
 
 std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has_graph) {
@@ -64,7 +89,8 @@ std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has
     return Contradiction{"system.network.packets.credits", fmt::format("found {} B", *rules.credits),
                          fmt::format("at least {} B, the largest packet", rules.largest_packet())};
   if (auto of_transport = contradiction_of_transport(rules)) return of_transport;
-  return contradiction_of_routing(rules, has_graph);
+  if (auto of_routing = contradiction_of_routing(rules, has_graph)) return of_routing;
+  return idle_key(rules);
 }
 
 }  // namespace orrery::config

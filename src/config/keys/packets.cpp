@@ -169,7 +169,7 @@ void add_switches(PacketKeys& keys) {
            {"list", std::string(marks_expected), "-", "rates that differ"}, marks_handling());
   keys.add(
       {.path = "system.network.packets.seed",
-       .help = "seed of the draws of marks",
+       .help = "seed of all draws: marks, equal next hops, detours, and what UEC trims",
        .example = "7",
        .otherwise = Default::built_in()},
       count(0), [](auto& rules) -> auto& { return rules.seed; });

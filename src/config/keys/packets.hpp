@@ -36,9 +36,9 @@ Type<Count> byte_count(std::uint64_t minimum) {
 Handling<Configuration> optional_bytes(std::string key, std::uint64_t minimum,
                                        std::optional<std::uint64_t> network::PacketRules::*member);
 
-/// Two rules of packets that exclude each other.
+/// A rule of packets that another one excludes, or leaves without effect.
 struct Contradiction {
-  std::string_view key;  ///< to which the fault belongs
+  std::string key;  ///< to which the fault belongs
   std::string found, expected;
 };
 /// Finds one, in a network with the links of shapes or with those of a graph.
