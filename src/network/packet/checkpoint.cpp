@@ -99,6 +99,7 @@ void PacketDevices::serialize(Port& port, Archive& archive) {
   archive(port.free, port.end_is_due, port.is_paused, port.is_down, port.marking.num_draws, port.done);
   archive(port.ingress.bytes, port.ingress.headroom, port.ingress.pauses_peer);
   if (credits_) credits_->serialize(index_of(port), archive);
+  if (uec_) uec_->serialize(port, archive);
   serialize(port.frames, archive);
   serialize(port.queue, archive);
 }

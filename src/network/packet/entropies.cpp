@@ -68,7 +68,7 @@ void Entropies::feed_back(std::uint16_t entropy, Feedback feedback) {
 
 void Entropies::serialize(Archive& archive) {
   std::vector<std::uint16_t> clean(clean_.begin(), clean_.end());
-  archive(turn_, penalties_, clean);
+  archive(key_, turn_, penalties_, clean);
   clean_.assign(clean.begin(), clean.end());
 }
 

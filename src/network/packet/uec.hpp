@@ -39,6 +39,7 @@ class UecTransport {
   // Checkpoints: uec_checkpoint.cpp.
   void begin_saving();
   void serialize(std::uint32_t host, Archive& archive);
+  void serialize(const Port& port, Archive& archive);
 
  private:
   enum Timer : std::uint16_t { retransmission, probing, pulling };

@@ -1,4 +1,4 @@
-// What a checkpoint holds of hosts with UEC.
+// What a checkpoint holds of hosts and queues with UEC.
 #include <algorithm>
 
 #include "uec.hpp"
@@ -47,6 +47,11 @@ void UecTransport::serialize(std::uint32_t host, Archive& archive) {
     sender->serialize(archive);
   }
   for (const std::uint64_t key : sinks) sinks_.try_emplace(key, FlowId{}, 0).first->second.serialize(archive);
+}
+
+void UecTransport::serialize(const Port& port, Archive& archive) {
+  Service& service = services_[devices_.index_of(port)];
+  archive(service.until, service.size);
 }
 
 }  // namespace orrery::network
