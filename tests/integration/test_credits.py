@@ -63,6 +63,14 @@ class Credits(harness.Folder):
         self.assertGreater(sum(port["credit_wait_ps"] for port in results["ports"]), 0)
         self.assertEqual(max(flow["received_ps"] for flow in results["flows"]), 8 * 1000 * PACKET + PACKET + 2 * DELAY)
 
+    def test_sent_again(self):
+        """A time-out that is shorter than the round trip lets a host send both packets of a message again. They wait for credit as all others
+        do: no link has sent more than its credit."""
+        flows = [{"from": 0, "to": 1, "size": "2 kB"}]
+        results = self.simulate_flows(star(2, flows, loss="selective", **{"retransmission-timeout": "3 us"}), *credits("1536 B"))
+        self.assertGreater(results["ports"][0]["packets"], 2)
+        self.assertGreater(results["flows"][0]["acknowledged_ps"], 0)
+
     def test_channels(self):
         """Two flows share a link to a switch, and one of them goes on to a host that others flood. On one channel the other waits behind it; on
         several, those that have another channel do not."""

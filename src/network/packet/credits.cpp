@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "devices.hpp"
+#include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
 
 namespace orrery::network {
@@ -89,7 +90,7 @@ bool PacketDevices::may_begin(const Port& port, const Flow& flow) {
   packet.destination = flow.id.destination;
   packet.ports = flow.ports;
   const std::uint64_t size =
-      std::min<std::uint64_t>(system_.rules.payload, flow.bytes - flow.next) + system_.rules.header;
+      std::min<std::uint64_t>(system_.rules.payload, flow.bytes - flow.first_to_send()) + system_.rules.header;
   if (static_cast<std::int64_t>(size) <= credits_->left(index_of(port), channel_for(port, packet))) return true;
   credits_->begin_wait(index_of(port), now());
   return false;
@@ -99,6 +100,7 @@ void PacketDevices::spend_credit(Port& port, Packet& packet) {
   const std::size_t index = index_of(port);
   packet.channel = channel_for(port, packet) & 0xfU;
   credits_->left(index, packet.channel) -= packet.size;
+  ensure(credits_->left(index, packet.channel) >= 0 || port.is_down, "a packet is sent without credit");
   port.done.credit_wait += credits_->end_wait(index, now());
 }
 

@@ -122,8 +122,8 @@ Flow* PacketDevices::next_flow(const Port& port, Nic& there) {
 }
 
 void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
-  const bool is_again = flow.recovery && !flow.recovery->missing.empty();
-  const std::uint64_t first = is_again ? flow.recovery->missing.first() : flow.next;
+  const bool is_again = flow.sends_again();
+  const std::uint64_t first = flow.first_to_send();
   const std::uint64_t payload = std::min<std::uint64_t>(system_.rules.payload, flow.bytes - first);
   Packet packet;
   packet.source = flow.id.source;

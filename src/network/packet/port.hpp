@@ -111,8 +111,11 @@ struct Flow {
   Known known;                                          ///< of the last packet
 
   bool has_more() const {
-    return next < bytes || (bytes == 0 && !has_sent_empty) || (recovery && !recovery->missing.empty());
+    return next < bytes || (bytes == 0 && !has_sent_empty) || sends_again();
   }
+  bool sends_again() const { return recovery && !recovery->missing.empty(); }
+  /// Returns the first byte of the next packet: what is missing goes before what was never sent.
+  std::uint64_t first_to_send() const { return sends_again() ? recovery->missing.first() : next; }
   /// Returns how many bytes are sent, and neither acknowledged nor known to be lost.
   std::uint64_t under_way() const {
     return next - rate.acknowledged - (recovery ? recovery->ahead.bytes() + recovery->missing.bytes() : 0);
