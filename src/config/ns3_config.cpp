@@ -17,8 +17,16 @@ namespace orrery::config {
 namespace {
 
 constexpr std::uint64_t most_count = 1U << 30U;
-constexpr std::uint32_t telemetry_in_data = 42, telemetry_in_acknowledgements = 28, stamp_in_data = 8;
 constexpr std::int64_t start_of_ns3_ns = 2'000'000'000;  // to which LINK_DOWN is relative
+
+/// What a congestion control adds to packets, in bytes.
+struct ControlBytes {
+  std::uint32_t in_data = 0, in_acknowledgements = 0;
+};
+ControlBytes bytes_of(network::ControlName control) {
+  if (control->uses_telemetry) return {42, 28};
+  return {control.name() == "timely" ? 8U : 0U, 0};
+}
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::isupper(static_cast<unsigned char>(text[0])) != 0 &&
@@ -52,7 +60,7 @@ class Ns3ConfigReader {
     throw Error(ErrorCode::bad_input, place(line), found, expected);
   }
   const std::string& text(const Ns3Line& line, std::size_t field = 1) const {
-    if (field >= line.fields.size()) refuse(line, fmt::format("found {} values", line.fields.size() - 1), "more");
+    if (field >= line.fields.size()) refuse(line, "found no value", "a value behind the name");
     return line.fields[field];
   }
   std::uint64_t count(const Ns3Line& line, std::uint64_t most = most_count) const {
@@ -105,13 +113,12 @@ void Ns3ConfigReader::read_control(const Ns3Line& line) {
   if (found == modes.end())
     refuse(line, fmt::format("found {}", line.fields[1]),
            "1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) or 12 (no congestion control)");
-  const bool had_telemetry = rules_.control->uses_telemetry;
+  // The preset's sizes have what its own control adds.
+  const ControlBytes before = bytes_of(rules_.control);
   rules_.control = network::ControlName(found->second);
-  if (rules_.control->uses_telemetry && !had_telemetry) {
-    rules_.header += telemetry_in_data;
-    rules_.acknowledgement += telemetry_in_acknowledgements;
-  }
-  if (found->second == "timely") rules_.header += stamp_in_data;
+  const ControlBytes now = bytes_of(rules_.control);
+  rules_.header += now.in_data - before.in_data;
+  rules_.acknowledgement += now.in_acknowledgements - before.in_acknowledgements;
 }
 
 void Ns3ConfigReader::add_rules(std::map<std::string_view, Action>& all) {
@@ -259,6 +266,11 @@ void Ns3ConfigReader::set_marks() {
 }
 
 }  // namespace
+
+std::string Ns3Config::notice(const std::filesystem::path& file) const {
+  if (without_effect.empty()) return {};
+  return fmt::format("{}: ignored, without meaning here: {}", file.string(), fmt::join(without_effect, ", "));
+}
 
 bool is_ns3_config(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");

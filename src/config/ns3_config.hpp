@@ -17,6 +17,9 @@ struct Ns3Config {
   std::optional<std::filesystem::path> topology;
   std::optional<Ns3LinkDown> link_down;
   std::vector<std::string> without_effect;  ///< names of what only traces use, or what nothing here knows
+
+  /// Returns a line that names these; empty if there are none.
+  std::string notice(const std::filesystem::path& file) const;
 };
 
 /// Says whether a text is the configuration (config.txt) of the ns-3 of HPCC, ASTRA-sim or SimAI: lines of a name in

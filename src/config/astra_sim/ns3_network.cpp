@@ -36,9 +36,8 @@ void read_ns3_network(const AstraSimInputs& files, Reading& reading) {
     options.packets.completion = network::PacketCompletion::acknowledged;
     options.packets.tick = Time::from_ns(1);
     const Ns3Config config = read_ns3_config(text, files.network, options.packets);
-    if (!config.without_effect.empty())
-      target.warnings.push_back(fmt::format("{}: ignored, without meaning here: {}", files.network.string(),
-                                            fmt::join(config.without_effect, ", ")));
+    if (std::string notice = config.notice(files.network); !notice.empty())
+      target.warnings.push_back(std::move(notice));
     options.graph = std::make_shared<const network::GivenGraph>(read_graph_of_ns3_config(text, files.network));
     target.inputs.emplace_back("network.yml", std::move(text));
     if (files.logical.empty())

@@ -103,9 +103,7 @@ Handling<Configuration> file_handling() {
                           fmt::format("found {}, which is no configuration of ns-3", file.string()),
                           "lines such as CC_MODE 1 and PACKET_PAYLOAD_SIZE 1000");
             const auto read = read_ns3_config(text, file, target.execution.network.packets);
-            if (!read.without_effect.empty())
-              target.warnings.push_back(fmt::format("{}: ignored, without meaning here: {}", file.string(),
-                                                    fmt::join(read.without_effect, ", ")));
+            if (std::string notice = read.notice(file); !notice.empty()) target.warnings.push_back(std::move(notice));
           },
           [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
 }

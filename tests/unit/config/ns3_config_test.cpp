@@ -57,6 +57,8 @@ TEST(Ns3Config, DependsOnTheControl) {
   EXPECT_EQ(rules_of("CC_MODE 3\n").header, 36U + 42U);
   EXPECT_EQ(rules_of("CC_MODE 3\n").acknowledgement, 48U + 28U);
   EXPECT_EQ(rules_of("CC_MODE 7\n").header, 36U + 8U);
+  EXPECT_EQ(rules_of("CC_MODE 7\nCC_MODE 7\n").header, 36U + 8U);
+  EXPECT_EQ(rules_of("CC_MODE 3\nCC_MODE 12\n").header, 36U);
   EXPECT_EQ(rules_of("HAS_WIN 0\nGLOBAL_T 1\nCC_MODE 12\n").window.kind, network::PacketWindow::Kind::none);
   EXPECT_TRUE(rules_of("ENABLE_QCN 0\nKMIN_MAP 1 5 1\nKMAX_MAP 1 5 2\nPMAX_MAP 1 5 0.1\n").marks.empty());
 }
