@@ -90,6 +90,7 @@ class Flows(harness.Folder):
         placed["system"]["network"]["graph"]["placement"] = [1, 0]
         self.refused(placed, "found a placement of NPUs, but flows are between hosts")
         self.refused(star(2, [flow], control="bbr"), "bbr", "dcqcn")
+        self.refused(star(2, [flow], control="dcqcn", marks=[]), "packets.control", "found dcqcn without marks")
         no_way = star(2, [flow])
         no_way["system"]["network"]["graph"]["failures"] = [[0, 2, "0 s"]]
         self.refused(no_way, "no working links lead from node 0 to node 1")

@@ -20,8 +20,8 @@ struct ControlParameters;
 
 /// How hosts send the packets of a message, and again those that were lost.
 enum class PacketTransport : std::uint8_t {
-  roce,  ///< in order on one path; after a loss all that followed again
-  uec,   ///< in any order on many paths; after a loss the lost packet again (Ultra Ethernet)
+  roce,  ///< as RDMA over Ethernet does it, by DeliveryRules
+  uec,   ///< as Ultra Ethernet does it: packets take many paths in any order, and only lost ones are sent again
 };
 
 /// A congestion control of the registry.
@@ -30,6 +30,7 @@ struct ControlType {
   std::string_view help;  ///< one line
   /// Makes the control of one flow. Null for flows that a window alone holds back.
   std::unique_ptr<Control> (*make)(const ControlParameters& parameters) = nullptr;
+  bool needs_marks = false;     ///< rates change by marks only
   bool uses_telemetry = false;  ///< switches append to each packet what its port does
   bool sets_window = false;     ///< it sets the windows of its flows, and uses the number of links on their paths
   PacketTransport transport = PacketTransport::roce;  ///< whose flows it controls
@@ -98,6 +99,9 @@ struct PacketSizes {
   std::uint32_t acknowledgement = 48;
   std::uint32_t pause_frame = 31;
 
+  /// Returns the bytes of a data packet with a whole payload.
+  std::uint64_t full_packet() const { return std::uint64_t{payload} + header; }
+
   friend bool operator==(const PacketSizes&, const PacketSizes&) = default;
 };
 
@@ -158,9 +162,9 @@ struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRu
   std::uint32_t seed = 0;        ///< of the draws of marks, and of equal next hops
 
   /// Returns the bytes of the largest packet that needs credit.
-  std::uint64_t largest_packet() const {
-    return std::max<std::uint64_t>(std::uint64_t{payload} + header, acknowledgement);
-  }
+  std::uint64_t largest_packet() const { return std::max<std::uint64_t>(full_packet(), acknowledgement); }
+  /// Returns whether the last acknowledgement of a message may be repeated.
+  bool tells_again() const { return transport == PacketTransport::uec || repeats(); }
   bool has_enough_credits() const { return !uses_credits || !credits || *credits >= largest_packet(); }
 
   friend bool operator==(const PacketRules&, const PacketRules&) = default;

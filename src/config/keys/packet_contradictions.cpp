@@ -22,14 +22,18 @@ std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules
         fmt::format("found {} with transport {}", rules.control.name(), text_of(transports(), rules.transport)),
         fmt::format("{}, or another transport; preset: uec sets both", expected)};
   }
+  if (rules.control->needs_marks && rules.marks.empty())
+    return Contradiction{"system.network.packets.control",
+                         fmt::format("found {} without marks, by which alone its rates change", rules.control.name()),
+                         "marks, or another control"};
   if (rules.transport == network::PacketTransport::roce) return {};
   if (rules.uses_credits)
     return Contradiction{"system.network.packets.flow-control",
                          "found credits with transport: uec, whose switches trim or drop packets",
                          "no flow-control, or transport: roce"};
-  if (const std::uint64_t packet = std::uint64_t{rules.payload} + rules.header; rules.queue && *rules.queue < packet)
+  if (rules.queue && *rules.queue < rules.full_packet())
     return Contradiction{"system.network.packets.queue", fmt::format("found {} B", *rules.queue),
-                         fmt::format("at least {} B, a full packet", packet)};
+                         fmt::format("at least {} B, a full packet", rules.full_packet())};
   if (rules.chooses_hops())
     return Contradiction{
         "system.network.packets.routing",

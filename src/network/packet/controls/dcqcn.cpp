@@ -76,6 +76,7 @@ constinit const ControlType dcqcn_control{
     .make = [](const ControlParameters& parameters) -> std::unique_ptr<Control> {
       return std::make_unique<Dcqcn>(parameters);
     },
+    .needs_marks = true,
 };
 
 }  // namespace orrery::network

@@ -57,6 +57,7 @@ constinit const ControlType dctcp_control{
     .make = [](const ControlParameters& parameters) -> std::unique_ptr<Control> {
       return std::make_unique<Dctcp>(parameters);
     },
+    .needs_marks = true,
 };
 
 }  // namespace orrery::network
