@@ -17,12 +17,11 @@ GraphLinks::GraphLinks(std::shared_ptr<const GivenGraph> given, std::uint32_t nu
       router_(given_->graph, given_->failures, given_->routes),
       first_port_(ports_before(given_->graph)) {
   ensure(num_npus <= given_->graph.num_hosts(), "each NPU has a host");
+  std::vector<Time> works_until(given_->graph.links().size(), Time::max());
+  for (const auto& [link, time] : given_->failures) works_until[link] = std::min(works_until[link], time);
   for (std::uint32_t node = 0; node < given_->graph.num_nodes(); ++node)
     for (const PacketGraph::Port& port : given_->graph.ports(node))
-      links_.push_back({{LinkId(num_links()), 0, NpuId(0), 0}, node, port.peer, port.link, Time::max()});
-  for (Direction& direction : links_)
-    for (const LinkFailure& failure : given_->failures)
-      if (failure.link == direction.of_graph) direction.works_until = std::min(direction.works_until, failure.time);
+      links_.push_back({{LinkId(num_links()), 0, NpuId(0), 0}, node, port.peer, port.link, works_until[port.link]});
   deal_links(num_npus);
 }
 

@@ -15,9 +15,6 @@ Time LinkServer::serve(Time now, Time holds, Bytes size) {
   return start;
 }
 
-void LinkServer::give_up(Time now, Time until) { wait(now, until); }
-
-/// Takes note of a message that waits; `until` is not before that of the last one.
 void LinkServer::wait(Time now, Time until) {
   while (first_ < starts_.size() && starts_[first_] <= now) ++first_;
   if (first_ * std::size_t{2} >= starts_.size()) {

@@ -229,7 +229,7 @@ template <class Links>
 bool LinkServers<Links>::fails_before(Server& server, const pdes::Event& event) {
   const Time failure = links_.works_until(server.link);
   if (server.server.begins(event.time) < failure) return false;
-  server.server.give_up(event.time, failure);
+  server.server.wait(event.time, failure);
   const Link other = links_.find(links_.instead_of(server.link, messages_[event.node], failure));
   pdes::Event call = this->event(server, failure, pdes::Stage::server, lp(other));
   call.kind = message_is_there;

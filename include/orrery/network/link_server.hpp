@@ -30,8 +30,8 @@ class LinkServer {
   /// of range.
   bool serve_at_once(Time now, Time holds, Bytes size);
 
-  /// Takes note that a message has waited since `now`, and leaves without service.
-  void give_up(Time now, Time until);
+  /// Takes note of a message that comes at `now` and waits; `until` is not before that of the last one.
+  void wait(Time now, Time until);
 
   /// Returns when the service of a message that comes at `now` begins.
   Time begins(Time now) const { return std::max(now, free_); }
@@ -40,8 +40,6 @@ class LinkServer {
   void serialize(Archive& archive) { archive(free_, statistics_, starts_, first_); }
 
  private:
-  void wait(Time now, Time until);
-
   Time free_;
   LinkStatistics statistics_;
   std::vector<Time> starts_;  ///< of services to come, as of the last message, from first_ on
