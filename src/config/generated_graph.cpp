@@ -183,13 +183,14 @@ std::optional<topology::GeneratedGraph> GeneratorReader::read() {
 topology::LinkDefaults read_link_defaults(Section& section, Faults& faults) {
   topology::LinkDefaults defaults;
   defaults.all = read_physics(section);
-  if (const Value* const links = section.find("links"))
+  if (const Value* const links = section.find("links")) {
+    const Section names(links, section.path("links"), *links, faults);  // notes a value that is no mapping
     for (const Value::Entry& entry : links->entries) {
-      const std::string path = fmt::format("{}.{}", section.path("links"), entry.key);
-      Section of_link(&entry.value, path, *links, faults);
+      Section of_link(&entry.value, names.path(entry.key), *links, faults);
       defaults.of_link[entry.key] = read_physics(of_link);
       of_link.refuse_unknown();
     }
+  }
   return defaults;
 }
 
