@@ -138,8 +138,8 @@ class Credits(harness.Folder):
         harness.write_workload(self.folder, [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=8000)] for _ in range(8)])
         for command in (["flows", source], ["run", config, f"--output={self.folder / 'refused.h5'}"]):
             for more, text in ((credits("1035 B"), "at least 1036 B, the largest packet"), (credits("1 MB", 17), "virtual-channels"),
-                               ([*CREDITS, "--set=system.network.packets.pauses=true"], "found true beside flow-control: credits"),
-                               ([*NONE, "--set=system.network.packets.pauses=true"], "found true beside flow-control: none"),
+                               ([*CREDITS, "--set=system.network.packets.pauses=true"], "system.network.packets.flow-control is given too"),
+                               ([*NONE, "--set=system.network.packets.pauses=false"], "system.network.packets.flow-control is given too"),
                                (["--set=system.network.packets.flow-control=tokens"], "tokens")):
                 outcome = harness.orrery(*command, *more)
                 self.assertEqual(outcome.code, 3, outcome.err)

@@ -45,14 +45,7 @@ Handling<Configuration> flow_control_handling() {
 
 Handling<Configuration> pauses_handling() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            PacketRules& rules = target.execution.network.packets;
-            const bool pauses = boolean().read(value, path, reading);
-            if (flow_control_of(rules) == FlowControl::credits || (pauses && !rules.pauses))
-              throw Error(ErrorCode::bad_input, value.place(path),
-                          fmt::format("found {} beside flow-control: {}", pauses,
-                                      text_of(flow_controls(), flow_control_of(rules))),
-                          "one of the two");
-            rules.pauses = pauses;
+            target.execution.network.packets.pauses = boolean().read(value, path, reading);
           },
           [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
 }

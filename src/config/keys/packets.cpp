@@ -13,19 +13,12 @@ namespace {
 using network::PacketRules;
 using network::PacketWindow;
 
-const Words<network::ControlName>& controls() {
-  static const Words<network::ControlName> words = [] {
-    Words<network::ControlName> all;
-    for (const auto entry : network::ControlName::all()) all.push_back({entry.name(), entry, entry->help});
-    return all;
-  }();
-  return words;
-}
-
-const Words<network::PacketPresetName>& presets() {
-  static const Words<network::PacketPresetName> words = [] {
-    Words<network::PacketPresetName> all;
-    for (const auto entry : network::PacketPresetName::all()) all.push_back({entry.name(), entry, entry->help});
+/// Returns the names of a registry.
+template <class Name>
+const Words<Name>& registered() {
+  static const Words<Name> words = [] {
+    Words<Name> all;
+    for (const auto entry : Name::all()) all.push_back({entry.name(), entry, entry->help});
     return all;
   }();
   return words;
@@ -71,7 +64,7 @@ Type<PacketWindow> window_type() {
 
 Handling<Configuration> preset_handling() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-            target.execution.network.packets = as_word(value, path, presets())->make();
+            target.execution.network.packets = as_word(value, path, registered<network::PacketPresetName>())->make();
           },
           [](const Configuration&, Writer&) {}, [](const Configuration&, const Configuration&) { return true; }};
 }
@@ -80,19 +73,19 @@ Handling<Configuration> preset_handling() {
 class PacketKeys {
  public:
   template <class T, class Access>
-  void add(const About& about, const Type<T>& type, Access access) {
-    restrict(keys.add(
+  Key<Configuration>& add(const About& about, const Type<T>& type, Access access) {
+    return restrict(keys.add(
         about, type, [access](auto& c) -> auto& { return access(c.execution.network.packets); }));
   }
-  void add(const About& about, TypeInfo type, Handling<Configuration> handling) {
-    restrict(keys.add(about, std::move(type), std::move(handling)));
+  Key<Configuration>& add(const About& about, TypeInfo type, Handling<Configuration> handling) {
+    return restrict(keys.add(about, std::move(type), std::move(handling)));
   }
 
   Keys<Configuration> keys{"system.network.packets"};
 
  private:
-  static void restrict(Key<Configuration>& key) {
-    key.written_if([](const Configuration& c) { return c.execution.network.model->sends_packets; });
+  static Key<Configuration>& restrict(Key<Configuration>& key) {
+    return key.written_if([](const Configuration& c) { return c.execution.network.model->sends_packets; });
   }
 };
 
@@ -186,7 +179,8 @@ void add_flow_control(PacketKeys& keys) {
             .help = "an older name: true is `flow-control: pauses`, false is `flow-control: none`",
             .example = "false",
             .otherwise = Default::described("what `flow-control` says")},
-           boolean().info, pauses_handling());
+           boolean().info, pauses_handling())
+      .excludes("system.network.packets.flow-control");
   keys.add(
       {.path = "system.network.packets.credits",
        .help = "with `flow-control: credits`: bytes that each channel of a link may send before some are passed on",
@@ -226,7 +220,7 @@ void add_flows(PacketKeys& keys) {
        .example = "dcqcn",
        .otherwise = Default::built_in(),
        .see = "packet-network.md, *Congestion control*"},
-      word(controls()), [](auto& rules) -> auto& { return rules.control; });
+      word(registered<network::ControlName>()), [](auto& rules) -> auto& { return rules.control; });
 }
 
 void add_uec(PacketKeys& keys) {
@@ -390,7 +384,7 @@ const Keys<Configuration>& packet_keys() {
               .help = "what the other keys of packets are where they are not given",
               .example = "simai-ns3",
               .otherwise = Default::described("astra-sim-ns3, without marks")},
-             word(presets()).info, preset_handling());
+             word(registered<network::PacketPresetName>()).info, preset_handling());
     keys.add(
         {.path = "system.network.packets.file",
          .help = "configuration of ns-3 (config.txt of HPCC, ASTRA-sim or SimAI) whose values replace those of the "
