@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
 
@@ -86,19 +84,6 @@ std::vector<GraphDimension> fitting(const GivenGraph& given, const NetworkGraph&
   return lie_on(given, of_all) ? of_all : std::vector<GraphDimension>();
 }
 
-/// Returns a number with the largest unit that leaves it whole.
-std::string with_unit(std::uint64_t value, std::initializer_list<std::pair<std::uint64_t, std::string_view>> units) {
-  for (const auto& [factor, unit] : units)
-    if (value % factor == 0 && value > 0) return fmt::format("{} {}", value / factor, unit);
-  return fmt::format("{} {}", value, std::prev(units.end())->second);
-}
-std::string rate_text(std::uint64_t rate) {
-  return with_unit(rate, {{1'000'000'000, "Gb/s"}, {1'000'000, "Mb/s"}, {1, "b/s"}});
-}
-std::string delay_text(Time delay) {
-  return with_unit(static_cast<std::uint64_t>(delay.ps()), {{1'000'000, "us"}, {1000, "ns"}, {1, "ps"}});
-}
-
 }  // namespace
 
 std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
@@ -164,35 +149,6 @@ std::optional<CutOff> find_cut_off(const GivenGraph& given) {
   }
   if (cut.pairs == 0) return {};
   return cut;
-}
-
-std::string expanded_text(const GraphFile& graph, bool as_json) {
-  const auto& links = graph.given.graph.links();
-  const bool forwards = graph.given.routes.hosts_forward;
-  if (as_json) {
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array(), failures = rows;
-    for (const auto& link : links) rows.push_back({link.a, link.b, rate_text(link.rate), delay_text(link.delay)});
-    for (const auto& failure : graph.given.failures)
-      failures.push_back({links[failure.link].a, links[failure.link].b, delay_text(failure.time)});
-    nlohmann::ordered_json json = {{"hosts", graph.network.num_npus}, {"switches", graph.network.num_switches()}};
-    json["forwarding"] = forwards;
-    if (graph.given.routes.table.empty()) json["routes"] = routes_text(graph.given);
-    for (const auto& row : graph.given.routes.table)
-      json["routes"]["table"].push_back({row.node, row.destination, row.next});
-    json["links"] = std::move(rows);
-    if (!failures.empty()) json["failures"] = std::move(failures);
-    return json.dump() + "\n";
-  }
-  std::string text = fmt::format("hosts: {}\nswitches: {}\n", graph.network.num_npus, graph.network.num_switches());
-  for (std::size_t node = graph.network.num_npus; node < graph.network.nodes.size(); ++node)
-    text += fmt::format("# {} is {}\n", node, cited(graph.network.nodes[node].name));
-  text += fmt::format("forwarding: {}\nroutes: {}\nlinks:\n", forwards, routes_text(graph.given));
-  for (const auto& link : links)
-    text += fmt::format("  - [{}, {}, {}, {}]\n", link.a, link.b, rate_text(link.rate), delay_text(link.delay));
-  if (!graph.given.failures.empty()) text += "failures:\n";
-  for (const auto& failure : graph.given.failures)
-    text += fmt::format("  - [{}, {}, {}]\n", links[failure.link].a, links[failure.link].b, delay_text(failure.time));
-  return text;
 }
 
 }  // namespace orrery::config

@@ -39,14 +39,6 @@ const std::vector<Value>& as_row(const Value& value, const std::string& key, std
   throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), expected);
 }
 
-const Words<network::GraphRoutes>& graph_routes() {
-  using network::GraphRoutes;
-  static const Words<GraphRoutes> words = {
-      {"widest", GraphRoutes::widest, "of the shortest paths those whose slowest link is the fastest"},
-      {"shortest", GraphRoutes::shortest, "all shortest paths, as in ns-3"}};
-  return words;
-}
-
 /// Reads one mapping.
 class GraphReader {
  public:
@@ -269,6 +261,14 @@ std::uint32_t GraphReader::find_link(const Value& row, const std::string& key) c
 
 }  // namespace
 
+const Words<network::GraphRoutes>& graph_routes() {
+  using network::GraphRoutes;
+  static const Words<GraphRoutes> words = {
+      {"widest", GraphRoutes::widest, "of the shortest paths those whose slowest link is the fastest"},
+      {"shortest", GraphRoutes::shortest, "all shortest paths, as in ns-3"}};
+  return words;
+}
+
 bool is_own_graph(const Value& root) { return root.find("hosts") != nullptr || root.find("generate") != nullptr; }
 
 GivenGraph graph_of(const topology::NetworkGraph& network) {
@@ -299,26 +299,6 @@ WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHo
   mapping.origin = value.origin;
   mapping.entries.push_back({"file", value.line, value});
   return GraphReader(mapping, path, hosts, faults).read();
-}
-
-std::string routes_text(const GivenGraph& given) {
-  if (!given.routes.table.empty()) return text_of_routes(given.routes.table);
-  return std::string(text_of(graph_routes(), given.routes.paths));
-}
-
-std::string graph_text(const network::GivenGraph& given) {
-  const PacketGraph& graph = given.graph;
-  std::string links, failures;
-  for (const PacketGraph::Link& link : graph.links())
-    links +=
-        fmt::format("{}[{}, {}, {} b/s, {} ps]", links.empty() ? "" : ", ", link.a, link.b, link.rate, link.delay.ps());
-  for (const network::LinkFailure& failure : given.failures) {
-    const PacketGraph::Link& link = graph.links()[failure.link];
-    failures += fmt::format("{}[{}, {}, {} ps]", failures.empty() ? "" : ", ", link.a, link.b, failure.time.ps());
-  }
-  return fmt::format("{{hosts: {}, switches: {}, links: [{}], failures: [{}], routes: {}, forwarding: {}}}",
-                     graph.num_hosts(), graph.num_nodes() - graph.num_hosts(), links, failures, routes_text(given),
-                     given.routes.hosts_forward);
 }
 
 }  // namespace orrery::config

@@ -23,12 +23,12 @@ struct WholeGraph {
 };
 /// Reads the same.
 WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);
+/// Returns the words for kinds of routes.
+const Words<network::GraphRoutes>& graph_routes();
 /// Says whether a file holds a mapping that read_graph reads, and not one of another program.
 bool is_own_graph(const Value& root);
 /// Returns a network whose links all have a rate and a delay. Its NPUs forward if they have links between them.
 network::GivenGraph graph_of(const topology::NetworkGraph& network);
-/// Returns the word for its routes.
-std::string routes_text(const network::GivenGraph& given);
 /// Returns the graph as a mapping in YAML's flow style, which read_graph reads.
 std::string graph_text(const network::GivenGraph& given);
 

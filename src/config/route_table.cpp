@@ -137,11 +137,4 @@ void check_route_table(const GivenGraph& given, const Place& place) {
   for (std::uint32_t h = 0; h < given.graph.num_hosts(); ++h) walk.check(given.graph.host(h));
 }
 
-std::string text_of_routes(const std::vector<StaticRoute>& table) {
-  std::string rows;
-  for (const StaticRoute& row : table)
-    rows += fmt::format("{}[{}, {}, {}]", rows.empty() ? "" : ", ", row.node, row.destination, row.next);
-  return fmt::format("{{table: [{}]}}", rows);
-}
-
 }  // namespace orrery::config

@@ -18,7 +18,5 @@ std::vector<network::StaticRoute> read_route_table(const Value& value, const std
 /// Throws Error (bad_input) unless the table leads from each host to each other one: with the first node that has no
 /// row for a destination, or from which packets go round in a circle.
 void check_route_table(const network::GivenGraph& given, const Place& place);
-/// Returns the table as the value of a key, which read_route_table reads.
-std::string text_of_routes(const std::vector<network::StaticRoute>& table);
 
 }  // namespace orrery::config

@@ -35,6 +35,6 @@ struct CutOff {
 std::optional<CutOff> find_cut_off(const network::GivenGraph& given);
 
 /// Returns the graph as a mapping of hosts, switches and links, as YAML or JSON.
-std::string expanded_text(const GraphFile& graph, bool as_json);
+std::string expanded_text(const GraphFile& graph, bool is_json);
 
 }  // namespace orrery::config
