@@ -11,8 +11,6 @@
 namespace orrery::network {
 namespace {
 
-std::uint64_t saved_key(std::uint32_t source, std::uint32_t flow) { return std::uint64_t{source} << 32U | flow; }
-
 /// What a pending timer needs.
 struct SavedTimer {
   std::uint32_t flow = 0;
@@ -75,7 +73,7 @@ void PacketDevices::unpack_timer(pdes::Event& event, std::span<const std::byte> 
 
 /// Returns a flow of a checkpoint, which a timer may name before it is read.
 Flow& PacketDevices::restored_flow(const FlowId& id) {
-  const auto [found, is_new] = flows_.restored.try_emplace(saved_key(id.source, id.number), no_slot);
+  const auto [found, is_new] = flows_.restored.try_emplace(flow_key(id.source, id.number), no_slot);
   if (!is_new) return flows_[found->second];
   Flow& flow = flows_.add();
   found->second = flow.slot;
@@ -152,7 +150,7 @@ void PacketDevices::serialize_receptions(std::uint32_t host, Archive& archive) {
   archive(receptions);
   if (!archive.reads()) return;
   for (const Reception& reception : receptions)
-    receptions_.by_flow.emplace(saved_key(reception.source, reception.flow), receptions_.pool.put(reception));
+    receptions_.by_flow.emplace(flow_key(reception.source, reception.flow), receptions_.pool.put(reception));
 }
 
 // ---- Messages ----

@@ -102,7 +102,6 @@ void PacketDevices::serve(const pdes::Event& event) {
     case credit:
       return take_credit(event);
     default:
-      if (uec_ && !uec_->may_tell(event)) return;
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
   }
 }
@@ -259,6 +258,14 @@ std::uint32_t PacketDevices::dequeue(Port& port) {
 Port* PacketDevices::next_port(std::uint32_t node, const Packet& packet) {
   const std::uint16_t number = system_.router.port(node, {packet.source, packet.destination, packet.ports}, now());
   return number == PacketRouter::no_way ? nullptr : &port(node, number);
+}
+
+/// Returns the port by which a host sends a message.
+Port& PacketDevices::first_port(const FlowRequest& request) {
+  const PacketRouter::FlowKey key{request.id.source, request.id.destination, request.ports};
+  const std::uint16_t number = system_.router.port(request.id.source, key, now());
+  if (number == PacketRouter::no_way) require_way(request.id);
+  return port(request.id.source, number);
 }
 
 /// Throws Error (bad_input) if failures have left no way between the hosts of a flow, which would time out for ever.

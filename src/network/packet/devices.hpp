@@ -42,7 +42,8 @@ class PacketUser {
   virtual void received(const FlowId& flow) = 0;
   /// All acknowledgements of a flow are at its source.
   virtual void acknowledged(const FlowId& flow) = 0;
-  /// The destination of a flow is told that they are (PacketCompletion::acknowledged).
+  /// The destination of a flow is told that they are (PacketCompletion::acknowledged); again if the last
+  /// acknowledgement is repeated (PacketRules::tells_again).
   virtual void told_acknowledged(const FlowId& flow) = 0;
   /// An event that the user has scheduled for a node.
   virtual void wake(const pdes::Event& event) = 0;
@@ -149,6 +150,7 @@ class PacketDevices {
   void enqueue(Port& port, std::uint32_t slot);
   std::uint32_t dequeue(Port& port);
   Port* next_port(std::uint32_t node, const Packet& packet);
+  Port& first_port(const FlowRequest& request);
   void require_way(const FlowId& flow) const;
 
   // Credits: credits.cpp.

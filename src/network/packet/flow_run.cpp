@@ -119,7 +119,7 @@ Time time_alone(const PacketGraph& graph, const PacketRouter& router, const Pack
     if (number == PacketRouter::no_way || hops > graph.num_nodes()) return Time::max();
     const PacketGraph::Port& port = graph.ports(node)[number];
     const PacketGraph::Link& link = graph.link_of(port);
-    const Time full = transmission_time(std::uint64_t{rules.payload} + rules.header, link.rate, rules.tick);
+    const Time full = transmission_time(rules.full_packet(), link.rate, rules.tick);
     first_leaves += full;
     most = std::max(most, full);
     const Time free = num_full == 0 ? Time::zero() : first_leaves + most * static_cast<std::int64_t>(num_full - 1);

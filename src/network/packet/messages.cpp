@@ -14,7 +14,7 @@ namespace {
 constexpr Time answer_delay = Time::from_ps(1);
 constexpr std::uint32_t first_port = 10000, num_ports = 50000, port_of_receivers = 100;
 
-std::uint64_t key_of(const FlowId& flow) { return std::uint64_t{flow.source} << 32U | flow.number; }
+std::uint64_t key_of(const FlowId& flow) { return flow_key(flow.source, flow.number); }
 
 }  // namespace
 
@@ -51,7 +51,7 @@ void PacketMessages::unpack(pdes::Event& event, std::span<const std::byte> bytes
 void PacketMessages::wake(const pdes::Event& event) {
   if (event.kind == begin) return begin_flow(messages_.take(event.node));
   const std::uint32_t source = messages_[event.node].source.value();
-  incoming_.emplace(key_of({source, 0, static_cast<std::uint32_t>(event.detail)}), event.node);
+  incoming_.emplace(flow_key(source, static_cast<std::uint32_t>(event.detail)), event.node);
 }
 
 /// Begins the flow of a message of an NPU here, and announces it to its destination.
@@ -126,7 +126,7 @@ void PacketMessages::acknowledged(const FlowId& flow) {
 
 /// A host that repeats its last acknowledgement is told again.
 void PacketMessages::told_acknowledged(const FlowId& flow) {
-  if (!plan_.rules().repeats() || incoming_.contains(key_of(flow))) deliver(flow);
+  if (!plan_.rules().tells_again() || incoming_.contains(key_of(flow))) deliver(flow);
 }
 
 /// Hands a message that is there to its NPU.

@@ -15,8 +15,6 @@ namespace {
 /// A receiver repeats a complaint about the same gap after this time only.
 constexpr Time complaint_interval = Time::from_ns(500'000);
 
-std::uint64_t key_of(const Packet& packet) { return std::uint64_t{packet.source} << 32U | packet.flow; }
-
 }  // namespace
 
 /// The timers of a flow's congestion control.
@@ -48,29 +46,22 @@ void PacketDevices::send(const FlowRequest& request) {
   flow.ports = request.ports;
   flow.bytes = request.bytes;
   flow.available = now();
-  Packet first;
-  first.source = flow.id.source;
-  first.destination = flow.id.destination;
-  first.ports = flow.ports;
-  Port* const out = next_port(flow.id.source, first);
-  if (out == nullptr)
-    throw Error(ErrorCode::bad_input,
-                fmt::format("no working link leads from host {} to host {}", flow.id.source, flow.id.destination));
-  flow.rate = {.rate = out->rate,
-               .line_rate = out->rate,
+  Port& out = first_port(request);
+  flow.rate = {.rate = out.rate,
+               .line_rate = out.rate,
                .window = request.window,
                .round_trip = request.round_trip,
                .payload = system_.rules.payload};
   if (system_.rules.control->make != nullptr) flow.control = system_.rules.control->make(system_.rules.parameters);
-  flow.port = out->number;
+  flow.port = out.number;
   if (system_.rules.control->sets_window) flow.rate.hops = num_links_to(flow);
   if (system_.rules.repeats()) flow.recovery = std::make_unique<Recovery>();
   if (is_here(flow.id.destination))
     flow.receiver =
         receptions_.pool.put({.source = flow.id.source, .flow = flow.id.number, .destination = flow.id.destination});
-  nic(*out).flows.push_back(&flow);
-  ++nic(*out).num_unsent;
-  kick(*out);
+  nic(out).flows.push_back(&flow);
+  ++nic(out).num_unsent;
+  kick(out);
 }
 
 /// Sends the next packet of a host: acknowledgements first, in turn with packets that pass through the host; then the
@@ -170,7 +161,7 @@ void PacketDevices::wake_at(Port& port, Nic& there, Time time) {
 /// Returns the slot of the flow that a data packet belongs to, at its destination; `no_slot` if the flow is over.
 std::uint32_t PacketDevices::reception_of(Packet& packet) {
   if (packet.receiver == no_slot) {
-    const auto [found, is_new] = receptions_.by_flow.try_emplace(key_of(packet), no_slot);
+    const auto [found, is_new] = receptions_.by_flow.try_emplace(flow_key(packet.source, packet.flow), no_slot);
     if (is_new)
       found->second =
           receptions_.pool.put({.source = packet.source, .flow = packet.flow, .destination = packet.destination});
@@ -185,7 +176,7 @@ std::uint32_t PacketDevices::reception_of(Packet& packet) {
 void PacketDevices::end_reception(std::uint32_t at, const Packet& packet) {
   receptions_.pool[at].is_over = true;
   if (receptions_.pool[at].last_gap != Reception::no_gap || system_.rules.repeats()) return;
-  receptions_.by_flow.erase(key_of(packet));
+  receptions_.by_flow.erase(flow_key(packet.source, packet.flow));
   receptions_.pool.free(at);
 }
 
@@ -235,7 +226,7 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
 Flow* PacketDevices::sender_of(const Packet& packet) {
   std::uint32_t slot = packet.sender;
   if (slot == no_slot) [[unlikely]] {  // of a packet that a checkpoint had
-    const auto found = flows_.restored.find(std::uint64_t{packet.destination} << 32U | packet.flow);
+    const auto found = flows_.restored.find(flow_key(packet.destination, packet.flow));
     if (found == flows_.restored.end()) return nullptr;
     slot = found->second;
   }

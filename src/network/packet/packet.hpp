@@ -11,6 +11,11 @@ namespace orrery::network {
 /// No slot of a pool.
 inline constexpr std::uint32_t no_slot = ~0U;
 
+/// Names a flow among those of all hosts, by its source and its number there.
+inline std::uint64_t flow_key(std::uint32_t source, std::uint32_t number) {
+  return std::uint64_t{source} << 32U | number;
+}
+
 /// A packet on its way or in a queue, in one line of a cache. Trivially copyable: it travels between ranks as it is.
 struct alignas(64) Packet {
   enum class Kind : std::uint8_t { data, acknowledgement, negative_acknowledgement, pause, resume, credit, request };

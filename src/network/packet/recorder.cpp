@@ -77,7 +77,7 @@ PacketRecorder::PortHistory& PacketRecorder::at(std::size_t port) {
 /// Returns what is known of the message of a packet at a port; null for packets without data.
 PacketRecorder::Use* PacketRecorder::use_of(std::size_t port, const Packet& packet) {
   if (!what_.flows || !packet.is_data()) return nullptr;
-  return &at(port).uses[std::uint64_t{packet.source} << 32U | packet.flow];
+  return &at(port).uses[flow_key(packet.source, packet.flow)];
 }
 
 void PacketRecorder::enqueue(std::size_t port, Time now, std::uint64_t bytes) {

@@ -29,8 +29,6 @@ class UecTransport {
   /// Takes a packet that is at its destination, where it has come by this port.
   void receive(Port& in, std::uint32_t slot);
   void expire(const pdes::Event& event);
-  /// Returns whether an event that says that a flow is acknowledged is the first one for the flow.
-  bool may_tell(const pdes::Event& event);
 
   // Queues: uec_queues.cpp.
   void admit(Port& out, std::uint32_t slot);

@@ -16,7 +16,7 @@ void UecTransport::begin_pulling(UecSink& sink) {
   if (!run_.by_credit || sink.notes.queue == UecSink::Queue::active || sink.is_over()) return;
   Port& port = port_of(sink.flow().destination, sink.port());
   sink.notes.queue = UecSink::Queue::active;
-  nic(port).pulled.push_back(std::uint64_t{sink.flow().source} << 32U | sink.flow().number);
+  nic(port).pulled.push_back(flow_key(sink.flow().source, sink.flow().number));
   if (!nic(port).is_pulling) pull(port);
 }
 

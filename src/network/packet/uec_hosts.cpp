@@ -15,8 +15,6 @@ constexpr std::uint32_t control_per_data = 10;
 /// A receiver that has all of a flow forgets it after so many time-outs without a packet of it.
 constexpr std::int64_t time_outs_to_forget = 10;
 
-std::uint64_t uec_key(std::uint32_t source, std::uint32_t flow) { return std::uint64_t{source} << 32U | flow; }
-
 }  // namespace
 
 UecTransport::UecTransport(PacketDevices& devices)
@@ -36,22 +34,15 @@ UecTransport::~UecTransport() = default;
 Port& UecTransport::port_of(std::uint32_t host, std::uint32_t number) { return devices_.port(host, number); }
 
 UecSender* UecTransport::sender_of(std::uint32_t host, std::uint32_t flow) {
-  const auto found = senders_.find(uec_key(host, flow));
+  const auto found = senders_.find(flow_key(host, flow));
   return found == senders_.end() ? nullptr : found->second.get();
 }
 
 void UecTransport::send(const FlowRequest& request) {
-  Packet first;
-  first.source = request.id.source;
-  first.destination = request.id.destination;
-  first.ports = request.ports;
-  Port* const out = devices_.next_port(request.id.source, first);
-  if (out == nullptr)
-    throw Error(ErrorCode::bad_input, fmt::format("no working link leads from host {} to host {}", request.id.source,
-                                                  request.id.destination));
-  auto sender = std::make_unique<UecSender>(run_, request.id, out->number, request.bytes, devices_.now());
+  const Port& out = devices_.first_port(request);
+  auto sender = std::make_unique<UecSender>(run_, request.id, out.number, request.bytes, devices_.now());
   UecSender& it = *sender;
-  senders_.emplace(uec_key(request.id.source, request.id.number), std::move(sender));
+  senders_.emplace(flow_key(request.id.source, request.id.number), std::move(sender));
   activate(it);
 }
 
@@ -111,7 +102,7 @@ bool UecTransport::send_next_data(Port& port) {
 /// Returns the slot of a data packet. Its ports have the entropy, beside what is the flow's own.
 std::uint32_t UecTransport::put(const UecSender& sender, const UecSender::Next& next) {
   const FlowId& flow = sender.flow();
-  const auto own = static_cast<std::uint32_t>(mix(run_.rules.seed, uec_key(flow.source, flow.number)));
+  const auto own = static_cast<std::uint32_t>(mix(run_.rules.seed, flow_key(flow.source, flow.number)));
   Packet packet;
   packet.source = flow.source;
   packet.destination = flow.destination;
@@ -200,7 +191,7 @@ void UecTransport::receive(Port& in, std::uint32_t slot) {
 
 UecSink& UecTransport::sink_of(const Port& in, const Packet& packet) {
   const FlowId flow{packet.source, packet.destination, packet.flow};
-  return sinks_.try_emplace(uec_key(packet.source, packet.flow), flow, in.number).first->second;
+  return sinks_.try_emplace(flow_key(packet.source, packet.flow), flow, in.number).first->second;
 }
 
 void UecTransport::receive_data(Port& in, std::uint32_t slot) {
@@ -251,7 +242,7 @@ void UecTransport::end(UecSink& sink, Port& in) {
   const FlowId flow = sink.flow();
   const Time kept = run_.figures.time_out * time_outs_to_forget;
   auto& over = nic(in).over;
-  over.emplace_back(devices_.now() + kept, uec_key(flow.source, flow.number));
+  over.emplace_back(devices_.now() + kept, flow_key(flow.source, flow.number));
   while (over.front().first < devices_.now()) {
     const std::uint64_t key = over.front().second;
     over.pop_front();
@@ -286,13 +277,8 @@ void UecTransport::receive_control(std::uint32_t slot) {
 
 void UecTransport::end(UecSender& sender) {
   const FlowId flow = sender.flow();
-  senders_.erase(uec_key(flow.source, flow.number));
+  senders_.erase(flow_key(flow.source, flow.number));
   devices_.user_.acknowledged(flow);
-}
-
-bool UecTransport::may_tell(const pdes::Event& event) {
-  const auto found = sinks_.find(uec_key(static_cast<std::uint32_t>(event.detail), event.node));
-  return found != sinks_.end() && std::exchange(found->second.notes.is_told, 1U) == 0;
 }
 
 }  // namespace orrery::network

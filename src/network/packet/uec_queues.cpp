@@ -22,7 +22,7 @@ void UecTransport::admit(Port& out, std::uint32_t slot) {
   }
   const Service& service = services_[devices_.index_of(out)];
   const std::uint64_t in_service = service.until == out.free && devices_.now() < out.free ? service.size : 0;
-  if (!devices_.is_host(out) && out.queue.bytes + in_service + packet.size > run_.figures.queue_at(out.rate)) {
+  if (!devices_.is_host(out) && out.queue.bytes + in_service + packet.size > run_.queue_at(out.rate)) {
     if (out.queue.empty() || draw(out) >= 0.5) {
       trim(out, slot);
       return devices_.kick(out);
@@ -44,7 +44,7 @@ void UecTransport::trim(Port& out, std::uint32_t slot) {
     packet.size = run_.rules.header;
     ++out.done.trims;
   }
-  const bool is_full = out.frames.bytes + packet.size > 2 * run_.figures.queue_at(out.rate);
+  const bool is_full = out.frames.bytes + packet.size > 2 * run_.queue_at(out.rate);
   if (is_full && !devices_.is_host(out)) return devices_.drop(devices_.port(out.node, packet.port), slot);
   out.frames.push(devices_.packets_, slot);
 }

@@ -17,8 +17,7 @@ UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, con
     rate = graph.link_of(graph.ports(graph.host(0))[0]).rate;
   if (rate == 0) return;
   measure(graph, router, rules);
-  const std::uint64_t mtu = std::uint64_t{rules.payload} + rules.header;
-  packet = mtu;
+  const std::uint64_t mtu = rules.full_packet();
   const auto product =
       static_cast<std::uint64_t>(static_cast<unsigned __int128>(round_trip.ps()) * rate / 8'000'000'000'000U);
   const std::uint64_t in_packets = std::max(up_to_packets(product, mtu), mtu);
@@ -29,7 +28,7 @@ UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, con
 
 /// Finds the longest round trip between hosts: from all of them if they are few, else from some to all.
 void UecFigures::measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules) {
-  const Time at_link = transmission_time(std::uint64_t{rules.payload} + rules.header, rate, rules.tick) +
+  const Time at_link = transmission_time(rules.full_packet(), rate, rules.tick) +
                        transmission_time(rules.acknowledgement, rate, rules.tick);
   const std::uint32_t stride = (graph.num_hosts() + most_sources - 1) / most_sources;
   for (std::uint32_t a = 0; a < graph.num_hosts(); a += stride) {
@@ -52,7 +51,7 @@ void UecFigures::measure(const PacketGraph& graph, const PacketRouter& router, c
 UecRun::UecRun(const PacketGraph& graph, const PacketRouter& router, const PacketRules& its_rules)
     : rules(its_rules),
       figures(graph, router, rules),
-      nscc(figures.round_trip, figures.rate, rules.payload + rules.header, rules.payload, rules.trimming),
+      nscc(figures.round_trip, figures.rate, mtu(), rules.payload, rules.trimming),
       by_credit(rules.control.name() == "rccc") {}
 
 }  // namespace orrery::network

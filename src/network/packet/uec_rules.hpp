@@ -26,18 +26,11 @@ inline constexpr std::uint8_t has_last = 64;  ///< acknowledgements: the last pa
 struct UecFigures {
   UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
 
-  std::uint64_t rate = 0;    ///< of the first host
-  Time round_trip;           ///< of a full packet and its acknowledgement
-  std::uint64_t packet = 0;  ///< bytes of a full one
-  std::uint64_t queue = 0;   ///< bytes of data that wait for a port of this rate at the most
+  std::uint64_t rate = 0;   ///< of the first host
+  Time round_trip;          ///< of a full packet and its acknowledgement
+  std::uint64_t queue = 0;  ///< bytes of data that wait for a port of this rate at the most
   MarkThresholds marks;
   Time time_out;
-
-  /// Returns how many bytes of data may wait for a port: in proportion to its rate, and at least a packet.
-  std::uint64_t queue_at(std::uint64_t port_rate) const {
-    if (port_rate == rate) return queue;
-    return std::max(static_cast<std::uint64_t>(static_cast<unsigned __int128>(queue) * port_rate / rate), packet);
-  }
 
  private:
   void measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
@@ -52,7 +45,13 @@ struct UecRun {
   NsccParameters nscc;
   bool by_credit;  ///< receivers give credit
 
-  std::uint32_t mtu() const { return rules.payload + rules.header; }
+  std::uint32_t mtu() const { return static_cast<std::uint32_t>(rules.full_packet()); }
+  /// Returns how many bytes of data may wait for a port: in proportion to its rate, and at least a packet.
+  std::uint64_t queue_at(std::uint64_t rate) const {
+    if (rate == figures.rate) return figures.queue;
+    const auto scaled = static_cast<unsigned __int128>(figures.queue) * rate / figures.rate;
+    return std::max(static_cast<std::uint64_t>(scaled), rules.full_packet());
+  }
   /// Credit is given in units of 256 bytes.
   static constexpr std::int64_t credit_unit = 256;
   std::int32_t credit_per_pull() const {

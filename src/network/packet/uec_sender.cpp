@@ -10,8 +10,6 @@ namespace {
 
 using Feedback = Entropies::Feedback;
 
-std::uint64_t key_of_draws(const FlowId& flow) { return std::uint64_t{flow.source} << 32U | flow.number; }
-
 // SLEEK: what is beyond this many windows, or packets, is lost; round trips before a probe and before the next one.
 constexpr double windows_before_loss = 1.5;
 constexpr std::int64_t packets_before_loss = 5, trips_before_probe = 3, trips_between_probes = 5;
@@ -23,7 +21,7 @@ UecSender::UecSender(const UecRun& run, const FlowId& flow, std::uint32_t port, 
       flow_(flow),
       port_(port),
       nscc_(run.nscc, now),
-      entropies_(run.rules.spraying, mix(run.rules.seed, key_of_draws(flow))) {
+      entropies_(run.rules.spraying, mix(run.rules.seed, flow_key(flow.source, flow.number))) {
   progress_.bytes = bytes;
   progress_.count =
       static_cast<std::uint32_t>(std::max<std::uint64_t>((bytes + run.rules.payload - 1) / run.rules.payload, 1));

@@ -36,7 +36,6 @@ class UecSink {
   enum class Queue : std::uint32_t { none, active, idle };
   struct Notes {
     Queue queue = Queue::none;  ///< of senders that get credit
-    std::uint32_t is_told = 0;  ///< that the sender has all acknowledgements
     Time last_came;
   };
   Notes notes;
