@@ -62,8 +62,7 @@ def simulate(orrery, config, ranks, output):
         command = [SOURCE / "scripts/mpirun.sh", str(ranks), *command]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, timeout=3600)
     with h5py.File(output) as file:
-        kernel = {name: file["kernel"][name][...] for name in ("events", "data_messages", "null_messages", "busy_time", "blocked_time", "peak_memory")
-                  if name in file["kernel"]}
+        kernel = {name: file["kernel"][name][...] for name in ("events", "data_messages", "null_messages", "busy_time", "blocked_time")}
         return file["npus/finish_time"][...], int(file["network/links/messages"][...].sum()), kernel
 
 

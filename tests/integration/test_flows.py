@@ -23,14 +23,6 @@ def star(hosts, flows, **packets):
 
 
 class Flows(harness.Folder):
-    def refused(self, scenario, *parts):
-        source = self.folder / "flows.yaml"
-        source.write_text(json.dumps(scenario))
-        outcome = harness.orrery("flows", source)
-        self.assertEqual(outcome.code, 3, outcome.err)
-        for part in parts:
-            self.assertIn(part, outcome.err)
-
     def test_one_flow(self):
         """10 packets: the last one leaves after 10, passes the switch, and its acknowledgement comes back. A flow that follows begins then."""
         flows = [{"from": 0, "to": 1, "size": "10 kB"}, {"from": 1, "to": 0, "size": "0 B", "start": "1 us", "after": [0]}]
@@ -82,20 +74,20 @@ class Flows(harness.Folder):
     def test_refusals(self):
         """Two or three hosts on a switch, and one fault at a time: the message names the key or the flow."""
         flow = {"from": 0, "to": 1, "size": "1 kB"}
-        self.refused(star(2, [flow | {"to": 0}]), "found the host that sends", "workload.flows.0.to")
-        self.refused(star(2, [flow | {"to": 2}]), "workload.flows.0.to")
-        self.refused(star(3, [flow, flow | {"after": [0]}]), "flow 1 from node 0 waits for flow 0, which ends at node 1")
-        self.refused(star(2, [flow | {"sise": 1}]), "sise")
+        self.refuse_flows(star(2, [flow | {"to": 0}]), "found the host that sends", "workload.flows.0.to")
+        self.refuse_flows(star(2, [flow | {"to": 2}]), "workload.flows.0.to")
+        self.refuse_flows(star(3, [flow, flow | {"after": [0]}]), "flow 1 from node 0 waits for flow 0, which ends at node 1")
+        self.refuse_flows(star(2, [flow | {"sise": 1}]), "sise")
         placed = star(2, [flow])
         placed["system"]["network"]["graph"]["placement"] = [1, 0]
-        self.refused(placed, "found a placement of NPUs, but flows are between hosts")
-        self.refused(star(2, [flow], control="bbr"), "bbr", "dcqcn")
-        self.refused(star(2, [flow], control="dcqcn", marks=[]), "packets.control", "found dcqcn without marks")
+        self.refuse_flows(placed, "found a placement of NPUs, but flows are between hosts")
+        self.refuse_flows(star(2, [flow], control="bbr"), "bbr", "dcqcn")
+        self.refuse_flows(star(2, [flow], control="dcqcn", marks=[]), "packets.control", "found dcqcn without marks")
         no_way = star(2, [flow])
         no_way["system"]["network"]["graph"]["failures"] = [[0, 2, "0 s"]]
-        self.refused(no_way, "no working links lead from node 0 to node 1")
+        self.refuse_flows(no_way, "no working links lead from node 0 to node 1")
         no_way["system"]["network"]["graph"]["failures"] = [[0, 1, "0 s"]]
-        self.refused(no_way, "nodes 0 and 1, which no link joins")
+        self.refuse_flows(no_way, "nodes 0 and 1, which no link joins")
         source = self.folder / "flows.yaml"
         source.write_text(json.dumps(star(2, [flow])))
         two_ranks = harness.orrery("flows", source, "--scheduling-order", ranks=2)

@@ -15,17 +15,12 @@ import h5py  # noqa: E402
 import graphs  # noqa: E402
 import harness  # noqa: E402
 import test_packet_network  # noqa: E402
+from test_flows import star  # noqa: E402
 
 PACKET, ACKNOWLEDGEMENT, DELAY = 82_880, 3_840, 1_000_000
 LINK = ["100 Gb/s", "1 us"]
 SPREAD = ("packet-hash", "round-robin", "adaptive")  # packets of a flow overtake each other
 LOSSY = {"pauses": False, "buffer": "400 kB", "window": "64 kB"}
-
-
-def star(hosts, flows, **packets):
-    """Returns hosts on one switch, and flows."""
-    graph = {"hosts": hosts, "switches": 1, "links": [[host, hosts, *LINK] for host in range(hosts)]}
-    return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
 
 
 def two_links(flows, failures=(), **packets):
@@ -115,14 +110,6 @@ class Routing(harness.Folder):
 
 
 class Loss(harness.Folder):
-    def refused(self, scenario, *parts):
-        source = self.folder / "flows.yaml"
-        source.write_text(json.dumps(scenario))
-        outcome = harness.orrery("flows", source)
-        self.assertEqual(outcome.code, 3, outcome.err)
-        for part in parts:
-            self.assertIn(part, outcome.err)
-
     def test_time_out(self):
         """The only packet is lost on a link that fails. It is sent again after 16 round trips of 2 x 4 us and 4 payloads of 80 ns, or after the
         time that is given, and takes the other link. Without a time-out it never comes."""
@@ -146,11 +133,8 @@ class Loss(harness.Folder):
         failures = [[2, 4, "20 us"], [2, 5, "20 us"]]
         for packets in ({"loss": "selective"}, {"retransmission-timeout": "path"}, {"preset": "uec"}, {"preset": "uec", "trimming": False}):
             for ranks in (0, 2):
-                source = self.folder / "cut.yaml"
-                source.write_text(json.dumps(two_links(flows, failures, **packets)))
-                outcome = harness.orrery("flows", source, ranks=ranks)
-                self.assertEqual(outcome.code, 3, (packets, outcome.err))
-                self.assertIn("host 0 sends a message to host 1, and failed links have left no way", outcome.err)
+                self.refuse_flows(two_links(flows, failures, **packets), "host 0 sends a message to host 1, and failed links have left no way",
+                                  ranks=ranks)
         self.assertEqual(self.simulate_flows(two_links(flows, failures), code=4)["flows"][0]["received_ps"], -1)
 
     def test_table_again(self):
@@ -211,9 +195,9 @@ class Loss(harness.Folder):
     def test_refusals(self):
         """Routes by packet need a receiver that takes packets in any order, and a control that does not compare the links of one path."""
         flows = [{"from": 0, "to": 1, "size": "1 kB"}]
-        self.refused(star(2, flows, routing="adaptive"), "system.network.packets.routing", "found adaptive with loss: go-back-n", "loss: selective")
-        self.refused(star(2, flows, routing="packet-hash", loss="selective", control="hpcc"), "found packet-hash with control: hpcc")
-        self.refused(star(2, flows, **{"retransmission-timeout": "soon"}), "retransmission-timeout", "expected none or path")
+        self.refuse_flows(star(2, flows, routing="adaptive"), "system.network.packets.routing", "found adaptive with loss: go-back-n", "loss: selective")
+        self.refuse_flows(star(2, flows, routing="packet-hash", loss="selective", control="hpcc"), "found packet-hash with control: hpcc")
+        self.refuse_flows(star(2, flows, **{"retransmission-timeout": "soon"}), "retransmission-timeout", "expected none or path")
         config = self.folder / "shape.yaml"
         config.write_text("system: {network: {model: packet, dimensions: [{shape: Switch, size: 4, bandwidth: 100 GB/s, latency: 1 us}], "
                           "packets: {routing: round-robin, loss: selective}}}\nworkload: {model: {layers: 1, hidden: 64, heads: 1, sequence: 8}}\n")

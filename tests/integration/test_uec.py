@@ -113,7 +113,6 @@ class Uec(harness.Folder):
 
     def test_refusals(self):
         """Controls belong to a transport."""
-        source = self.folder / "flows.yaml"
         cases = [(incast(3, control="dcqcn"), "found dcqcn with transport uec", "nscc, rccc"),
                  (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], control="nscc"), "found nscc with transport roce", "dctcp"),
                  (incast(3, spraying="even"), "spraying", "oblivious"), (incast(3, queue="0 B"), "packets.queue"),
@@ -122,12 +121,7 @@ class Uec(harness.Folder):
                  (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], trimming=False), "packets.trimming", "transport: uec"),
                  (test_flows.star(2, [{"from": 0, "to": 1, "size": "1 B"}], credits="1 MB"), "packets.credits", "flow-control: credits")]
         for case, *parts in cases:
-            source.write_text(json.dumps(case))
-            outcome = harness.orrery("flows", source)
-            self.assertEqual(outcome.code, 3, outcome.err)
-            for part in parts:
-                self.assertIn(part, outcome.err)
-
+            self.refuse_flows(case, *parts)
 
     def test_step_one_answer(self):
         """A training step on two leaves and two spines: the same results on 1, 2 and 4 ranks and scattered over 3."""

@@ -181,6 +181,17 @@ def figures(results, end="received_ps"):
     return max(flow[end] for flow in flows), sum(durations) / len(durations)
 
 
+def compare_ranks(case, ranks, results, texts):
+    """Says in `texts` whether further numbers of ranks give the results of the first one. Returns whether they do."""
+    same = True
+    for number in ranks[1:]:
+        other = simulate(case, 0, number)
+        equal = all(other[part] == results[part] for part in ("flows", "ports"))
+        texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
+        same = same and equal
+    return same
+
+
 def check_uec(case, ranks, least_seeds):
     """Prints a line for a case of UEC, whose times are those of acknowledgements. Returns whether it agrees."""
     runs = case["expected"]["runs"]
@@ -194,11 +205,7 @@ def check_uec(case, ranks, least_seeds):
     agrees = unfinished == 0 and all(abs(error) <= limit for error, limit in zip(errors, limits))
     trims = sum(port["trims"] for result in results for port in result["ports"]) / len(results)
     texts = [f"completion {errors[0]:+.5f} ({limits[0]}), mean {errors[1]:+.5f} ({limits[1]})", f"{trims:.1f} trims"]
-    for number in ranks[1:]:
-        other = simulate(case, 0, number)
-        equal = other["flows"] == results[0]["flows"] and other["ports"] == results[0]["ports"]
-        texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
-        agrees = agrees and equal
+    agrees = compare_ranks(case, ranks, results[0], texts) and agrees
     print(f"{case['name']:36} {'ok  ' if agrees else 'FAIL'} {'; '.join(texts)}", flush=True)
     return agrees
 
@@ -239,11 +246,7 @@ def check(case, ranks, exact_only, least_seeds):
         limits = case["tolerance"]["completion"], case["tolerance"]["mean_fct"]
         agrees = all(limit is None or abs(error) <= limit for error, limit in zip(errors, limits))
         texts.append(f"completion {errors[0]:+.5f} ({limits[0]}), mean {errors[1]:+.5f} ({limits[1]})")
-        for number in ranks[1:]:
-            other = simulate(case, 0, number)
-            equal = other["flows"] == results[0]["flows"] and other["ports"] == results[0]["ports"]
-            texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
-            agrees = agrees and equal
+        agrees = compare_ranks(case, ranks, results[0], texts) and agrees
     print(f"{case['name']:36} {'ok  ' if agrees else 'FAIL'} {'; '.join(texts)}", flush=True)
     return agrees
 

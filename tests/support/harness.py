@@ -343,6 +343,15 @@ class Folder(unittest.TestCase):
         self.assertEqual(outcome.code, code, outcome.err)
         return json.loads(result.read_text())
 
+    def refuse_flows(self, scenario, *parts, ranks=0):
+        """Runs `orrery flows` on a dictionary, which must be refused with exit code 3 and a message that has these parts."""
+        source = self.folder / "flows.yaml"
+        source.write_text(json.dumps(scenario))
+        outcome = orrery("flows", source, ranks=ranks)
+        self.assertEqual(outcome.code, 3, outcome.err)
+        for part in parts:
+            self.assertIn(part, outcome.err)
+
     def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if SANITIZED else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):
         """Checks that runs on these numbers of ranks give the results of a run without mpirun. The run on 3 ranks has a scattered
         partition. Returns the path of the results without mpirun."""
