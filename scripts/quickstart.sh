@@ -46,9 +46,10 @@ cat << END
 The results are in $folder/results.h5, a picture of them in $folder/results.png.
 
 What to do next:
-  PATH=\$PWD/build/release/bin:\$PATH                          # so that your shell finds orrery
-  orrery report $folder/results.h5                           # a page for a browser: where the time goes, timeline, network
-  orrery show timeline $folder/results.h5 --chrome=timeline.json   # open the file in https://ui.perfetto.dev
-  orrery run configs/llama3-8b-64.yaml --output=llama.h5     # a step of Llama 3 8B on 64 GPUs, without traces
-  less docs/user-guide.md                                    # more examples, and how to describe your own system
 END
+printf '  %-71s  # %s\n' \
+  "PATH=\$PWD/build/release/bin:\$PATH" "so that your shell finds orrery" \
+  "orrery report $folder/results.h5" "a page for a browser: where the time goes, timeline, network" \
+  "orrery show timeline $folder/results.h5 --chrome=timeline.json" "open the file in https://ui.perfetto.dev" \
+  "orrery run configs/llama3-8b-64.yaml --output=llama.h5" "a step of Llama 3 8B on 64 GPUs, without traces" \
+  "less docs/user-guide.md" "more examples, and how to describe your own system"
