@@ -285,9 +285,7 @@ std::uint64_t Kernel::process_servers() {
   latest_[server] = time;
   std::uint64_t handled = 0;
   for (; pending.time() == time; ++handled) {
-    const Event event = pending.pop();
-    if (!pending.empty()) model_.foresee(pending.top());
-    handle(event);
+    handle(pending.pop([this](const Event& event) { model_.foresee(event); }));
   }
   model_.settle(time, Stage::server);
   return handled;

@@ -48,7 +48,7 @@ class Model {
   /// later stage, and may post messages.
   virtual void handle(const Event& event) = 0;
 
-  /// Names the event that is probably the next one of a server here, so that its state is on its way from memory.
+  /// Names an event of a server here that probably comes soon, so that its state is on its way from memory.
   virtual void foresee(const Event&) const {}
 
   /// Ends a time of clients: those that have handled events since the last call have handled all theirs of this time.

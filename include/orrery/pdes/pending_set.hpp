@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "orrery/pdes/event_buckets.hpp"
 #include "orrery/pdes/event_heap.hpp"
-#include "orrery/pdes/event_lists.hpp"
 
 namespace orrery::pdes {
 
@@ -34,13 +34,18 @@ class PendingSet {
     if (nothing_is_near()) approach();
   }
 
-  /// Takes the earliest event out and returns it. There must be one.
-  Event pop() {
+  /// Takes the earliest event out and returns it. There must be one. Calls foresee(event) for up to two events that
+  /// probably come out some calls later.
+  template <class Foresee>
+  Event pop(Foresee&& foresee) {
     const Event first = heap_is_first_ ? heap_.pop() : run_[next_++];
-    if (ahead_ != EventLists::empty) ahead_ = lists_.next(ahead_);
+    buckets_.advance(foresee);
     if (--size_ > 0 && nothing_is_near()) approach();
     heap_is_first_ = !heap_.empty() && (next_ == run_.size() || before(heap_.top(), run_[next_]));
     return first;
+  }
+  Event pop() {
+    return pop([](const Event&) {});
   }
 
   /// Calls visit(event) for all events, in no particular order.
@@ -48,22 +53,19 @@ class PendingSet {
   void for_each(Visit&& visit) const {
     for (std::size_t i = next_; i < run_.size(); ++i) visit(run_[i]);
     for (const Event& event : heap_.all()) visit(event);
-    for (const EventLists::List bucket : rung_) lists_.for_each(bucket, visit);
+    buckets_.for_each(visit);
     for (const Event& event : beyond_) visit(event);
   }
 
  private:
   bool nothing_is_near() const { return next_ == run_.size() && heap_.empty(); }
   void push_far(const Event& event) {
-    const auto bucket = bucket_of(event.time);
-    if (bucket < rung_.size())
-      lists_.prepend(rung_[bucket], event);
+    if (buckets_.covers(event.time))
+      buckets_.add(event);
     else
       beyond_.push_back(event);
   }
-  std::uint64_t bucket_of(Time time) const { return static_cast<std::uint64_t>((time - rung_start_).ps()) >> shift_; }
   void approach();
-  void build_rung();
 
   // Events before near_until_: those in order, from next_ on, and those that came since these were put in order.
   std::vector<Event> run_;
@@ -71,15 +73,8 @@ class PendingSet {
   EventHeap heap_;
   bool heap_is_first_ = false;
   Time near_until_;
-  // Far events: buckets of 2^shift_ ps. Those before bucket_ are empty.
-  std::vector<EventLists::List> rung_;
-  std::size_t bucket_ = 0;
-  Time rung_start_;
-  std::uint32_t shift_ = 0;
-  EventLists lists_;
-  EventLists::List ahead_ = EventLists::empty;  // in bucket_, which is fetched into the cache while events are popped
-  // Events that are later than all buckets.
-  std::vector<Event> beyond_;
+  EventBuckets buckets_;       // far events
+  std::vector<Event> beyond_;  // events that are later than all buckets
 
   std::size_t size_ = 0, peak_ = 0;
 };

@@ -118,6 +118,31 @@ TEST(PendingSet, StaysInOrderWhateverTheTimes) {
   expect_order([&](auto, auto& random) { return below(random, static_cast<std::uint64_t>(end)); });
 }
 
+// 4,096 events are in the set. Each time that one comes out, another one goes in. More than half of the events are
+// foreseen before they come out, and none more than 512 events before.
+TEST(PendingSet, ForeseesWhatComesOutSoon) {
+  constexpr std::uint64_t num_events = 100'000, num_pending = 4096;
+  std::mt19937_64 random(13);
+  PendingSet pending;
+  std::uint64_t num_pushed = 0;
+  const auto push = [&](std::int64_t now) {
+    const auto delay = static_cast<std::int64_t>(100'000 + random() % 100'000);
+    pending.push(event(now + delay, Stage::server, 0, num_pushed++));
+  };
+  while (num_pushed < num_pending) push(0);
+  std::vector<std::uint64_t> foreseen_at(num_events + num_pending, 0);
+  std::uint64_t num_foreseen = 0;
+  for (std::uint64_t i = 1; i <= num_events; ++i) {
+    const Event found = pending.pop([&](const Event& soon) { foreseen_at[soon.sequence()] = i; });
+    if (const std::uint64_t at = foreseen_at[found.sequence()]; at > 0 && at < i) {
+      ASSERT_LE(i - at, 512U);
+      ++num_foreseen;
+    }
+    push(found.time.ps());
+  }
+  EXPECT_GT(num_foreseen, num_events / 2);
+}
+
 // A set has had no events. Its time is never and its peak is 0.
 TEST(PendingSet, IsAtNoTimeWhenEmpty) {
   PendingSet pending;
