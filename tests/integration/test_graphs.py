@@ -12,6 +12,7 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 import infragraph_blueprints  # noqa: E402
 from chakra import Node  # noqa: E402
+from graphs import leaves  # noqa: E402
 
 NETWORKS = ("congestion-unaware", "congestion-aware", "packet")
 RATES = {"bandwidth": "400 Gb/s", "latency": "500 ns"}
@@ -236,6 +237,27 @@ class Graphs(harness.Folder):
                         self.assertEqual(times[ends[0]], acknowledged[source])
                     for ranks in () if placed else (2, 3):
                         self.assertEqual(harness.difference(one, self.run_once(arguments, "more.h5", ranks=ranks)), "")
+
+    def test_directions_one_answer(self):
+        """Flows between two leaves, whose links to hosts and to spines differ in rate and delay by direction: the same on 1, 2 and 3 ranks
+        with pauses, credits and UEC. A flow that is alone takes what it takes alone, with credits too."""
+        graph = leaves([2, 2])
+        for row in graph["links"]:
+            row[2:] = [["100 Gb/s", "40 Gb/s"], ["1 us", "300 ns"]] if row[0] % 2 == 0 else [["50 Gb/s", "100 Gb/s"], ["200 ns", "1 us"]]
+        flows = [{"from": host, "to": to, "size": "200 kB"} for host in range(4) for to in range(4) if to != host]
+        for packets in ({"buffer": "300 kB", "window": "none"}, {"flow-control": "credits", "completion": "acknowledged"}, {"preset": "uec"},
+                        {"preset": "uec", "control": "rccc", "completion": "acknowledged"}):
+            with self.subTest(packets):
+                case = {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
+                first = self.simulate_flows(case)
+                for ranks in (2, 3):
+                    self.assertEqual(self.simulate_flows(case, ranks=ranks), first, ranks)
+        for packets in ({"window": "none"}, {"flow-control": "credits", "window": "none"}):
+            case["system"]["network"]["packets"] = packets
+            case["workload"]["flows"] = [{"from": 3, "to": 0, "size": "200 kB"}]
+            (flow,) = self.simulate_flows(case)["flows"]
+            # 200 packets: up at 50 Gb/s, from leaf 5 to a spine at 50 Gb/s, from there to leaf 4 at 40 Gb/s, and down at 40 Gb/s.
+            self.assertEqual(flow["received_ps"], 2 * 165_760 + 201 * 207_200 + 2 * 200_000 + 2 * 300_000)
 
     def test_directions_are_told(self):
         """Expanded graphs, lists of links, tiers and the bisection say both rates."""

@@ -5,6 +5,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/network/flow_run.hpp"
+#include "orrery/network/graph_delays.hpp"
 
 namespace orrery::network {
 namespace {
@@ -135,6 +136,15 @@ TEST(TimeAlone, TakesTheDirectionOfTheFlow) {
     scenario.flows[0].destination = 1 - source;
     EXPECT_EQ(run_flows(scenario, *world, EventOrder::by_system).flows[0].received, expected);
   }
+}
+
+// A dimension has the slowest and the longest of its routes, which go both ways.
+TEST(GraphDelays, CoverBothDirections) {
+  GivenGraph given;
+  given.graph = two_ways();
+  const auto delays = delays_of_dimensions(given, {{2, GraphDimension::Partners::next}});
+  EXPECT_EQ(delays[0].latency, microsecond * 4);
+  EXPECT_EQ(delays[0].rate, 25 * gbps);
 }
 
 // Two ways of two links between hosts. The widest is another one in each direction.
