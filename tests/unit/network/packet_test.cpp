@@ -97,6 +97,7 @@ PacketGraph two_ways() {
   return graph;
 }
 
+// What leaves a port takes one direction of its link, and what comes in takes the other.
 TEST(PacketGraph, LinksHaveAWayInEachDirection) {
   const PacketGraph graph = two_ways();
   const PacketGraph::Way up{100 * gbps, microsecond}, down{25 * gbps, microsecond * 3};
