@@ -69,10 +69,15 @@ ordered_json links_of(const NetworkGraph& graph, bool for_programs) {
     ordered_json entry = {{"from", graph.nodes[link.a].name}, {"to", graph.nodes[link.b].name}, {"link", kind.name}};
     if (for_programs) {
       entry["bytes_per_ns"] = *kind.bytes_per_ns;
+      if (kind.bytes_per_ns_back) entry["bytes_per_ns_back"] = *kind.bytes_per_ns_back;
       entry["latency_ns"] = *kind.latency_ns;
+      if (kind.latency_ns_back) entry["latency_ns_back"] = *kind.latency_ns_back;
     } else {
-      entry["bandwidth"] = config::to_text(Bandwidth::from_bytes_per_ns(*kind.bytes_per_ns));
+      const auto rate_text = [](double rate) { return config::to_text(Bandwidth::from_bytes_per_ns(rate)); };
+      entry["bandwidth"] = rate_text(*kind.bytes_per_ns);
+      if (kind.bytes_per_ns_back) entry["bandwidth_back"] = rate_text(*kind.bytes_per_ns_back);
       entry["latency"] = config::nanoseconds_to_text(*kind.latency_ns);
+      if (kind.latency_ns_back) entry["latency_back"] = config::nanoseconds_to_text(*kind.latency_ns_back);
     }
     links.push_back(std::move(entry));
   }

@@ -39,6 +39,9 @@ class Sets {
   std::vector<std::uint32_t> parent_;
 };
 
+double bytes_per_ns(std::uint64_t bits_per_second) { return static_cast<double>(bits_per_second) / 8e9; }
+double nanoseconds(Time time) { return static_cast<double>(time.ps()) / 1000; }
+
 /// Returns a graph of which nobody says what its machines are: hosts are in one machine if they have links between
 /// them, or share a switch that joins nothing but hosts.
 NetworkGraph network_of(const GivenGraph& given) {
@@ -55,8 +58,12 @@ NetworkGraph network_of(const GivenGraph& given) {
     network.nodes.push_back(
         {fmt::format("{}.{}", graph.node(node).is_host ? "host" : "switch", node), machines.find(node)});
   for (const auto& link : graph.links()) {
-    network.kinds.push_back(
-        {"link", static_cast<double>(link.rate) / 8e9, static_cast<double>(link.delay.ps()) / 1000});
+    topology::ComponentGraph::LinkKind& kind = network.kinds.emplace_back();
+    kind.name = "link";
+    kind.bytes_per_ns = bytes_per_ns(link.rate);
+    kind.latency_ns = nanoseconds(link.delay);
+    if (link.back && link.back->rate != link.rate) kind.bytes_per_ns_back = bytes_per_ns(link.back->rate);
+    if (link.back && link.back->delay != link.delay) kind.latency_ns_back = nanoseconds(link.back->delay);
     network.links.push_back({link.a, link.b, static_cast<std::uint32_t>(network.links.size())});
   }
   return network;

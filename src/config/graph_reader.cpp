@@ -6,6 +6,7 @@
 #include <cmath>
 #include <memory>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "generated_graph.hpp"
@@ -24,6 +25,8 @@ using network::GivenGraph;
 using network::PacketGraph;
 
 constexpr std::string_view link_expected = "rows [node, node, rate, delay] such as [0, 16, 100 Gb/s, 1 us]";
+constexpr std::string_view ways_expected =
+    "one value for both directions, or two: [from the first node to the second, back]";
 constexpr std::string_view failure_expected =
     "rows [node, node, time] such as [8, 11, 50 us], or [node, time] for all links of a node";
 constexpr std::string_view placement_expected = "a list with the host of each NPU, such as [0, 4, 1, 5]";
@@ -37,6 +40,19 @@ const std::vector<Value>& as_row(const Value& value, const std::string& key, std
                                  std::string_view expected) {
   if (value.kind == Value::Kind::sequence && value.items.size() == size) return value.items;
   throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), expected);
+}
+
+/// Returns a value for both directions of a link, or a list of one for each.
+std::pair<const Value&, const Value&> as_ways(const Value& value, const std::string& key) {
+  if (value.kind != Value::Kind::sequence) return {value, value};
+  const auto& ways = as_row(value, key, 2, ways_expected);
+  return {ways[0], ways[1]};
+}
+
+std::uint64_t as_link_rate(const Value& value, const std::string& key) {
+  const std::uint64_t rate = as_bit_rate(value, key);
+  if (rate == 0) throw Error(ErrorCode::bad_input, value.place(key), "found a rate below 1 b/s", link_expected);
+  return rate;
 }
 
 /// Reads one mapping.
@@ -142,12 +158,14 @@ void GraphReader::read_links() {
     for (const Value& item : as_list(*links, path, link_expected))
       faults_.attempt([&] {
         const auto& row = as_row(item, path, 4, link_expected);
-        const PacketGraph::Link link{as_node(row[0], path), as_node(row[1], path), as_bit_rate(row[2], path),
-                                     as_graph_time(row[3], path)};
+        const auto [rate, rate_back] = as_ways(row[2], path);
+        const auto [delay, delay_back] = as_ways(row[3], path);
+        const PacketGraph::Way way{as_link_rate(rate, path), as_graph_time(delay, path)};
+        const PacketGraph::Way back{as_link_rate(rate_back, path), as_graph_time(delay_back, path)};
+        PacketGraph::Link link{as_node(row[0], path), as_node(row[1], path), way.rate, way.delay};
         if (link.a == link.b)
           throw Error(ErrorCode::bad_input, item.place(path), "found a link from a node to itself", link_expected);
-        if (link.rate == 0)
-          throw Error(ErrorCode::bad_input, item.place(path), "found a rate below 1 b/s", link_expected);
+        if (back != way) link.back = back;
         given_.graph.add_link(link);
       });
   });

@@ -30,6 +30,14 @@ std::string delay_text(Time delay) {
   return with_unit(static_cast<std::uint64_t>(delay.ps()), {{1'000'000, "us"}, {1000, "ns"}, {1, "ps"}});
 }
 
+/// Returns a row of `links`: one rate and one delay, or both of each if the directions differ.
+ordered_json link_row(const network::PacketGraph::Link& link) {
+  ordered_json rate = rate_text(link.rate), delay = delay_text(link.delay);
+  if (link.back && link.back->rate != link.rate) rate = {rate, rate_text(link.back->rate)};
+  if (link.back && link.back->delay != link.delay) delay = {delay, delay_text(link.back->delay)};
+  return {link.a, link.b, rate, delay};
+}
+
 ordered_json as_json(const network::GivenGraph& given) {
   const network::PacketGraph& graph = given.graph;
   ordered_json json = {{"hosts", graph.num_hosts()}, {"switches", graph.num_nodes() - graph.num_hosts()}};
@@ -37,8 +45,7 @@ ordered_json as_json(const network::GivenGraph& given) {
   if (given.routes.table.empty()) json["routes"] = text_of(graph_routes(), given.routes.paths);
   for (const auto& row : given.routes.table) json["routes"]["table"].push_back({row.node, row.destination, row.next});
   json["links"] = ordered_json::array();
-  for (const auto& link : graph.links())
-    json["links"].push_back({link.a, link.b, rate_text(link.rate), delay_text(link.delay)});
+  for (const auto& link : graph.links()) json["links"].push_back(link_row(link));
   for (const auto& [number, time] : given.failures)
     json["failures"].push_back({graph.links()[number].a, graph.links()[number].b, delay_text(time)});
   return json;

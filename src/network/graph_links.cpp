@@ -59,16 +59,20 @@ std::optional<LinkId> GraphLinks::next(const Link& link, const Message& message,
   return leaving(node, message, time);
 }
 
-Time GraphLinks::delay(const Link& link, Time latency, Bytes size) const {
-  const auto rate = static_cast<double>(given_->graph.links()[links_[link.id.index()].of_graph].rate);
-  return orrery::delay(static_cast<double>(latency.ps()) / 1000, size, Bandwidth::from_bytes_per_ns(rate / 8e9),
-                       rounding_);
+PacketGraph::Way GraphLinks::way_of(const Link& link) const {
+  const Direction& direction = links_[link.id.index()];
+  return given_->graph.links()[direction.of_graph].way_to(direction.to);
 }
 
-Time GraphLinks::holds(const Link& link, Bytes size) const { return delay(link, Time::zero(), size); }
+Time GraphLinks::delay(const PacketGraph::Way& way, Bytes size) const {
+  return orrery::delay(static_cast<double>(way.delay.ps()) / 1000, size,
+                       Bandwidth::from_bytes_per_ns(static_cast<double>(way.rate) / 8e9), rounding_);
+}
+
+Time GraphLinks::holds(const Link& link, Bytes size) const { return delay({way_of(link).rate, Time::zero()}, size); }
 
 Time GraphLinks::passes(const Link& link, Bytes size) const {
-  return std::max(delay(link, given_->graph.links()[links_[link.id.index()].of_graph].delay, size), tick(rounding_));
+  return std::max(delay(way_of(link), size), tick(rounding_));
 }
 
 Time GraphLinks::least_pass() const {

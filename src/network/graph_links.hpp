@@ -65,7 +65,8 @@ class GraphLinks {
   };
   topology::LinkId leaving(std::uint32_t node, const Message& message, Time time) const;
   void deal_links(std::uint32_t num_npus);
-  Time delay(const Link& link, Time latency, Bytes size) const;
+  PacketGraph::Way way_of(const Link& link) const;
+  Time delay(const PacketGraph::Way& way, Bytes size) const;
   bool only_passes_neighbours(std::uint32_t node, std::span<const Rank> of_node) const;
 
   std::shared_ptr<const GivenGraph> given_;

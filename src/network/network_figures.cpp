@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,8 +35,8 @@ NetworkArcs arcs_of_graph(const GivenGraph& given, std::uint32_t num_npus) {
   for (std::size_t i = 0; i < given.graph.links().size(); ++i) {
     const PacketGraph::Link& link = given.graph.links()[i];
     if (is_down[i]) continue;
-    network.arcs.push_back({link.a, link.b, link.rate});
-    network.arcs.push_back({link.b, link.a, link.rate});
+    for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)})
+      network.arcs.push_back({from, to, link.way_to(to).rate});
   }
   return network;
 }
@@ -180,6 +181,18 @@ bool has_single_links(const NetworkArcs& network) {
   return hosts_joined == 0 && std::ranges::all_of(links, [](std::uint32_t count) { return count == 1; });
 }
 
+/// Returns whether the links from each node to each other one have the same rates as those back.
+bool carries_the_same_back(const NetworkArcs& network) {
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>> there, back;
+  for (const NetworkArcs::Arc& arc : network.arcs) {
+    there.emplace_back(arc.from, arc.to, arc.rate);
+    back.emplace_back(arc.to, arc.from, arc.rate);
+  }
+  std::ranges::sort(there);
+  std::ranges::sort(back);
+  return there == back;
+}
+
 /// Returns a lower bound of the bandwidth between any two halves. Let x be the rate at which each NPU can send to each
 /// other one, so that a cut between a and b NPUs carries a b x. With a = b = half that is a bound. If each NPU has one
 /// link of r or more, a cut goes through the links of some NPUs and separates the others: it carries
@@ -302,9 +315,15 @@ PathDiversity paths_of(const NetworkArcs& network, std::uint32_t most_pairs, std
 
 Bisection bisection_of(const NetworkArcs& network, const std::vector<Halves>& halves) {
   Bisection bisection{.at_least = bandwidth_of_pattern(network), .at_most = HUGE_VAL, .halves = {}};
+  const bool is_symmetric = carries_the_same_back(network);
   for (const Halves& half : halves) {
     ensure(half.is_first.size() == network.num_npus, "each NPU is in a half");
-    const double flow = maximum_flow(network, half.is_first);
+    double flow = maximum_flow(network, half.is_first);
+    if (!is_symmetric) {
+      std::vector<bool> is_second = half.is_first;
+      is_second.flip();
+      flow = std::min(flow, maximum_flow(network, is_second));
+    }
     if (flow >= bisection.at_most) continue;
     bisection.at_most = flow;
     bisection.halves = half.name;

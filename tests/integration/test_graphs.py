@@ -12,6 +12,7 @@ import chakra  # noqa: E402
 import harness  # noqa: E402
 import infragraph_blueprints  # noqa: E402
 from chakra import Node  # noqa: E402
+from graphs import leaves  # noqa: E402
 
 NETWORKS = ("congestion-unaware", "congestion-aware", "packet")
 RATES = {"bandwidth": "400 Gb/s", "latency": "500 ns"}
@@ -198,6 +199,90 @@ class Graphs(harness.Folder):
             self.assertIn(outcome.code, (0, 3), outcome.err)
             if outcome.code == 3:
                 self.assertIn(name, outcome.err)
+
+    def ways(self):
+        """Three hosts at a switch. The link of host 0 has 10 GB/s and 100 ns up to the switch, 2.5 GB/s and 300 ns down from it; the
+        others have 10 GB/s and 100 ns both ways."""
+        links = [[0, 3, ["10 GB/s", "2.5 GB/s"], ["100 ns", "300 ns"]], [1, 3, "10 GB/s", "100 ns"], [2, 3, "10 GB/s", "100 ns"]]
+        return {"hosts": 3, "switches": 1, "links": links}
+
+    def send(self, source, destination):
+        """Returns the argument of a workload in which one of three NPUs sends 10,000 B to another one."""
+        about = {"comm_src": source, "comm_dst": destination, "comm_tag": 0, "comm_size": 10_000}
+        nodes = {source: [Node(1, chakra.SEND, **about)], destination: [Node(1, chakra.RECV, **about)]}
+        harness.write_workload(self.folder, [nodes.get(npu, []) for npu in range(3)])
+        return f"--set=workload.traces={self.folder / 'workload'}"
+
+    def test_directions_of_links(self):
+        """A message up the fast way of a link and one down its slow way take what the direction takes, by hand, on 1, 2 and 3 ranks. A
+        dimension of the congestion-unaware network has the slowest rate and the longest delay of its routes, whatever the direction. In
+        the packet network the ten packets of 1,036 B follow each other at the pace of the slowest link, and their acknowledgements of
+        48 B come back over the other directions; NPUs hear of either after 1 ps."""
+        bare = ["--network=packet", "--set=system.network.packets.window=none"]
+        stored = ["--network=congestion-aware"]
+        cut = [*stored, "--set=system.network.switching=cut-through"]
+        fast, slow = 103_600, 414_400  # ps for a packet
+        packets = {0: 11 * fast + 200_000 + 1, 1: fast + 10 * slow + 400_000 + 1}
+        acknowledged = {0: packets[0] + 4_800 + 100_000 + 19_200 + 300_000, 1: packets[1] + 2 * (4_800 + 100_000)}
+        for source, in_parts, whole in ((0, 2_200_000, 1_200_000), (1, 5_400_000, 4_400_000)):
+            destination = 1 - source
+            for network, expected in ((["--network=congestion-unaware"], 4_400_000), (stored, in_parts), (cut, whole), (bare, packets[source])):
+                for graph, placed in ((self.ways(), False), ({**self.ways(), "placement": [1, 0, 2]}, True)):
+                    ends = (destination, source) if placed else (source, destination)
+                    arguments = [self.on(graph, [("Switch", 3)]), *network, self.send(*ends)]
+                    one = self.run_once(arguments, "one.h5")
+                    times = harness.finish_times(one)
+                    self.assertEqual(times[ends[1]], expected, (network, ends, placed))
+                    if network is bare:
+                        self.assertEqual(times[ends[0]], acknowledged[source])
+                    for ranks in () if placed else (2, 3):
+                        self.assertEqual(harness.difference(one, self.run_once(arguments, "more.h5", ranks=ranks)), "")
+
+    def test_directions_one_answer(self):
+        """Flows between two leaves, whose links to hosts and to spines differ in rate and delay by direction: the same on 1, 2 and 3 ranks
+        with pauses, credits and UEC. A flow that is alone takes what it takes alone, with credits too."""
+        graph = leaves([2, 2])
+        for row in graph["links"]:
+            row[2:] = [["100 Gb/s", "40 Gb/s"], ["1 us", "300 ns"]] if row[0] % 2 == 0 else [["50 Gb/s", "100 Gb/s"], ["200 ns", "1 us"]]
+        flows = [{"from": host, "to": to, "size": "200 kB"} for host in range(4) for to in range(4) if to != host]
+        for packets in ({"buffer": "300 kB", "window": "none"}, {"flow-control": "credits", "completion": "acknowledged"}, {"preset": "uec"},
+                        {"preset": "uec", "control": "rccc", "completion": "acknowledged"}):
+            with self.subTest(packets):
+                case = {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
+                first = self.simulate_flows(case)
+                for ranks in (2, 3):
+                    self.assertEqual(self.simulate_flows(case, ranks=ranks), first, ranks)
+        for packets in ({"window": "none"}, {"flow-control": "credits", "window": "none"}):
+            case["system"]["network"]["packets"] = packets
+            case["workload"]["flows"] = [{"from": 3, "to": 0, "size": "200 kB"}]
+            (flow,) = self.simulate_flows(case)["flows"]
+            # 200 packets: up at 50 Gb/s, from leaf 5 to a spine at 50 Gb/s, from there to leaf 4 at 40 Gb/s, and down at 40 Gb/s.
+            self.assertEqual(flow["received_ps"], 2 * 165_760 + 201 * 207_200 + 2 * 200_000 + 2 * 300_000)
+
+    def test_directions_are_told(self):
+        """Expanded graphs, lists of links, tiers and the bisection say both rates."""
+        graph = self.ways()
+        path = self.write(graph)
+        first, second, _ = self.show(path, "--links")["links"]
+        self.assertEqual({key: first[key] for key in ("from", "to", "bytes_per_ns", "bytes_per_ns_back", "latency_ns", "latency_ns_back")},
+                         {"from": "host.0", "to": "switch.3", "bytes_per_ns": 10, "bytes_per_ns_back": 2.5, "latency_ns": 100, "latency_ns_back": 300})
+        self.assertNotIn("bytes_per_ns_back", second)
+        self.assertNotIn("latency_ns_back", second)
+        self.assertIn("links.0.bandwidth_back: 20 Gb/s", harness.orrery("show", "graph", path, "--links").out)
+        rows = [[0, 3, ["80 Gb/s", "20 Gb/s"], ["100 ns", "300 ns"]], [1, 3, "80 Gb/s", "100 ns"], [2, 3, "80 Gb/s", "100 ns"]]
+        for name in ("rows.json", "rows.yaml"):
+            self.show(path, f"--output={self.folder / name}")
+            again = self.show(self.folder / name, "--links", f"--output={self.folder / f'again-{name}'}.json")
+            self.assertEqual(again["links"][0], first)
+            self.assertEqual(json.loads((self.folder / f"again-{name}.json").read_text())["links"], rows)
+        links = [[h, 4 + h // 2, "100 GB/s", "1 us"] for h in range(4)]
+        for way, least in ((["50 GB/s", "120 GB/s"], 50), (["120 GB/s", "50 GB/s"], 50), ("120 GB/s", 120)):
+            config = self.on({"hosts": 4, "switches": 2, "links": [*links, [4, 5, way, "1 us"]]}, [("Switch", 4)])
+            found = json.loads(harness.orrery("show", "network", config, "--json").out)
+            self.assertEqual(found["bisection"]["bytes_per_ns"], least)
+        config = self.on(graph, [("Switch", 3)])
+        hosts, switch = json.loads(harness.orrery("show", "network", config, "--json").out)["tiers"]
+        self.assertEqual((hosts["bytes_per_ns_up"], switch["bytes_per_ns_down"]), (30, 22.5))
 
     def test_infragraph(self):
         """Machines and fabrics of InfraGraph run a collective on the three networks, and are drawn."""

@@ -111,6 +111,20 @@ class Uec(harness.Folder):
                     "workload": {"flows": [{"from": 0, "to": 2, "size": "100 kB"}]}}
         self.assertLess(self.simulate_flows(scenario)["flows"][0]["received_ps"], 200_000_000)
 
+    def test_slow_direction(self):
+        """The link of the receiver is slow towards it alone. Credit comes at this rate, so times and trims are those of a link that is slow in
+        both directions, but for acknowledgements. Away from the receiver the slow direction carries control packets only."""
+        found = []
+        for way in ("25 Gb/s", ["100 Gb/s", "25 Gb/s"], ["25 Gb/s", "100 Gb/s"], "100 Gb/s"):
+            graph = {"hosts": 2, "switches": 1, "links": [[0, 2, "100 Gb/s", "1 us"], [1, 2, way, "1 us"]]}
+            results = self.simulate_flows({"system": {"network": {"graph": graph, "packets": {"preset": "uec", "control": "rccc"}}},
+                                           "workload": {"flows": [{"from": 0, "to": 1, "size": "4 MB"}]}})
+            found.append((results["flows"][0]["received_ps"], total(results, "trims")))
+        (both, trims), (to_it, trims_to_it), (from_it, trims_from_it), (none, _) = found
+        self.assertEqual((trims_to_it, trims_from_it), (trims, 0))
+        self.assertLess(abs(to_it / both - 1), 1e-4)
+        self.assertLess(abs(from_it / none - 1), 1e-2)
+
     def test_refusals(self):
         """Controls belong to a transport."""
         cases = [(incast(3, control="dcqcn"), "found dcqcn with transport uec", "nscc, rccc"),

@@ -62,7 +62,7 @@ struct PathDiversity {
 /// O(sources * links + pairs * disjoint paths * links).
 PathDiversity paths_of(const NetworkArcs& network, std::uint32_t most_pairs, std::uint32_t seed);
 
-/// The bandwidth from one half of the NPUs to the other, for the halves between which it is the least.
+/// The bandwidth from one half of the NPUs to the other, for the halves and the direction in which it is the least.
 struct Bisection {
   double at_least = 0, at_most = 0;  ///< bits per second
   std::string halves;                ///< between which it is `at_most`
@@ -77,10 +77,10 @@ struct Halves {
   std::vector<bool> is_first;  ///< [NPUs]
 };
 
-/// Returns bounds. Above: the least of the maximum flows between these halves, which differ by one NPU at the most.
-/// Below: what a pattern carries in which all NPUs send to all others, evenly over all shortest paths; 0 where that
-/// would take too long or some pairs have no path. Each half sends |half| * |other half| of its messages over the cut,
-/// and the cut carries them.
+/// Returns bounds. Above: the least of the maximum flows between these halves, in both directions where links carry
+/// more one way than the other. Halves differ by one NPU at the most. Below: what a pattern carries in which all NPUs
+/// send to all others, evenly over all shortest paths; 0 where that would take too long or some pairs have no path.
+/// Each half sends |half| * |other half| of its messages over the cut, and the cut carries them.
 Bisection bisection_of(const NetworkArcs& network, const std::vector<Halves>& halves);
 
 /// Returns the most bits per second that a network carries from some hosts to others together.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,12 +19,22 @@ class PacketGraph {
     bool is_host = false;
     Bytes buffer = {};  ///< of a switch, shared by its ports
   };
+  /// One direction of a link.
+  struct Way {
+    std::uint64_t rate = 0;  ///< bits per second
+    Time delay;              ///< from the end of a transmission to the arrival
+
+    friend bool operator==(const Way&, const Way&) = default;
+  };
   struct Link {
     std::uint32_t a = 0, b = 0;  ///< nodes
-    std::uint64_t rate = 0;      ///< bits per second in each direction
-    Time delay;                  ///< from the end of a transmission to the arrival
+    std::uint64_t rate = 0;      ///< of the way from a to b, and of that from b to a unless `back` is given
+    Time delay;                  ///< the same
     std::uint32_t dimension = 0;
-    bool turns_channel = false;  ///< as topology::Wiring::turns_channel
+    bool turns_channel = false;    ///< as topology::Wiring::turns_channel
+    std::optional<Way> back = {};  ///< the way from b to a, if it differs
+
+    Way way_to(std::uint32_t node) const { return node == a && back ? *back : Way{rate, delay}; }
   };
   /// One end of a link, from which packets leave for the other end.
   struct Port {
@@ -46,6 +57,10 @@ class PacketGraph {
   std::span<const Link> links() const { return links_; }
   std::span<const Port> ports(std::uint32_t node) const { return ports_[node]; }
   const Link& link_of(const Port& port) const { return links_[port.link]; }
+  /// Returns the way by which packets leave a port.
+  Way way_of(const Port& port) const { return links_[port.link].way_to(port.peer); }
+  /// Returns the way by which packets come to a port.
+  Way way_into(const Port& port) const { return way_of(ports_[port.peer][port.peer_port]); }
   /// Returns the node of the h-th host.
   std::uint32_t host(std::uint32_t h) const { return hosts_[h]; }
   /// Returns the number of a node among the hosts. The node is a host.

@@ -28,8 +28,10 @@ struct ComponentGraph {
   /// The physics of links of one name. What the file leaves out is missing.
   struct LinkKind {
     std::string name;
-    std::optional<double> bytes_per_ns;  ///< in each direction
+    std::optional<double> bytes_per_ns;  ///< from the first end to the second, and back
     std::optional<double> latency_ns;
+    // On the way back, if they differ there. No description of InfraGraph says so.
+    std::optional<double> bytes_per_ns_back = {}, latency_ns_back = {};
   };
   /// Joins two components, both ways at a time. Two components may have several links.
   struct Link {

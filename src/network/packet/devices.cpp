@@ -15,7 +15,7 @@ PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser&
   const PacketGraph& graph = system.graph;
   std::uint64_t host_rate = 0;
   if (graph.num_hosts() > 0 && !graph.ports(graph.host(0)).empty())
-    host_rate = graph.link_of(graph.ports(graph.host(0))[0]).rate;
+    host_rate = graph.way_of(graph.ports(graph.host(0))[0]).rate;
   for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, host_rate);
   sequences_.resize(graph.num_nodes());
   if (part.recording != PacketRecording{}) recorder_ = std::make_unique<PacketRecorder>(part.recording, ports_.size());
@@ -32,23 +32,23 @@ void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
   Buffer& buffer = buffers_.emplace_back();
   buffer.shared_size = static_cast<std::int64_t>(graph.node(node).buffer.count());
   for (const PacketGraph::Port& end : graph.ports(node)) {
-    const PacketGraph::Link& link = graph.link_of(end);
+    const PacketGraph::Way out = graph.way_of(end), in = graph.way_into(end);
     Port& port = ports_.emplace_back();
     port.node = node;
     port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_.back().port);
     port.peer = {end.peer, end.peer_port};
-    port.rate = link.rate;
-    port.delay = link.delay;
+    port.rate = out.rate;
+    port.delay = out.delay;
     port.ingress.headroom_size = static_cast<std::int64_t>(rules.headroom.value_or(
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(link.rate) *
-                                   static_cast<std::uint64_t>(link.delay.ps() / 1000) / 8 / 1'000'000'000) *
+        static_cast<std::uint64_t>(static_cast<unsigned __int128>(in.rate) *
+                                   static_cast<std::uint64_t>((in.delay + out.delay).ps() / 2000) / 8 / 1'000'000'000) *
         3));
     port.ingress.shift = rules.share_shift;
-    for (std::uint64_t rate = link.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
+    for (std::uint64_t rate = in.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
     buffer.shared_size -= port.ingress.headroom_size + rules.reserve;
     if (graph.node(node).is_host) {
       nics_.emplace_back();
-    } else if (const auto found = rules.marks.find(link.rate); found != rules.marks.end()) {
+    } else if (const auto found = rules.marks.find(out.rate); found != rules.marks.end()) {
       port.marking = {.thresholds = found->second, .is_on = true};
     }
   }

@@ -88,19 +88,19 @@ std::uint64_t PathFigures::bandwidth_delay_product() const {
 PathFigures follow_path(const PacketGraph& graph, const PacketRouter& router, const PacketRouter::FlowKey& key,
                         std::uint32_t payload) {
   PathFigures figures;
-  std::int64_t delays = 0, payloads = 0;  // in ns
+  std::int64_t delays = 0, payloads = 0;  // in ns; delays there and back
   std::uint32_t node = key.source;
   for (std::uint32_t hops = 0; node != key.destination; ++hops) {
     const std::uint16_t number = router.port(node, key, Time::zero());
     if (number == PacketRouter::no_way || hops > graph.num_nodes()) return {};
     const PacketGraph::Port& port = graph.ports(node)[number];
-    const PacketGraph::Link& link = graph.link_of(port);
-    delays += link.delay.ps() / 1000;
-    payloads += static_cast<std::int64_t>(std::uint64_t{payload} * 8'000'000'000U / link.rate);
-    figures.least_rate = figures.least_rate == 0 ? link.rate : std::min(figures.least_rate, link.rate);
+    const PacketGraph::Way way = graph.way_of(port);
+    delays += way.delay.ps() / 1000 + graph.way_into(port).delay.ps() / 1000;
+    payloads += static_cast<std::int64_t>(std::uint64_t{payload} * 8'000'000'000U / way.rate);
+    figures.least_rate = figures.least_rate == 0 ? way.rate : std::min(figures.least_rate, way.rate);
     node = port.peer;
   }
-  figures.round_trip = Time::from_ns(2 * delays + payloads);
+  figures.round_trip = Time::from_ns(delays + payloads);
   return figures;
 }
 
@@ -118,13 +118,13 @@ Time time_alone(const PacketGraph& graph, const PacketRouter& router, const Pack
     const std::uint16_t number = router.port(node, key, now);
     if (number == PacketRouter::no_way || hops > graph.num_nodes()) return Time::max();
     const PacketGraph::Port& port = graph.ports(node)[number];
-    const PacketGraph::Link& link = graph.link_of(port);
-    const Time full = transmission_time(rules.full_packet(), link.rate, rules.tick);
+    const PacketGraph::Way way = graph.way_of(port);
+    const Time full = transmission_time(rules.full_packet(), way.rate, rules.tick);
     first_leaves += full;
     most = std::max(most, full);
     const Time free = num_full == 0 ? Time::zero() : first_leaves + most * static_cast<std::int64_t>(num_full - 1);
-    there = std::max(there, free) + transmission_time(last_size, link.rate, rules.tick) + link.delay;
-    first_leaves += link.delay;
+    there = std::max(there, free) + transmission_time(last_size, way.rate, rules.tick) + way.delay;
+    first_leaves += way.delay;
     node = port.peer;
   }
   return there;

@@ -39,9 +39,9 @@ std::uint64_t DimensionRoutes::follow(std::uint32_t from, std::uint32_t to, std:
   std::uint32_t node = from;
   for (std::uint16_t number = first; node != to;) {
     const PacketGraph::Port& port = given_.graph.ports(node)[number];
-    const PacketGraph::Link& link = given_.graph.link_of(port);
-    latency += link.delay;
-    rate = std::min(rate, link.rate);
+    const PacketGraph::Way way = given_.graph.way_of(port);
+    latency += way.delay;
+    rate = std::min(rate, way.rate);
     node = port.peer;
     if (node != to) number = router_.port(node, {from, to, 0}, Time::zero());
   }

@@ -1,6 +1,7 @@
 #include "relay_delays.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "link_credits.hpp"
 
@@ -14,12 +15,14 @@ RelayDelays::RelayDelays(const PacketGraph& graph, const PacketRules& rules, std
       rules.uses_credits ? 0 : std::min({rules.header, rules.acknowledgement, rules.pause_frame});
   Time to_hosts = Time::max();
   for (const PacketGraph::Link& link : graph.links()) {
-    const Time delay = std::max(link.delay + transmission_time(shortest, link.rate, rules.tick), least_credit_delay);
-    of_all_ = std::min(of_all_, delay);
-    if (graph.node(link.a).is_host || graph.node(link.b).is_host) to_hosts = std::min(to_hosts, delay);
-    const std::size_t a = of_node[link.a].index(), b = of_node[link.b].index();
-    for (const std::size_t pair : {a * num_ranks_ + b, b * num_ranks_ + a})
-      least_[pair] = std::min(least_[pair], delay);
+    for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
+      const PacketGraph::Way way = link.way_to(to);
+      const Time delay = std::max(way.delay + transmission_time(shortest, way.rate, rules.tick), least_credit_delay);
+      of_all_ = std::min(of_all_, delay);
+      if (graph.node(to).is_host) to_hosts = std::min(to_hosts, delay);
+      Time& least = least_[of_node[from].index() * num_ranks_ + of_node[to].index()];
+      least = std::min(least, delay);
+    }
   }
   // With this rule whoever sends an acknowledgement over its last link tells the other end of the flow, on any rank.
   if (rules.completion == PacketCompletion::acknowledged)

@@ -123,7 +123,7 @@ void PacketRouter::add_routes_to(std::uint32_t host, const std::vector<bool>& is
       const std::uint32_t peer = ports[p].peer;
       if (is_down[ports[p].link] || distance[peer] == unknown || distance[peer] + 1 != distance[node]) continue;
       if (graph_.node(peer).is_host && peer != destination && !rules_.hosts_forward) continue;
-      const std::uint64_t rate = std::min(width[peer], graph_.link_of(ports[p]).rate);
+      const std::uint64_t rate = std::min(width[peer], graph_.way_of(ports[p]).rate);
       if (rules_.paths == GraphRoutes::widest && rate < width[node]) continue;
       if (rules_.paths == GraphRoutes::widest && rate > width[node]) nearer.clear();
       width[node] = std::max(width[node], rate);

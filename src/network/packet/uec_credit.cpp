@@ -47,7 +47,9 @@ void UecTransport::pull(Port& port) {
       there.idle.push_back(key);
     }
     const double bits = static_cast<double>(units * UecRun::credit_unit * 8);
-    const double period = bits * 1e12 / static_cast<double>(port.rate) / share_of_rate;
+    const PacketGraph& graph = devices_.system_.graph;
+    const auto rate = static_cast<double>(graph.way_into(graph.ports(port.node)[port.number]).rate);
+    const double period = bits * 1e12 / rate / share_of_rate;
     pdes::Event next =
         devices_.event(port.node, port.node, devices_.now() + Time::from_ps(static_cast<std::int64_t>(period)));
     next.kind = PacketDevices::uec_timer;

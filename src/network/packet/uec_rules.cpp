@@ -14,7 +14,7 @@ std::uint64_t up_to_packets(std::uint64_t bytes, std::uint64_t mtu) { return (by
 
 UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules) {
   if (graph.num_hosts() > 0 && !graph.ports(graph.host(0)).empty())
-    rate = graph.link_of(graph.ports(graph.host(0))[0]).rate;
+    rate = graph.way_of(graph.ports(graph.host(0))[0]).rate;
   if (rate == 0) return;
   measure(graph, router, rules);
   const std::uint64_t mtu = rules.full_packet();
@@ -40,7 +40,7 @@ void UecFigures::measure(const PacketGraph& graph, const PacketRouter& router, c
         const auto ports = router.ports(node, destination, Time::zero());
         if (ports.empty()) break;
         const PacketGraph::Port& port = graph.ports(node)[ports[0]];
-        time += graph.link_of(port).delay * 2 + at_link;
+        time += graph.way_of(port).delay + graph.way_into(port).delay + at_link;
         node = port.peer;
       }
       if (node == destination) round_trip = std::max(round_trip, time);

@@ -8,6 +8,7 @@
 
 #include "expect_error.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/network/packet_graph.hpp"
 #include "temporary_folder.hpp"
 
 namespace orrery::config {
@@ -229,6 +230,29 @@ TEST(OwnFormat, TheResolvedConfigurationReadsBackEqual) {
     EXPECT_EQ(again.to_yaml(), c.to_yaml());
   }
   EXPECT_FALSE(parsed(ring) == parsed(everything));
+}
+
+// A link of a graph has one rate and one delay, or one of each direction. Both are written back, and the dimension has
+// those of the slowest route.
+TEST(OwnFormat, LinksOfAGraphHaveTwoDirections) {
+  const auto of_links = [](const std::string& first) {
+    return parsed("system: {network: {graph: {hosts: 2, switches: 1, links: [" + first +
+                  ", [1, 2, 100 Gb/s, 1 us]]}, dimensions: [{shape: Switch, size: 2}]}}\n"
+                  "workload: {traces: data/workload}\n");
+  };
+  const auto c = of_links("[0, 2, [100 Gb/s, 25 Gb/s], [1 us, 500 ns]]");
+  const auto links = c.execution.network.graph->graph.links();
+  const network::PacketGraph::Way up{100'000'000'000, Time::from_ns(1000)}, down{25'000'000'000, Time::from_ns(500)};
+  EXPECT_EQ(links[0].way_to(2), up);
+  EXPECT_EQ(links[0].way_to(0), down);
+  EXPECT_FALSE(links[1].back);
+  EXPECT_EQ(c.dimensions[0].bandwidth.bytes_per_ns(), 3.125);
+  EXPECT_EQ(c.dimensions[0].latency_ns, 1000);
+  EXPECT_NE(c.to_yaml().find("[0, 2, [100 Gb/s, 25 Gb/s], [1 us, 500 ns]]"), std::string::npos) << c.to_yaml();
+  EXPECT_NE(c.to_yaml().find("[1, 2, 100 Gb/s, 1 us]"), std::string::npos) << c.to_yaml();
+  EXPECT_TRUE(parse(c.to_yaml(), "resolved.yaml", "/elsewhere") == c);
+  EXPECT_FALSE(of_links("[0, 2, [25 Gb/s, 100 Gb/s], [500 ns, 1 us]]") == c);
+  EXPECT_TRUE(of_links("[0, 2, [100 Gb/s, 100 Gb/s], 1 us]") == of_links("[0, 2, 100 Gb/s, [1 us, 1 us]]"));
 }
 
 // The workload names one trace file for all NPUs. Each NPU reads this file.

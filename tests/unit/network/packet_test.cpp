@@ -5,6 +5,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/network/flow_run.hpp"
+#include "orrery/network/graph_delays.hpp"
 
 namespace orrery::network {
 namespace {
@@ -81,6 +82,90 @@ TEST(FollowPath, SumsDelaysAndPayloads) {
   EXPECT_EQ(far.round_trip, Time::from_ns(2 * 4000 + 4 * 80));
   EXPECT_EQ(far.bandwidth_delay_product(), 104'000U);
   EXPECT_EQ(follow_path(graph, router, {0, 1, 0}, 1000).bandwidth_delay_product(), 52'000U);
+}
+
+/// Two hosts at a switch. The link of host 0 is slower down from the switch than up, and longer.
+PacketGraph two_ways() {
+  PacketGraph graph;
+  graph.add_host();
+  graph.add_host();
+  graph.add_switch(Bytes(1U << 25U));
+  PacketGraph::Link link{0, 2, 100 * gbps, microsecond};
+  link.back = {25 * gbps, microsecond * 3};
+  graph.add_link(link);
+  graph.add_link({2, 1, 100 * gbps, microsecond});
+  return graph;
+}
+
+// What leaves a port takes one direction of its link, and what comes in takes the other.
+TEST(PacketGraph, LinksHaveAWayInEachDirection) {
+  const PacketGraph graph = two_ways();
+  const PacketGraph::Way up{100 * gbps, microsecond}, down{25 * gbps, microsecond * 3};
+  EXPECT_EQ(graph.way_of(graph.ports(0)[0]), up);
+  EXPECT_EQ(graph.way_into(graph.ports(0)[0]), down);
+  EXPECT_EQ(graph.way_of(graph.ports(2)[0]), down);
+  EXPECT_EQ(graph.way_into(graph.ports(2)[0]), up);
+  EXPECT_EQ(graph.way_of(graph.ports(2)[1]), graph.way_into(graph.ports(2)[1]))
+      << "both are alike where nothing is said";
+}
+
+// Delays there and back count, and the rates of the way there: 80 ns each at 100 Gb/s, 320 ns at 25 Gb/s.
+TEST(FollowPath, TakesTheDirectionOfTheFlow) {
+  const PacketGraph graph = two_ways();
+  const PacketRouter router(graph, std::span<const LinkFailure>{}, shortest);
+  const PathFigures up = follow_path(graph, router, {0, 1, 0}, 1000),
+                    down = follow_path(graph, router, {1, 0, 0}, 1000);
+  EXPECT_EQ(up.round_trip, Time::from_ns(6000 + 2 * 80));
+  EXPECT_EQ(down.round_trip, Time::from_ns(6000 + 80 + 320));
+  EXPECT_EQ(up.least_rate, 100 * gbps);
+  EXPECT_EQ(down.least_rate, 25 * gbps);
+}
+
+// Ten packets of 82.88 ns at 100 Gb/s, 331.52 ns at 25 Gb/s, at the pace of the slowest link. A simulation says the
+// same.
+TEST(TimeAlone, TakesTheDirectionOfTheFlow) {
+  PacketRules rules;
+  rules.window.kind = PacketWindow::Kind::none;
+  FlowScenario scenario{two_ways(), rules, {}, shortest, {{.source = 0, .destination = 1, .bytes = 10'000}}};
+  const PacketRouter router(scenario.graph, std::span<const LinkFailure>{}, shortest);
+  const auto world = parallel::make_serial();
+  const Time fast = Time::from_ps(82'880), slow = Time::from_ps(331'520);
+  for (const auto& [source, expected] :
+       {std::pair(0U, fast * 11 + microsecond * 2), std::pair(1U, fast + slow * 10 + microsecond * 4)}) {
+    EXPECT_EQ(time_alone(scenario.graph, router, rules, {source, 1 - source, 0}, 10'000, Time::zero()), expected);
+    scenario.flows[0].source = source;
+    scenario.flows[0].destination = 1 - source;
+    EXPECT_EQ(run_flows(scenario, *world, EventOrder::by_system).flows[0].received, expected);
+  }
+}
+
+// A dimension has the slowest and the longest of its routes, which go both ways.
+TEST(GraphDelays, CoverBothDirections) {
+  GivenGraph given;
+  given.graph = two_ways();
+  const auto delays = delays_of_dimensions(given, {{2, GraphDimension::Partners::next}});
+  EXPECT_EQ(delays[0].latency, microsecond * 4);
+  EXPECT_EQ(delays[0].rate, 25 * gbps);
+}
+
+// Two ways of two links between hosts. The widest is another one in each direction.
+TEST(PacketRouter, TakesTheWidestPathOfADirection) {
+  PacketGraph graph;
+  graph.add_host();
+  graph.add_host();
+  for (int s = 0; s < 2; ++s) graph.add_switch({});
+  const PacketGraph::Way wide{100 * gbps, microsecond}, narrow{10 * gbps, microsecond};
+  const auto join = [&](std::uint32_t a, std::uint32_t b, PacketGraph::Way there, PacketGraph::Way back) {
+    PacketGraph::Link link{a, b, there.rate, there.delay};
+    link.back = back;
+    graph.add_link(link);
+  };
+  join(0, 2, narrow, wide);
+  join(0, 3, wide, narrow);
+  for (const std::uint32_t s : {2U, 3U}) join(1, s, wide, wide);
+  const PacketRouter router(graph, {}, {});
+  EXPECT_EQ(graph.ports(0)[router.port(0, {0, 1, 0}, Time::zero())].peer, 3U);
+  EXPECT_EQ(graph.ports(1)[router.port(1, {1, 0, 0}, Time::zero())].peer, 2U);
 }
 
 // Two ranks have a leaf with its hosts each, and a spine each.
