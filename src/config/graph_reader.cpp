@@ -49,6 +49,7 @@ class GraphReader {
 
  private:
   void read_file(const Value& name);
+  std::vector<topology::InfragraphFile> read_devices();
   void read_nodes();
   void read_links();
   void read_failures();
@@ -108,11 +109,30 @@ void GraphReader::read_file(const Value& name) {
     generated_ = std::move(whole.generated);
     return;
   }
-  topology::NetworkGraph network = topology::network_of(topology::parse_infragraph(text, file.string()));
+  topology::NetworkGraph network =
+      topology::network_of(topology::parse_infragraph(text, file.string(), read_devices()));
+  if (network.num_npus > 1 && network.links.empty())
+    throw Error(ErrorCode::bad_input, {.file = file.string()},
+                fmt::format("the description joins none of its {} XPUs", network.num_npus),
+                "links that lead from XPU to XPU, in a host or by switches",
+                "An infrastructure in another file may join several instances of a device by their NICs.");
   Section defaults = section_.section("defaults");
   topology::complete_links(network, read_link_defaults(defaults, faults_), file.string());
   defaults.refuse_unknown();
   given_ = graph_of(network);
+}
+
+/// Reads the files with further devices of a description of InfraGraph.
+std::vector<topology::InfragraphFile> GraphReader::read_devices() {
+  std::vector<topology::InfragraphFile> files;
+  const std::string path = section_.path("devices");
+  const Value* const devices = section_.find("devices");
+  if (devices == nullptr) return files;
+  for (const Value& name : as_list(*devices, path, "a list of files, such as [server.yaml, switch.yaml]")) {
+    const auto file = as_path(name, path);
+    files.push_back({read_text(file, name.place(path)), file.string()});
+  }
+  return files;
 }
 
 void GraphReader::read_generated() {
