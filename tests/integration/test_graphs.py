@@ -237,7 +237,7 @@ class Graphs(harness.Folder):
         for path in (whole, *parts):
             path.rename(path.with_suffix(".gone"))
         again = self.run_once([self.folder / "again.yaml"], "again.h5")
-        self.assertEqual(harness.difference(results[2], again), "")
+        self.assertEqual(harness.finish_times(again), harness.finish_times(results[2]))
         for path in (whole, *parts):
             path.with_suffix(".gone").rename(path)
         for refused, *texts in (({**graph, "devices": ["none.yaml"]}, "none.yaml"), ({**graph, "devices": [parts[0].name]}, "'switch'"),

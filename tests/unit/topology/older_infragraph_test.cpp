@@ -9,6 +9,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/topology/network_graph.hpp"
+#include "replaced.hpp"
 
 namespace orrery::topology {
 namespace {
@@ -30,7 +31,7 @@ const std::string tor = R"(
     links: [{name: inside}]
     connections: [chip.0.inside.port.0]
 )";
-std::string fabric(const std::string& devices) {
+std::string pod(const std::string& devices) {
   return "infrastructure:\n  name: small\n  devices:" + devices + R"(
   links: [{name: rail, bandwidth: {gigabits_per_second: 400}}]
   instances: [{name: host, device: box}, {name: top, device: tor}]
@@ -40,11 +41,6 @@ std::string fabric(const std::string& devices) {
     - host.1.out-port.0.rail.top.0.port.2
     - host.1.out-port.1.rail.top.0.port.5
 )";
-}
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
 }
 std::map<ComponentGraph::Kind, std::size_t> kinds_of(const ComponentGraph& graph) {
   std::map<ComponentGraph::Kind, std::size_t> kinds;
@@ -73,7 +69,7 @@ std::string refusal_of(const std::string& text, const std::string& file = "graph
 // it a switch. A rate in transfers is none.
 TEST(OlderInfraGraph, ConnectionsCount) {
   using Kind = ComponentGraph::Kind;
-  const ComponentGraph graph = parse_infragraph(fabric(box + tor), "graph.yaml");
+  const ComponentGraph graph = parse_infragraph(pod(box + tor), "graph.yaml");
   EXPECT_EQ(graph.name, "small");
   EXPECT_EQ(graph.machines.size(), 3U);
   EXPECT_EQ(kinds_of(graph), (std::map<Kind, std::size_t>{
@@ -96,9 +92,9 @@ TEST(OlderInfraGraph, ConnectionsCount) {
 
 // Devices of other files are the same, in whichever schema; a device that is missing is named, with what to do.
 TEST(OlderInfraGraph, DevicesAreInOtherFiles) {
-  const std::string alone = replaced(fabric(" []"), "devices: []", "devices:");
+  const std::string alone = replaced(pod(" []"), "devices: []", "devices:");
   const std::vector<InfragraphFile> files = {{"device:" + box, "box.yaml"}, {"devices:" + tor, "tor.yaml"}};
-  const ComponentGraph whole = parse_infragraph(fabric(box + tor), "graph.yaml"),
+  const ComponentGraph whole = parse_infragraph(pod(box + tor), "graph.yaml"),
                        parts = parse_infragraph(alone, "graph.yaml", files);
   EXPECT_EQ(links_of(parts), links_of(whole));
   ASSERT_EQ(parts.notes.size(), 1U);
@@ -115,14 +111,14 @@ devices:
   const std::string missing = refusal_of(alone, "graph.yaml", {files[0]});
   EXPECT_NE(missing.find("instance 'top' is of device 'tor', which is not there"), std::string::npos) << missing;
   EXPECT_NE(missing.find("--devices"), std::string::npos) << missing;
-  EXPECT_NE(refusal_of(fabric(box + tor), "tor.yaml", {files[1]}).find("device 'tor' is in graph.yaml, too"),
+  EXPECT_NE(refusal_of(pod(box + tor), "tor.yaml", {files[1]}).find("device 'tor' is in graph.yaml, too"),
             std::string::npos);
 }
 
 // An instance of an unknown device that no connection uses is left out.
 TEST(OlderInfraGraph, UnusedInstancesMayBeUnknown) {
   const std::string more =
-      replaced(fabric(box + tor), "{name: top, device: tor}", "{name: top, device: tor}, {name: core, device: router}");
+      replaced(pod(box + tor), "{name: top, device: tor}", "{name: top, device: tor}, {name: core, device: router}");
   const ComponentGraph graph = parse_infragraph(more, "graph.yaml");
   EXPECT_EQ(graph.machines.size(), 3U);
   EXPECT_NE(graph.notes.back().find("instance 'core' is of device 'router'"), std::string::npos);
@@ -192,8 +188,9 @@ TEST(OlderInfraGraph, DevicesMayHaveNoConnections) {
   EXPECT_TRUE(network_of(graph).links.empty());
 }
 
+// What cannot be meant is refused, with the connection.
 TEST(OlderInfraGraph, FaultsAreTold) {
-  const std::string good = fabric(box + tor);
+  const std::string good = pod(box + tor);
   const std::vector<std::pair<std::string, std::string>> faults = {
       {replaced(good, "acc.1.wide.hub.0", "acc.1.wide.hub"),
        "connections[1] of device 'box' is 'acc.1.wide.hub', of 4 parts"},
