@@ -65,6 +65,7 @@ class GraphReader {
   Faults& faults_;
   GivenGraph given_;
   std::optional<topology::GeneratedGraph> generated_;
+  std::vector<std::string> notes_;
 };
 
 WholeGraph GraphReader::read() {
@@ -82,7 +83,7 @@ WholeGraph GraphReader::read() {
   read_placement();
   order_routes();
   section_.refuse_unknown();
-  return {std::move(given_), std::move(generated_)};
+  return {std::move(given_), std::move(generated_), std::move(notes_)};
 }
 
 /// Reads a file: a topology or a configuration of ns-3, a description of InfraGraph, or a mapping of this reader.
@@ -109,8 +110,9 @@ void GraphReader::read_file(const Value& name) {
     generated_ = std::move(whole.generated);
     return;
   }
-  topology::NetworkGraph network =
-      topology::network_of(topology::parse_infragraph(text, file.string(), read_devices()));
+  const topology::ComponentGraph components = topology::parse_infragraph(text, file.string(), read_devices());
+  for (const std::string& note : components.notes) notes_.push_back(fmt::format("{}: {}", file.string(), note));
+  topology::NetworkGraph network = topology::network_of(components);
   if (network.num_npus > 1 && network.links.empty())
     throw Error(ErrorCode::bad_input, {.file = file.string()},
                 fmt::format("the description joins none of its {} XPUs", network.num_npus),

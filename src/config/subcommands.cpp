@@ -368,7 +368,7 @@ const Subcommand& show_graph_subcommand() {
       "  orrery show graph configs/infragraph/dgx-h100.yaml\n"
       "  orrery show graph configs/infragraph/dgx-h100.yaml --bandwidth 450GB/s --latency 150ns --links",
       {{"InfraGraph",
-        {{"devices", "FILE", "with devices that FILE uses and does not have; repeatable", true},
+        {{"devices", "OTHER", "file of devices that FILE uses and does not have; repeatable", true},
          {"bandwidth", "RATE", "of links to which the file gives none, as 450GB/s or 400Gb/s"},
          {"latency", "TIME", "of links to which the file gives none, as 500ns"},
          {"link", "NAME=RATE,TIME", "of the links of a name, whatever the file says; repeatable", true}}},

@@ -235,6 +235,9 @@ ComponentGraph parse_infragraph(std::string_view text, const std::string& file,
   Document document = read_document(text, file);
   for (const InfragraphFile& other : devices) {
     Document more = read_document(other.text, other.name);
+    if (more.devices.empty())
+      throw Error(ErrorCode::bad_input, {.file = other.name}, "the file has no devices",
+                  "devices of a description of InfraGraph");
     std::ranges::move(more.devices, std::back_inserter(document.devices));
     for (const std::string& note : more.notes) document.notes.push_back(fmt::format("{}: {}", other.name, note));
   }

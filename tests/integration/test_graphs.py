@@ -246,6 +246,12 @@ class Graphs(harness.Folder):
             self.assertEqual(outcome.code, 3, outcome.err)
             for text in texts:
                 self.assertIn(text, outcome.err)
+        text = json.loads(whole.read_text())
+        text["infrastructure"]["instances"].append({"name": "core", "device": "router"})
+        config = self.on({**graph, "file": self.write(text, "more.json").name}, dimensions)
+        outcome = harness.orrery("run", config, *self.traces(4), f"--output={self.folder / 'more.h5'}")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn("warning: more.json: instance 'core' is of device 'router'", outcome.err.replace(f"{self.folder}/", ""))
         device = {"devices": [{"name": "box", "components": [{"name": "xpu", "type": "xpu", "count": 4}]}]}
         outcome = harness.orrery("run", self.on({"file": str(self.write(device, "box.yaml"))}, [("Switch", 4)]), *self.traces(4),
                                  f"--output={self.folder / 'refused.h5'}")

@@ -191,7 +191,7 @@ TEST(InfraGraph, FaultsAreTold) {
       {replaced(good, "scheme: many2many", "scheme: mesh"), "edges[0] of device 'server' has scheme 'mesh'"},
       {replaced(good, "device: server", "device: servers"), "is of device 'servers', which is not there"},
       {replaced(good, "count: 4", "count: none"), "has count none"},
-      {replaced(good, "edges:", "connections:"), "connections[0] of device 'server' is no text"},
+      {replaced(good, "edges:", "connections:"), "one schema of InfraGraph in a file"},
       {replaced(good, "nic, count: 4", "nic, count: 2"), "names 'nic[0:4:2]', of which there are 2"},
       {"{", "this is no JSON"},
       {"a: [", "this is no YAML"},

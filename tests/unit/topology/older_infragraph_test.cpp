@@ -111,6 +111,8 @@ devices:
   const std::string missing = refusal_of(alone, "graph.yaml", {files[0]});
   EXPECT_NE(missing.find("instance 'top' is of device 'tor', which is not there"), std::string::npos) << missing;
   EXPECT_NE(missing.find("--devices"), std::string::npos) << missing;
+  EXPECT_NE(refusal_of(alone, "none.yaml", {{"name: none", "none.yaml"}}).find("the file has no devices"),
+            std::string::npos);
   EXPECT_NE(refusal_of(pod(box + tor), "tor.yaml", {files[1]}).find("device 'tor' is in graph.yaml, too"),
             std::string::npos);
 }
