@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "orrery/topology/component_graph.hpp"
@@ -75,12 +74,16 @@ struct InfragraphDocument {
   std::map<std::string, std::uint32_t> ranks;  ///< by component
   std::vector<std::string> notes;
 
-  const Device* find_device(std::string_view device) const {
-    for (const Device& known : devices)
-      if (known.name == device) return &known;
+  const Device* find_device(std::string_view device) const { return find_in(devices, device); }
+  Device* find_device(std::string_view device) { return find_in(devices, device); }
+
+ private:
+  template <class Devices>
+  static auto find_in(Devices& devices, std::string_view name) -> decltype(devices.data()) {
+    for (auto& device : devices)
+      if (device.name == name) return &device;
     return nullptr;
   }
-  Device* find_device(std::string_view device) { return const_cast<Device*>(std::as_const(*this).find_device(device)); }
 };
 
 /// Returns the values of a YAML or JSON text. Scalars of YAML are texts. Throws Error (bad_input).
