@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -9,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/time.hpp"
@@ -111,27 +113,13 @@ void show_own_graph(const config::ShowGraphCommand& command, const config::Graph
   print_figures(figures, command.json);
 }
 
-}  // namespace
-
-void show_graph(const config::ShowGraphCommand& command) {
-  if (const auto graph = config::read_graph_file(command.file)) {
-    show_own_graph(command, *graph);
-    return;
-  }
-  const ComponentGraph components = topology::read_infragraph(command.file);
-  for (const std::string& note : components.notes)
-    fmt::print(stderr, "orrery: warning: {}: {}\n", command.file.string(), note);
+/// Adds what the network of components is, and writes it if that is wanted.
+void add_network(const config::ShowGraphCommand& command, const ComponentGraph& components, ordered_json& figures) {
   NetworkGraph network = topology::network_of(components);
   const bool has_defaults =
       command.defaults.all.bytes_per_ns || command.defaults.all.latency_ns || !command.defaults.of_link.empty();
   if (command.lists_links || command.output || has_defaults)
     topology::complete_links(network, command.defaults, command.file.string());
-  ordered_json figures;
-  figures["name"] = components.name;
-  figures["machines"] = components.machines.size();
-  figures["nodes"] = components.components.size();
-  figures["edges"] = components.links.size();
-  figures["components"] = components_of(components);
   ordered_json& shown = figures["network"] = counts_of(network);
   const ordered_json no_bandwidth = names_without(network, [](const auto& kind) { return !kind.bytes_per_ns; });
   const ordered_json no_latency = names_without(network, [](const auto& kind) { return !kind.latency_ns; });
@@ -141,7 +129,34 @@ void show_graph(const config::ShowGraphCommand& command) {
   if (!dimensions.empty()) figures["dimensions"] = dimensions_of(dimensions);
   if (command.lists_links) figures["links"] = links_of(network, command.json);
   if (command.output) write_expanded(command, config::graph_file_of(std::move(network)));
+}
+
+void show_infragraph(const config::ShowGraphCommand& command) {
+  const ComponentGraph components = topology::read_infragraph(command.file, command.devices);
+  for (const std::string& note : components.notes)
+    fmt::print(stderr, "orrery: warning: {}: {}\n", command.file.string(), note);
+  ordered_json figures;
+  figures["name"] = components.name;
+  figures["machines"] = components.machines.size();
+  figures["nodes"] = components.components.size();
+  figures["edges"] = components.links.size();
+  figures["components"] = components_of(components);
+  // A NIC or a switch alone has counts, but is no network.
+  const bool has_npus = std::ranges::find(components.components, ComponentGraph::Kind::xpu,
+                                          &ComponentGraph::Component::kind) != components.components.end();
+  if (has_npus || command.lists_links || command.output) add_network(command, components, figures);
   print_figures(figures, command.json);
+}
+
+}  // namespace
+
+void show_graph(const config::ShowGraphCommand& command) {
+  const auto graph = config::read_graph_file(command.file);
+  if (!graph) return show_infragraph(command);
+  if (!command.devices.empty())
+    throw Error(ErrorCode::bad_input, {.file = command.file.string()}, "--devices is given, but this is another graph",
+                "a description of InfraGraph");
+  show_own_graph(command, *graph);
 }
 
 }  // namespace orrery::app

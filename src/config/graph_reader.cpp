@@ -65,6 +65,7 @@ class GraphReader {
 
  private:
   void read_file(const Value& name);
+  std::vector<topology::InfragraphFile> read_devices();
   void read_nodes();
   void read_links();
   void read_failures();
@@ -80,6 +81,7 @@ class GraphReader {
   Faults& faults_;
   GivenGraph given_;
   std::optional<topology::GeneratedGraph> generated_;
+  std::vector<std::string> notes_;
 };
 
 WholeGraph GraphReader::read() {
@@ -97,7 +99,7 @@ WholeGraph GraphReader::read() {
   read_placement();
   order_routes();
   section_.refuse_unknown();
-  return {std::move(given_), std::move(generated_)};
+  return {std::move(given_), std::move(generated_), std::move(notes_)};
 }
 
 /// Reads a file: a topology or a configuration of ns-3, a description of InfraGraph, or a mapping of this reader.
@@ -124,11 +126,31 @@ void GraphReader::read_file(const Value& name) {
     generated_ = std::move(whole.generated);
     return;
   }
-  topology::NetworkGraph network = topology::network_of(topology::parse_infragraph(text, file.string()));
+  const topology::ComponentGraph components = topology::parse_infragraph(text, file.string(), read_devices());
+  for (const std::string& note : components.notes) notes_.push_back(fmt::format("{}: {}", file.string(), note));
+  topology::NetworkGraph network = topology::network_of(components);
+  if (network.num_npus > 1 && network.links.empty())
+    throw Error(ErrorCode::bad_input, {.file = file.string()},
+                fmt::format("the description joins none of its {} XPUs", network.num_npus),
+                "links that lead from XPU to XPU, in a host or by switches",
+                "An infrastructure in another file may join several instances of a device by their NICs.");
   Section defaults = section_.section("defaults");
   topology::complete_links(network, read_link_defaults(defaults, faults_), file.string());
   defaults.refuse_unknown();
   given_ = graph_of(network);
+}
+
+/// Reads the files with further devices of a description of InfraGraph.
+std::vector<topology::InfragraphFile> GraphReader::read_devices() {
+  std::vector<topology::InfragraphFile> files;
+  const std::string path = section_.path("devices");
+  const Value* const devices = section_.find("devices");
+  if (devices == nullptr) return files;
+  for (const Value& name : as_list(*devices, path, "a list of files, such as [server.yaml, switch.yaml]")) {
+    const auto file = as_path(name, path);
+    files.push_back({read_text(file, name.place(path)), file.string()});
+  }
+  return files;
 }
 
 void GraphReader::read_generated() {

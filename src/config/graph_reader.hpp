@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/topology/graph_generator.hpp"
@@ -20,6 +21,7 @@ network::GivenGraph read_graph(const Value& value, const std::string& path, Grap
 struct WholeGraph {
   network::GivenGraph given;
   std::optional<topology::GeneratedGraph> generated;
+  std::vector<std::string> notes;  ///< what the file has and is left out
 };
 /// Reads the same.
 WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);

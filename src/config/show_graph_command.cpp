@@ -32,6 +32,7 @@ ShowGraphCommand make_show_graph(const Arguments& arguments) {
   ShowGraphCommand command;
   if (!arguments.positional()) refuse_usage("orrery show graph: no file. Give a graph or a description of InfraGraph.");
   command.file = *arguments.positional();
+  for (const std::string& text : arguments.texts("devices")) command.devices.emplace_back(text);
   if (const auto text = arguments.text("bandwidth"))
     read_option(arguments, "bandwidth",
                 [&] { command.defaults.all.bytes_per_ns = parse_bandwidth(*text).bytes_per_ns(); });

@@ -367,8 +367,9 @@ const Subcommand& show_graph_subcommand() {
       "  orrery show graph configs/graph-16.yaml\n"
       "  orrery show graph configs/infragraph/dgx-h100.yaml\n"
       "  orrery show graph configs/infragraph/dgx-h100.yaml --bandwidth 450GB/s --latency 150ns --links",
-      {{"Links of InfraGraph",
-        {{"bandwidth", "RATE", "of links to which the file gives none, as 450GB/s or 400Gb/s"},
+      {{"InfraGraph",
+        {{"devices", "OTHER", "file of devices that FILE uses and does not have; repeatable", true},
+         {"bandwidth", "RATE", "of links to which the file gives none, as 450GB/s or 400Gb/s"},
          {"latency", "TIME", "of links to which the file gives none, as 500ns"},
          {"link", "NAME=RATE,TIME", "of the links of a name, whatever the file says; repeatable", true}}},
        {"Output",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -30,7 +31,7 @@ struct Slice {
 
 class Expander {
  public:
-  explicit Expander(const Document& document) : document_(document) {
+  explicit Expander(const Document& document) : document_(document), file_(&document.file) {
     graph_.file = document.file;
     graph_.name = document.name;
     graph_.notes = document.notes;
@@ -45,6 +46,7 @@ class Expander {
         graph_.machines.push_back({name, instance.device});
         add_device(*document_.find_device(instance.device), name, 0);
       }
+    file_ = &document_.file;
     for (const Document::Edge& edge : document_.edges)
       join(edge, ends_of_infrastructure(edge, edge.a), ends_of_infrastructure(edge, edge.b), nullptr);
     for (const auto& [component, rank] : document_.ranks) {
@@ -57,8 +59,9 @@ class Expander {
   }
 
  private:
-  [[noreturn]] void fail(std::string_view where, std::string_view found, std::string_view expected) const {
-    throw Error(ErrorCode::bad_input, {.file = document_.file}, fmt::format("{} {}", where, found), expected);
+  [[noreturn]] void fail(std::string_view where, std::string_view found, std::string_view expected,
+                         std::string_view hint = {}) const {
+    throw Error(ErrorCode::bad_input, {.file = *file_}, fmt::format("{} {}", where, found), expected, hint);
   }
 
   void add_kinds(const std::vector<ComponentGraph::LinkKind>& links, const Document::Device* of) {
@@ -69,6 +72,7 @@ class Expander {
   }
 
   void add_device(const Document::Device& device, const std::string& prefix, int depth) {
+    file_ = &device.file;
     if (depth > deepest_devices)
       fail(fmt::format("device '{}'", cited(device.name)), "is in itself, or too deep in others",
            fmt::format("{} devices in each other at the most", deepest_devices));
@@ -77,6 +81,7 @@ class Expander {
         std::string name = fmt::format("{}.{}.{}", prefix, component.name, i);
         if (component.is_device) {
           add_device(device_of(component, device), name, depth + 1);
+          file_ = &device.file;
           continue;
         }
         if (graph_.components.size() >= most_components)
@@ -90,10 +95,10 @@ class Expander {
       join(edge, ends_of_device(edge, edge.a, device, prefix), ends_of_device(edge, edge.b, device, prefix), &device);
   }
   const Document::Device& device_of(const Document::Component& component, const Document::Device& in) const {
-    const Document::Device* const found = document_.find_device(component.name);
+    const Document::Device* const found = document_.find_device(component.name_of_device());
     if (found == nullptr)
       fail(fmt::format("component '{}' of device '{}'", cited(component.name), cited(in.name)),
-           "is a device that is not there", "a name of devices");
+           "is a device that is not there", "a name of devices", missing_device_hint);
     return *found;
   }
 
@@ -211,21 +216,39 @@ class Expander {
   }
 
   const Document& document_;
+  const std::string* file_;  // of what is in hand
   ComponentGraph graph_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // components by name
   std::map<std::pair<const Document::Device*, std::string>, std::uint32_t> kinds_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> joined_;  // by the edge in hand
 };
 
+Document read_document(std::string_view text, const std::string& file) {
+  const nlohmann::json values = infragraph_values(text, file);
+  return is_older_infragraph(values) ? read_older_infragraph(values, file) : read_infragraph_document(values, file);
+}
+
 }  // namespace
 
-ComponentGraph parse_infragraph(std::string_view text, const std::string& file) {
-  const InfragraphDocument document = read_infragraph_document(infragraph_values(text, file), file);
+ComponentGraph parse_infragraph(std::string_view text, const std::string& file,
+                                std::span<const InfragraphFile> devices) {
+  Document document = read_document(text, file);
+  for (const InfragraphFile& other : devices) {
+    Document more = read_document(other.text, other.name);
+    if (more.devices.empty())
+      throw Error(ErrorCode::bad_input, {.file = other.name}, "the file has no devices",
+                  "devices of a description of InfraGraph");
+    std::ranges::move(more.devices, std::back_inserter(document.devices));
+    for (const std::string& note : more.notes) document.notes.push_back(fmt::format("{}: {}", other.name, note));
+  }
+  settle_connections(document);
   return Expander(document).expand();
 }
 
-ComponentGraph read_infragraph(const std::filesystem::path& file) {
-  return parse_infragraph(read_text(file, {}), file.string());
+ComponentGraph read_infragraph(const std::filesystem::path& file, std::span<const std::filesystem::path> devices) {
+  std::vector<InfragraphFile> others;
+  for (const std::filesystem::path& other : devices) others.push_back({read_text(other, {}), other.string()});
+  return parse_infragraph(read_text(file, {}), file.string(), others);
 }
 
 }  // namespace orrery::topology

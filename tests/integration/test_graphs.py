@@ -8,6 +8,8 @@ from random import Random
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / part) for part in ("support", "reference")]
 
+import h5py  # noqa: E402
+
 import chakra  # noqa: E402
 import harness  # noqa: E402
 import infragraph_blueprints  # noqa: E402
@@ -303,6 +305,43 @@ class Graphs(harness.Folder):
                 rows = self.show(self.folder / "rows.json")
                 self.assertEqual([rows["network"][key] for key in ("npus", "switches", "links")],
                                  [shown["network"][key] for key in ("npus", "switches", "links")])
+
+    def test_older_infragraph(self):
+        """A description of an older schema whose devices are in files of their own runs and is drawn. The results keep its links, and need
+        none of the files. A file that is missing, and a device whose XPUs are not joined, are refused."""
+        pod = harness.SOURCE / "configs/infragraph/older-pod.yaml"
+        whole, *parts = infragraph_blueprints.split_devices(pod, self.folder)
+        graph = {"file": whole.name, "devices": [path.name for path in parts], "defaults": {"bandwidth": "100 GB/s", "latency": "500 ns"}}
+        dimensions = [("Switch", 2), ("Switch", 2)]
+        results = self.run_all(graph, dimensions, 4)
+        self.draw(results[1])
+        alone = self.run_all({"file": str(pod), "defaults": graph["defaults"]}, dimensions, 4)
+        self.assertEqual([harness.finish_times(path) for path in alone], [harness.finish_times(path) for path in results])
+        with h5py.File(results[2]) as file:
+            (self.folder / "again.yaml").write_text(file["config/resolved"].asstr()[()])
+        for path in (whole, *parts):
+            path.rename(path.with_suffix(".gone"))
+        again = self.run_once([self.folder / "again.yaml"], "again.h5")
+        self.assertEqual(harness.finish_times(again), harness.finish_times(results[2]))
+        for path in (whole, *parts):
+            path.with_suffix(".gone").rename(path)
+        for refused, *texts in (({**graph, "devices": ["none.yaml"]}, "none.yaml"), ({**graph, "devices": [parts[0].name]}, "'switch'"),
+                                ({**graph, "devices": []}, "graph.devices")):
+            outcome = harness.orrery("run", self.on(refused, dimensions), *self.traces(4), f"--output={self.folder / 'refused.h5'}")
+            self.assertEqual(outcome.code, 3, outcome.err)
+            for text in texts:
+                self.assertIn(text, outcome.err)
+        text = json.loads(whole.read_text())
+        text["infrastructure"]["instances"].append({"name": "core", "device": "router"})
+        config = self.on({**graph, "file": self.write(text, "more.json").name}, dimensions)
+        outcome = harness.orrery("run", config, *self.traces(4), f"--output={self.folder / 'more.h5'}")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertIn("warning: more.json: instance 'core' is of device 'router'", outcome.err.replace(f"{self.folder}/", ""))
+        device = {"devices": [{"name": "box", "components": [{"name": "xpu", "type": "xpu", "count": 4}]}]}
+        outcome = harness.orrery("run", self.on({"file": str(self.write(device, "box.yaml"))}, [("Switch", 4)]), *self.traces(4),
+                                 f"--output={self.folder / 'refused.h5'}")
+        self.assertEqual(outcome.code, 3, outcome.err)
+        self.assertIn("joins none of its 4 XPUs", outcome.err)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """`orrery show graph`: descriptions of InfraGraph are counted, their networks and dimensions found, and links that lack physics told.
 
-The descriptions: configs/infragraph/dgx-h100.yaml, and those that tests/reference/infragraph_blueprints.py writes."""
+The descriptions: those of configs/infragraph, and those that tests/reference/infragraph_blueprints.py writes."""
 import json
 import pathlib
 import sys
@@ -13,6 +13,7 @@ import harness  # noqa: E402
 import infragraph_blueprints  # noqa: E402
 
 DGX = harness.SOURCE / "configs/infragraph/dgx-h100.yaml"
+POD = harness.SOURCE / "configs/infragraph/older-pod.yaml"
 
 
 class ShowGraph(harness.Folder):
@@ -21,8 +22,11 @@ class ShowGraph(harness.Folder):
         self.assertEqual(outcome.code, code, outcome.err)
         return outcome
 
+    def shown_of(self, path, *arguments):
+        return json.loads(self.show(path, *arguments, "--json").out)
+
     def shown(self, name, ending="yaml"):
-        return json.loads(self.show(infragraph_blueprints.write(name, self.folder / f"graph.{ending}"), "--json").out)
+        return self.shown_of(infragraph_blueprints.write(name, self.folder / f"graph.{ending}"))
 
     def test_fabrics(self):
         """Fat trees and a Clos fabric have the counts of their closed forms: a tree of k ports and L levels has 2 (k/2)^L / p hosts with p
@@ -71,29 +75,55 @@ class ShowGraph(harness.Folder):
         self.show(code=2)
 
     def test_faults(self):
-        """Unknown keys bring a warning; files of an older schema, and what is no description, are refused."""
+        """Unknown keys bring a warning; what is no description is refused. A device without XPUs is counted, but has no links to print."""
         machine = infragraph_blueprints.server()
         machine["colour"] = "red"
         (self.folder / "more.json").write_text(json.dumps(machine))
         self.assertIn("has the key 'colour', which is not known and is ignored", self.show(self.folder / "more.json").err)
         machine["connections"] = machine.pop("edges")
-        (self.folder / "old.json").write_text(json.dumps(machine))
-        self.assertIn("older schema of InfraGraph", self.show(self.folder / "old.json", code=3).err)
+        (self.folder / "mixed.json").write_text(json.dumps(machine))
+        refused = self.show(self.folder / "mixed.json", code=3).err
+        for part in ("mixed.json", "connections[0] of device", "COMPONENT.INDEX.LINK.COMPONENT.INDEX"):
+            self.assertIn(part, refused)
+        (self.folder / "card.json").write_text(json.dumps({"name": "card", "components": [{"name": "nic", "choice": "nic", "count": 2}]}))
+        self.assertEqual(self.shown_of(self.folder / "card.json"), {"name": "card", "machines": 1, "nodes": 2, "edges": 0, "components": {"nic": 2}})
+        self.assertIn("no component of choice or type xpu", self.show(self.folder / "card.json", "--links", code=3).err)
+        self.assertIn("a description of InfraGraph", self.show(harness.SOURCE / "configs/graph-16.yaml", f"--devices={DGX}", code=3).err)
         (self.folder / "none.yaml").write_text("just words\n")
         self.assertIn("is no mapping", self.show(self.folder / "none.yaml", code=3).err)
         self.show(self.folder / "missing.yaml", code=3)
+
+    def test_older_schema(self):
+        """configs/infragraph/older-pod.yaml: two servers of 2 + 2 + 1 components and 4 links, a switch of 5 and 4, and 4 links between them.
+        Its devices may be in files of their own; without one of these, the device is named."""
+        whole = self.shown_of(POD)
+        self.assertEqual({key: whole[key] for key in ("name", "machines", "nodes", "edges")},
+                         {"name": "older-pod", "machines": 3, "nodes": 15, "edges": 16})
+        self.assertEqual([whole["network"][key] for key in ("npus", "switches", "links")], [4, 3, 8])
+        self.assertEqual(whole["network"]["links_without_latency"], ["eth"])
+        self.assertEqual(whole["dimensions"], [{"shape": "Switch", "size": 2}] * 2)
+        parts = infragraph_blueprints.split_devices(POD, self.folder)
+        more = [f"--devices={path}" for path in parts[1:]]
+        self.assertEqual(self.shown_of(parts[0], *more), whole)
+        refused = self.show(parts[0], *more[:1], code=3).err
+        for part in ("is of device 'switch', which is not there", "--devices", parts[0].name):
+            self.assertIn(part, refused)
+        links = self.shown_of(POD, "--latency=500ns", "--link=eth=10GB/s", "--links")["links"]
+        self.assertEqual({(one["link"], one["bytes_per_ns"], one["latency_ns"]) for one in links}, {("wide", 200, 150), ("eth", 10, 500)})
 
     def test_spoilt_files(self):
         """Descriptions in which a piece is missing, doubled or replaced are read or refused with one message that names the file; a name with
         control characters does not reach the terminal."""
         random = Random(7)
-        whole = DGX.read_text()
-        for _ in range(harness.cases(10, 40, 400)):
+        texts = [DGX.read_text(), POD.read_text()]
+        for case in range(harness.cases(10, 40, 400)):
+            whole = texts[case % 2]
             at = random.randrange(len(whole))
             end = min(at + random.choice((1, 2, 8, 40, 300)), len(whole))
             put = random.choice(("", "0", "-1", "[", "]", "}", ":", "99999999999", "null", whole[at:end] * 2, "xpu[7:1]", "*a", "'"))
             (self.folder / "spoilt.yaml").write_text(whole[:at] + put + whole[end:])
-            outcome = harness.orrery("show", "graph", self.folder / "spoilt.yaml", "--latency=1us", "--link=nvlink=1GB/s")
+            link = ("nvlink", "eth")[case % 2]
+            outcome = harness.orrery("show", "graph", self.folder / "spoilt.yaml", "--latency=1us", f"--link={link}=1GB/s")
             self.assertIn(outcome.code, (0, 3), outcome.err)
             if outcome.code == 3:
                 self.assertIn("spoilt.yaml", outcome.err)

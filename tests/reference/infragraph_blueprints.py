@@ -175,6 +175,19 @@ def blueprint(name):
     return None
 
 
+def split_devices(path, folder):
+    """Writes an infrastructure and each of its devices into files of their own. Returns their paths, the infrastructure first."""
+    import yaml
+    whole = yaml.safe_load(path.read_text())["infrastructure"]
+    texts = {"infrastructure": {"infrastructure": {key: value for key, value in whole.items() if key != "devices"}},
+             **{device["name"]: {"infrastructure": {"devices": [device]}} for device in whole["devices"]}}
+    paths = []
+    for name, text in texts.items():
+        paths.append(folder / f"{name}.json")
+        paths[-1].write_text(json.dumps(text))
+    return paths
+
+
 def write(name, file):
     file = pathlib.Path(file)
     text = json.dumps(blueprint(name), indent=1)  # JSON is YAML, too

@@ -201,6 +201,7 @@ struct ShowPlanCommand {
 /// `orrery show graph FILE`: what a graph, or a description of InfraGraph, expands to.
 struct ShowGraphCommand {
   std::filesystem::path file;
+  std::vector<std::filesystem::path> devices;   ///< further files, for a description of InfraGraph
   std::optional<std::filesystem::path> output;  ///< write hosts, switches and links there
   bool force = false;
   topology::LinkDefaults defaults;  ///< rates and delays of links that the file leaves out

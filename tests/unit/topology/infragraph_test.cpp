@@ -7,6 +7,7 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/topology/network_graph.hpp"
+#include "replaced.hpp"
 
 namespace orrery::topology {
 namespace {
@@ -45,11 +46,6 @@ std::string fabric(const std::string& edge) {
 const std::string rails =
     "{ep1: {instance: host, component: nic}, ep2: {instance: leaf, component: port}, scheme: one2one, link: rail}";
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  const std::size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
 std::string refusal_of_text(const std::string& text) {
   try {
     (void)network_of(parse_infragraph(text, "graph.yaml"));
@@ -195,7 +191,7 @@ TEST(InfraGraph, FaultsAreTold) {
       {replaced(good, "scheme: many2many", "scheme: mesh"), "edges[0] of device 'server' has scheme 'mesh'"},
       {replaced(good, "device: server", "device: servers"), "is of device 'servers', which is not there"},
       {replaced(good, "count: 4", "count: none"), "has count none"},
-      {replaced(good, "edges:", "connections:"), "as in an older schema of InfraGraph"},
+      {replaced(good, "edges:", "connections:"), "one schema of InfraGraph in a file"},
       {replaced(good, "nic, count: 4", "nic, count: 2"), "names 'nic[0:4:2]', of which there are 2"},
       {"{", "this is no JSON"},
       {"a: [", "this is no YAML"},
