@@ -80,7 +80,8 @@ class NetworkMaker {
       for (const std::uint32_t c : of.xpus) ranked += in_.components[c].rank.has_value();
       npus.insert(npus.end(), of.xpus.begin(), of.xpus.end());
     }
-    if (npus.empty()) fail("the description has no component of choice or type xpu", "machines with XPUs, which are the NPUs");
+    if (npus.empty())
+      fail("the description has no component of choice or type xpu", "machines with XPUs, which are the NPUs");
     if (ranked != 0 && ranked != npus.size())
       fail(fmt::format("{} of {} have a rank", ranked, counted(npus.size(), "XPU")), "a rank for all of them, or none");
     if (ranked != 0) {
