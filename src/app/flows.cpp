@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <nlohmann/json.hpp>
 
 #include "agreed.hpp"
@@ -148,13 +149,16 @@ void require_all_over(const network::FlowScenario& scenario, const FlowResults& 
 }  // namespace
 
 void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
-  auto scenario = agreed(world, [&] {
+  config::FlowFile read = agreed(world, [&] {
     if (command.in_scheduling_order && world.size() > 1)
       throw Error(ErrorCode::usage, {.key = "--scheduling-order"},
                   fmt::format("found {}", counted(static_cast<std::uint64_t>(world.size()), "rank")), "one rank");
     if (world.is_root() && !command.json.empty()) check_output(command.json, command.force);
     return config::read_flows(command.file, command.overrides);
   });
+  if (world.is_root())
+    for (const std::string& warning : read.warnings) spdlog::warn("{}", warning);
+  network::FlowScenario& scenario = read.scenario;
   scenario.recording = {.flows = command.links, .queue_bins = command.queue_bins};
   const auto order = command.in_scheduling_order ? network::EventOrder::by_scheduling : network::EventOrder::by_system;
   const FlowResults results = network::run_flows(scenario, world, order);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,7 +34,7 @@ class FlowReader {
  public:
   FlowReader(const Value& root, Faults& faults) : faults_(faults), sections_(Section(&root, "", root, faults)) {}
 
-  FlowScenario read() {
+  FlowFile read() {
     read_rules();
     read_graph();
     faults_.raise();
@@ -41,7 +42,7 @@ class FlowReader {
     sections_.refuse_unknown();
     faults_.raise();
     set_windows();
-    return std::move(scenario_);
+    return {std::move(scenario_), std::move(warnings_)};
   }
 
  private:
@@ -57,6 +58,7 @@ class FlowReader {
   Faults& faults_;
   Sections sections_;
   FlowScenario scenario_;
+  std::vector<std::string> warnings_;
   std::vector<std::optional<PacketWindow>> windows_;  // [flows] of flows that have their own
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> num_of_pair_;
   std::map<std::string, std::int32_t> num_of_label_;
@@ -68,6 +70,7 @@ void FlowReader::read_rules() {
   Reading reading{configuration, faults_};
   read_keys(packet_keys(), sections_, configuration, reading);
   scenario_.rules = configuration.execution.network.packets;
+  warnings_ = std::move(configuration.warnings);
   if (const auto rules = contradiction_of(scenario_.rules, true))
     faults_.add(Error(ErrorCode::bad_input, configuration.place_of(rules->key), rules->found, rules->expected));
 }
@@ -77,7 +80,9 @@ void FlowReader::read_graph() {
   const std::string path = network.path("graph");
   const Value* const graph = network.need("graph", "a mapping of hosts, switches and links, or a file with one");
   if (graph == nullptr) return;
-  network::GivenGraph given = config::read_graph(*graph, path, GraphHosts::alone, faults_);
+  WholeGraph whole = config::read_graph(*graph, path, GraphHosts::alone, faults_);
+  std::ranges::move(whole.notes, std::back_inserter(warnings_));
+  network::GivenGraph& given = whole.given;
   scenario_.graph = std::move(given.graph);
   scenario_.graph.set_buffers(Bytes(scenario_.rules.buffer));
   scenario_.failures = std::move(given.failures);
@@ -160,7 +165,7 @@ void FlowReader::set_windows() {
 
 }  // namespace
 
-FlowScenario read_flows(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+FlowFile read_flows(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   Faults faults;
   Value root =
       parse_yaml(read_text(file), std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);

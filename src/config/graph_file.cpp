@@ -118,7 +118,7 @@ std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
   } else if (!is_own_graph(root)) {
     return {};
   }
-  WholeGraph whole = read_whole_graph(*value, path, GraphHosts::of_npus, faults);
+  WholeGraph whole = read_graph(*value, path, GraphHosts::of_npus, faults);
   faults.raise();
   read.given = std::move(whole.given);
   const bool is_as_made = whole.generated && read.given.num_placed == 0;

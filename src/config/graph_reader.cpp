@@ -327,11 +327,7 @@ GivenGraph graph_of(const topology::NetworkGraph& network) {
   return given;
 }
 
-GivenGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults) {
-  return read_whole_graph(value, path, hosts, faults).given;
-}
-
-WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults) {
+WholeGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults) {
   if (value.kind != Value::Kind::scalar) return GraphReader(value, path, hosts, faults).read();
   Value mapping;
   mapping.kind = Value::Kind::mapping;

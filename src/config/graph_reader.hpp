@@ -14,17 +14,15 @@ namespace orrery::config {
 /// What the hosts of a graph are for.
 enum class GraphHosts { of_npus, alone };
 
-/// Reads a graph of hosts, switches and links (docs/packet-network.md, *A graph of your own*), or the name of a file
-/// with one. Switches have no buffers yet. Faults are noted, and what is faulty is left out.
-network::GivenGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);
 /// A graph, and what it was generated as, if it was.
 struct WholeGraph {
   network::GivenGraph given;
   std::optional<topology::GeneratedGraph> generated;
   std::vector<std::string> notes;  ///< what the file has and is left out
 };
-/// Reads the same.
-WholeGraph read_whole_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);
+/// Reads a graph of hosts, switches and links (docs/packet-network.md, *A graph of your own*), or the name of a file
+/// with one. Switches have no buffers yet. Faults are noted, and what is faulty is left out.
+WholeGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);
 /// Returns the words for kinds of routes.
 const Words<network::GraphRoutes>& graph_routes();
 /// Says whether a file holds a mapping that read_graph reads, and not one of another program.

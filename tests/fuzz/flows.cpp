@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace orrery;
   const auto path = fuzz::write_input(fuzz::text_of(data, size), "flows.yaml");
   (void)fuzz::accepts([&] {
-    const network::FlowScenario scenario = config::read_flows(path, {});
+    const network::FlowScenario scenario = config::read_flows(path, {}).scenario;
     for (const auto& flow : scenario.flows)
       if (flow.source >= scenario.graph.num_hosts() || flow.destination >= scenario.graph.num_hosts())
         fuzz::fail("a flow begins or ends at no host");

@@ -68,6 +68,14 @@ class Configurations(harness.Folder):
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("config.txt: ignored, without meaning here: FLOW_FILE, ENABLE_TRACE", outcome.err)
 
+    def test_notice_of_flows(self):
+        """`orrery flows` gives the same warning, and runs."""
+        network = {"graph": "config.txt", "packets": {"file": "config.txt"}}
+        flows = self.write("flows.yaml", {"system": {"network": network}, "workload": {"flows": [{"from": 0, "to": 1, "size": "10 kB"}]}})
+        outcome = harness.orrery("flows", flows)
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertEqual(outcome.err.count("config.txt: ignored, without meaning here: FLOW_FILE, ENABLE_TRACE"), 1)
+
     def command_line(self, **more):
         flags = {"workload": self.workload(), "system": self.write("system.json", SYSTEM), "network": self.folder / "config.txt",
                  "remote-memory": self.write("memory.json", "{}"), "logical-topology": self.write("logical.json", {"logical-dims": ["2", "2"]})} | more

@@ -8,9 +8,14 @@
 
 namespace orrery::config {
 
+struct FlowFile {
+  network::FlowScenario scenario;
+  std::vector<std::string> warnings;  ///< what is there and has no effect
+};
+
 /// Reads a FLOWS.yaml (docs/packet-network.md, *Flows on a graph*): a graph of hosts and switches, the rules of
 /// packets, and flows. `overrides` are the texts of --set. Throws all faults as one Error (Faults::raise): bad_input
 /// with file, line and key.
-network::FlowScenario read_flows(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+FlowFile read_flows(const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
 }  // namespace orrery::config

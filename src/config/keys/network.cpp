@@ -84,7 +84,7 @@ void write_dimensions(const Configuration& target, Writer& writer) {
 }
 
 void read_given_graph(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-  WholeGraph whole = read_whole_graph(value, path, GraphHosts::of_npus, reading.faults);
+  WholeGraph whole = read_graph(value, path, GraphHosts::of_npus, reading.faults);
   target.execution.network.graph = std::make_shared<const network::GivenGraph>(std::move(whole.given));
   std::ranges::move(whole.notes, std::back_inserter(target.warnings));
 }
