@@ -94,14 +94,23 @@ void Npu::apply_with_histories(Time now) {
     return std::tie(one.history, one.own) < std::tie(other.history, other.own);
   });
   Histories& histories = histories_of(execution_);
+  histories.expect_store(first);
   bool goes_on = false;  // it is part of the event before
   for (const Ordered& one : events) {
-    const auto kind = static_cast<EventKind>(one.event.kind);
-    const bool is_from_elsewhere = kind == EventKind::arrived || kind == EventKind::received;
-    if (!one.is_in_store || !goes_on) histories.begin(one.history, is_from_elsewhere ? Histories::of_receiver : 0);
+    if (!one.is_in_store || !goes_on) begin_event(one.event, one.history, one.is_in_store, now);
     goes_on = one.is_in_store;
     apply_in_order(one.event, now);
   }
+}
+
+/// Ends what takes no time and comes before an event, and begins this event.
+void Npu::begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now) {
+  Histories& histories = histories_of(execution_);
+  for (; histories.has_instant_before(history); begin_ready(now)) execution_.end_instant_nodes(now);
+  if (is_in_store) return histories.begin_store();
+  const auto kind = static_cast<EventKind>(event.kind);
+  const bool is_from_elsewhere = kind == EventKind::arrived || kind == EventKind::received;
+  histories.begin(history, is_from_elsewhere ? Histories::of_receiver : 0);
 }
 
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
