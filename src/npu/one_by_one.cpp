@@ -1,6 +1,7 @@
 // How an NPU handles the events of one time one after the other (Options::one_by_one; docs/model.md, 2).
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -58,18 +59,22 @@ EventHistory Npu::take_history_of(const pdes::Event& event) {
   return history.is_known() ? history : EventHistory::first_of(id()).next(event.time, 0);
 }
 
-/// Handles one event where events have histories.
-void Npu::apply_in_order(const pdes::Event& event, Time now) {
+/// Handles one event where events have histories. Returns false if it is to come again at this time, after all else
+/// that the NPU has in store for it.
+bool Npu::apply_in_order(const pdes::Event& event, Time now) {
   Histories& histories = histories_of(execution_);
   if (const Time until = histories.take_put_off(event.order); until > Time::zero()) {
+    if (until == now) return false;
     pdes::Event later = execution_.make_event(until, pdes::Stage::client, lp(), EventKind::wake, event.node);
     later.detail = event.detail;
     histories.keep(later.order, histories.next(now));
-    return execution_.context().services.kernel.schedule(later);
+    execution_.context().services.kernel.schedule(later);
+    return true;
   }
   const bool goes_on = apply(event);
   if (goes_on) begin_ready(now);
   if (collectives_) collectives_->end_event(execution_, now);
+  return true;
 }
 
 /// Does the same as `apply_one_by_one` where events have histories.
@@ -96,10 +101,13 @@ void Npu::apply_with_histories(Time now) {
   Histories& histories = histories_of(execution_);
   histories.expect_store(first);
   bool goes_on = false;  // it is part of the event before
-  for (const Ordered& one : events) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Ordered one = events[i];
     if (!one.is_in_store || !goes_on) begin_event(one.event, one.history, one.is_in_store, now);
     goes_on = one.is_in_store;
-    apply_in_order(one.event, now);
+    if (apply_in_order(one.event, now)) continue;
+    const auto others = events.begin() + static_cast<std::ptrdiff_t>(i);
+    events.insert(std::find_if_not(others, events.end(), std::mem_fn(&Ordered::is_in_store)), one);
   }
 }
 

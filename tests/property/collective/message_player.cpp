@@ -40,7 +40,7 @@ class MessagePlayer::Transport final : public CollectiveTransport {
     }
   }
 
-  void wake(StepId step, Time time) override {
+  void wake(StepId step, Time time, bool /*reduces*/) override {
     player_.at(time, member_, [&player = player_, member = member_, step](Transport& transport) {
       player.members_[member].wake(step, transport.now(), transport);
     });
