@@ -58,7 +58,11 @@ def expected_without_links(arguments, workload):
 
 def compare(seed, ranks, network, folder):
     """Returns what differs for one seed; empty if nothing does. Raises NotImplementedError if no oracle has a rule for it."""
-    workload = random_workload.Workload(seed, all_algorithms=True, one_dimension=network == "aware")
+    return compare_workload(random_workload.Workload(seed, all_algorithms=True, one_dimension=network == "aware"), ranks, network, folder)
+
+
+def compare_workload(workload, ranks, network, folder):
+    """Does the same for a workload."""
     files = [harness.write_workload(folder, workload.traces)] + workload.system.write(folder)
     want = expected(folder, workload, network)
     output = folder / "results.h5"
