@@ -99,8 +99,8 @@ class SlidingEvaluator final : public GroupEvaluator {
   SlidingEvaluator(const SlidingWindow& window, Bytes bytes, const GroupContext& context)
       : window_(window), bytes_(bytes), context_(context) {
     if (window_.first_half > 0) {
-      std::vector<Ps> times(context_.axis.size);
-      SlidingSimulation(window_, bytes_, context_, false, true).run(times);
+      std::vector<Ps> times(context_.is_circulant() ? 1 : context_.axis.size);
+      SlidingSimulation(window_, bytes_, context_, context_.is_circulant(), true).run(times);
       shortest_ = std::ranges::min(times);
     }
     if (context_.is_circulant()) {
