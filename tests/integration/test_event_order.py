@@ -84,17 +84,7 @@ def two_ways_round():
     return Small([both] + others + [both], queues=2, groups={"1": [4, 0]}, all_to_all_implementation=["direct3"])
 
 
-def held_queue():
-    """NPU 0 begins the second collective when the first one ends, while this one still holds a queue."""
-    reduces = collective("all-reduce", 1, group="2")
-    last = chakra.Node(0, chakra.MEM_LOAD, "load", ctrl_deps=[1], tensor_size=1)
-    host = chakra.Node(1, chakra.COMP, "host", duration=1, is_cpu_op=True)
-    gathers = collective("all-gather", size=10, group="1")
-    return Small([[gathers, reduces], [collective("all-reduce", group="2"), load(1)], [gathers], [gathers], [last, host, collective("all-reduce", 2, group="2")]],
-                 queues=2, pool=True, groups={"1": [0, 2, 3], "2": [4, 0, 1]}, endpoint_delay=25, local_mem_bw=50, preferred_dataset_splits=8)
-
-
-CASES = [("unaware", alone_then_load()), ("aware", alone_then_load()), ("unaware", late_all_reduce(True)), ("unaware", late_all_reduce(False)), ("unaware", held_queue()),
+CASES = [("unaware", alone_then_load()), ("aware", alone_then_load()), ("unaware", late_all_reduce(True)), ("unaware", late_all_reduce(False)),
          ("aware", late_all_reduce(False)), ("aware", short_reductions()), ("aware", short_reductions_of_a_ring()), ("aware", two_ways_round())]
 
 
