@@ -60,7 +60,7 @@ void CustomCollectiveRun::run(Time now, CollectiveTransport& transport) {
           operation);
       if (!awaits_delivery) end(operation);
     } else if (step.cost > Time::zero()) {
-      transport.wake({service_, operation}, now + step.cost);
+      transport.wake({service_, operation}, now + step.cost, false);
     } else {
       end(operation);
     }

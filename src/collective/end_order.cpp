@@ -42,17 +42,19 @@ class MessageQueue {
     std::uint32_t member = 0;
     std::uint32_t from = 0;
     StepId step = {};
-    Time takes = {};  ///< of a departure: until the message is there; of a taking: until the step goes on
+    Time takes = {};       ///< of a departure: until the message is there; of a taking: until the step goes on
+    bool reduces = false;  ///< of a taking
 
     friend bool operator>(const Event& a, const Event& b) {
       return a.time != b.time ? a.time > b.time : a.history > b.history;
     }
   };
 
-  /// A step that goes on, at once or at a later time.
+  /// A step that goes on at a time. If it reduces first, it has a reduction in store for that time, which may be now.
   struct Stored {
     StepId step;
     Time until;
+    bool reduces = false;
   };
 
   /// What a member asks for while it handles an event.
@@ -77,12 +79,17 @@ class MessageQueue {
     void send_to_switch(std::span<const MessageProgram::Receiver>, Bytes, Bytes, StepId, Payload) override {
       ensure(false, "a message through a switch, in an order of events");
     }
-    void wake(StepId step, Time time) override {
+    void wake(StepId step, Time time, bool reduces) override {
       // A message that was there before is taken in an event of its own, which is scheduled only now.
       const bool is_there = (cause_ == Kind::begin || cause_ == Kind::stored) && step.step != opening_step;
-      if (!is_there) return queue_.wake(member_, step, now_, time);
-      queue_.push(
-          {.time = now_, .history = {}, .kind = Kind::taking, .member = member_, .step = step, .takes = time - now_});
+      if (!is_there) return queue_.wake(member_, {step, time, reduces}, now_);
+      queue_.push({.time = now_,
+                   .history = {},
+                   .kind = Kind::taking,
+                   .member = member_,
+                   .step = step,
+                   .takes = time - now_,
+                   .reduces = reduces});
     }
     void note_misfit() override { queue_.programs_fit_ = false; }
 
@@ -100,10 +107,11 @@ class MessageQueue {
     events_.push(std::move(event));
   }
 
-  /// Lets a step go on at `time`. One that reduces does so in an event that one an endpoint delay from now schedules.
-  void wake(std::uint32_t member, StepId step, Time now, Time time) {
+  /// Lets a step go on. One that reduces does so in an event that one an endpoint delay from now schedules.
+  void wake(std::uint32_t member, Stored what, Time now) {
     const Time middle = now + times_.endpoint_delay;
-    store(member, middle > now && time > middle ? middle : time, {step, time});
+    what.reduces = what.reduces && middle > now;
+    store(member, what.reduces ? middle : what.until, what);
   }
 
   /// Adds what a member has in store for itself. All that it has for one time is one event.
@@ -121,7 +129,8 @@ class MessageQueue {
       message.kind = Kind::message;
       return push(std::move(message));
     }
-    if (event.kind == Kind::taking) return wake(event.member, event.step, event.time, event.time + event.takes);
+    if (event.kind == Kind::taking)
+      return wake(event.member, {event.step, event.time + event.takes, event.reduces}, event.time);
     MemberRun& run = runs_[event.member];
     Transport transport(*this, event.member, event.time, event.kind);
     const bool was_done = run.is_done();
@@ -150,7 +159,7 @@ class MessageQueue {
     while (!found->second.empty()) {
       const Stored what = found->second.front();
       found->second.pop_front();
-      if (what.until > now)
+      if (what.reduces)
         store(member, what.until, {what.step, what.until});
       else
         runs_[member].wake(what.step, now, transport);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,8 +20,8 @@ struct Scratch {
   std::vector<Ps> first, second;
 };
 
-/// One phase in dimension groups as a function from the starts of the positions to their finishes. The function is
-/// max-plus: a later start makes no finish earlier, and a shift of all starts shifts all finishes.
+/// One phase in dimension groups as a function from the starts of the positions to their finishes. A shift of all
+/// starts shifts all finishes. A later start makes no finish earlier, unless `shortest` says otherwise.
 class GroupEvaluator {
  public:
   virtual ~GroupEvaluator() = default;
@@ -29,6 +30,9 @@ class GroupEvaluator {
   virtual bool finishes_together() const = 0;
   /// Returns the time from a start that all share to the last finish.
   virtual Ps duration() const = 0;
+  /// Returns the least time from the first start to the first finish if a later start can make a finish earlier; none
+  /// if it cannot, so that this is the time to the first finish of positions that start together.
+  virtual std::optional<Ps> shortest() const { return {}; }
   /// Returns the bytes that the evaluator holds, within a factor of two.
   virtual std::size_t memory() const = 0;
   /// Replaces starts by finishes. times: [groups][positions].

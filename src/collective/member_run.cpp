@@ -83,9 +83,9 @@ void MemberRun::start(std::uint32_t service, Time now, CollectiveTransport& tran
   else if (program_->sliding_window(service) != nullptr)
     sliding_.push_back({service});
   else
-    active_.push_back({service, 0, 0, State::opening, Time::zero()});
+    active_.push_back({service, 0, 0, State::opening, false, Time::zero()});
   const Time opening = program_->opening(service);
-  if (opening > Time::zero()) return transport.wake({service, opening_step}, now + opening);
+  if (opening > Time::zero()) return transport.wake({service, opening_step}, now + opening, false);
   wake({service, opening_step}, now, transport);
 }
 
@@ -136,7 +136,7 @@ void MemberRun::proceed(std::uint32_t service, Time now, CollectiveTransport& tr
     if (!begin_step(here, transport)) return;
     if (here.cost > Time::zero()) {
       here.state = State::closing;
-      return transport.wake({service, here.step}, now + here.cost);
+      return transport.wake({service, here.step}, now + here.cost, here.reduces);
     }
     ++here.step;
     here.state = State::opening;
@@ -148,6 +148,7 @@ bool MemberRun::begin_step(Active& here, CollectiveTransport& transport) {
   const MemberStep& member_step = program_->step(here.service, here.step, member_);
   const Step& step = member_step.step;
   here.cost = member_step.cost + member_step.reduction;
+  here.reduces = step.num_reductions > 0 && step.reduced > Bytes(0);
   auto messages = static_cast<std::uint32_t>(step.receives.size());
   if (step.through_switch) {
     messages = 1;
@@ -231,7 +232,7 @@ void MemberRun::take_one(Active& here, Time now, CollectiveTransport& transport)
   ensure(here.missing > 0, "a step of a collective gets more than it waits for");
   if (--here.missing > 0) return;
   here.state = State::closing;
-  if (here.cost > Time::zero()) return transport.wake({here.service, here.step}, now + here.cost);
+  if (here.cost > Time::zero()) return transport.wake({here.service, here.step}, now + here.cost, here.reduces);
   wake({here.service, here.step}, now, transport);
 }
 

@@ -1,6 +1,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "orrery/collective/registry.hpp"
@@ -128,6 +129,35 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
   for (const ScheduledService& service : schedule_.services)
     own_slots_.resize(std::max<std::size_t>(own_slots_.size(), service.queue + 1),
                       std::min(work.stages[0].in_service, chunks.count));
+}
+
+bool Plan::may_gain_from_late() const {
+  return std::ranges::any_of(phases_, [](const PlannedPhase& phase) {
+    return phase.evaluators.even->shortest() || (phase.evaluators.odd && phase.evaluators.odd->shortest());
+  });
+}
+
+/// Each service takes its shortest time.
+Ps Plan::shortest() const {
+  const auto shortest_of = [](const GroupEvaluator& evaluator, std::uint32_t size) {
+    const auto takes = evaluator.shortest();
+    return takes ? *takes : std::ranges::min(finishes_from_zero(evaluator, size));
+  };
+  std::vector<std::array<Ps, 2>> takes;  // [stages] of even and odd chunks
+  for (const PlannedPhase& phase : phases_)
+    takes.push_back(
+        {shortest_of(phase.evaluators.of(0), phase.axis->size), shortest_of(phase.evaluators.of(1), phase.axis->size)});
+  std::vector<Ps> times(schedule_.num_arrays);
+  Ps end = 0;
+  for (const ScheduledService& service : schedule_.services) {
+    Ps start = 0;
+    for (const std::uint32_t since : {service.previous, service.predecessor})
+      if (since != ScheduledService::none) start = std::max(start, times[since]);
+    if (service.left != ScheduledService::none) times[service.left] = start;
+    times[service.result] = plus(start, takes[service.stage][service.chunk % 2]);
+    end = std::max(end, times[service.result]);
+  }
+  return end;
 }
 
 std::size_t Plan::memory() const {

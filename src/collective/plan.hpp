@@ -34,6 +34,10 @@ class Plan {
   bool completes_together() const { return completes_together_; }
   /// Returns the time from an arrival that all share to the last completion.
   Ps end() const { return schedule_.end; }
+  /// Returns whether a later arrival can make a completion earlier.
+  bool may_gain_from_late() const;
+  /// Returns a time that passes at least from the first arrival to the first completion, if that is so.
+  Ps shortest() const;
   const Schedule& schedule() const { return schedule_; }
   /// Returns the bytes that the plan holds, within a factor of two.
   std::size_t memory() const;

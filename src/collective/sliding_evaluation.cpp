@@ -1,7 +1,8 @@
 // Evaluates direct with sliding windows (orrery/collective/sliding_window.hpp). What a position does depends on the
-// order in which messages reach it, so they are simulated one by one. The function from starts to finishes is still
-// monotone, and a shift of all starts shifts all finishes: the k-th message that a position sends leaves with the k-th
-// credit that comes back, and the k-th message to come decides when that is.
+// order in which messages reach it, so they are simulated one by one. A shift of all starts shifts all finishes. The
+// k-th message that a position sends leaves with the k-th credit that comes back, and the k-th message to come decides
+// when that is. So a later start makes no finish earlier, but for the second half of an all-reduce: there a credit that
+// comes back before all of the first half have come waits for the next one, and one that comes later does not.
 #include "sliding_evaluation.hpp"
 
 #include <algorithm>
@@ -15,11 +16,14 @@ namespace {
 /// Positions of one group, or one position that stands for all of them because all do the same at the same time.
 class SlidingSimulation {
  public:
-  SlidingSimulation(const SlidingWindow& window, Bytes bytes, const GroupContext& context, bool all_alike)
+  /// `is_eager`: a credit waits for no other one, so that no position sends later than it can.
+  SlidingSimulation(const SlidingWindow& window, Bytes bytes, const GroupContext& context, bool all_alike,
+                    bool is_eager = false)
       : window_(window),
         context_(context),
         bytes_(bytes),
         all_alike_(all_alike),
+        is_eager_(is_eager),
         positions_(all_alike ? 1 : context.axis.size),
         sent_at_(positions_.size() * window.num_messages, not_sent) {}
 
@@ -32,14 +36,15 @@ class SlidingSimulation {
       const Event event = events_.top();
       events_.pop();
       SlidingPosition& position = positions_[event.position];
+      const std::uint32_t first = position.sent();
       if (event.kind != Kind::credit) {
         const Ps reduces = window_.reduces_message(position.receive()) ? reduction : 0;
         events_.push({plus(plus(event.time, endpoint), reduces), Kind::credit, event.position});
-        continue;
+        if (is_eager_) position.send_second_half(window_);
+      } else {
+        position.take_credit(window_);
       }
-      const std::uint32_t first = position.sent();
-      const std::uint32_t end = first + position.take_credit(window_);
-      for (std::uint32_t k = first; k < end; ++k) send(event.position, k, event.time);
+      for (std::uint32_t k = first; k < position.sent(); ++k) send(event.position, k, event.time);
       if (position.is_over(window_)) times[event.position] = event.time;
     }
   }
@@ -83,7 +88,7 @@ class SlidingSimulation {
   const SlidingWindow& window_;
   const GroupContext& context_;
   Bytes bytes_;
-  bool all_alike_;
+  bool all_alike_, is_eager_;
   std::vector<SlidingPosition> positions_;
   std::vector<Ps> sent_at_;  ///< [positions][messages]
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -93,6 +98,11 @@ class SlidingEvaluator final : public GroupEvaluator {
  public:
   SlidingEvaluator(const SlidingWindow& window, Bytes bytes, const GroupContext& context)
       : window_(window), bytes_(bytes), context_(context) {
+    if (window_.first_half > 0) {
+      std::vector<Ps> times(context_.is_circulant() ? 1 : context_.axis.size);
+      SlidingSimulation(window_, bytes_, context_, context_.is_circulant(), true).run(times);
+      shortest_ = std::ranges::min(times);
+    }
     if (context_.is_circulant()) {
       SlidingSimulation(window_, bytes_, context_, true).run({&duration_, 1});
       return;
@@ -104,6 +114,7 @@ class SlidingEvaluator final : public GroupEvaluator {
 
   bool finishes_together() const override { return finishes_together_; }
   Ps duration() const override { return duration_; }
+  std::optional<Ps> shortest() const override { return shortest_; }
   std::size_t memory() const override { return sizeof(*this); }
 
   void run(std::span<Ps> times, Scratch&) const override {
@@ -122,6 +133,7 @@ class SlidingEvaluator final : public GroupEvaluator {
   GroupContext context_;
   bool finishes_together_ = true;
   Ps duration_ = 0;
+  std::optional<Ps> shortest_;
 };
 
 }  // namespace

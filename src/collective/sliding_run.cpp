@@ -44,7 +44,7 @@ void MemberRun::take_message(Sliding& here, Time now, CollectiveTransport& trans
 void MemberRun::reduce(const Sliding& here, std::uint32_t number, Time now, CollectiveTransport& transport) {
   const MemberStep& step = program_->step(here.service, 0, member_);
   const bool reduces = program_->sliding_window(here.service)->reduces_message(number);
-  transport.wake({here.service, number}, now + step.cost + (reduces ? step.reduction : Time::zero()));
+  transport.wake({here.service, number}, now + step.cost + (reduces ? step.reduction : Time::zero()), reduces);
 }
 
 /// Sends the messages that so many credits allow, and ends the service with the last credit.

@@ -43,7 +43,11 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
   running.finish = finish;
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
-  if (finish == now) return end_at_once(id, history);
+  if (finish == now) {
+    instant_.push_back(id);
+    if (histories_) histories_->add_stored_instant(history);
+    return;
+  }
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
   if (histories_) histories_->keep(end.order, history);
   if (context_.kept_ends.is_on)
@@ -54,10 +58,6 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
 
 void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
-  end_at_once(id, history);
-}
-
-void Execution::end_at_once(NodeId id, const EventHistory& history) {
   instant_.push_back(id);
   if (histories_) histories_->add_instant(history);
 }

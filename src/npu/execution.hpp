@@ -86,7 +86,6 @@ class Execution {
   }
 
   bool end_and_restart(Time now);
-  void end_at_once(NodeId id, const EventHistory& history);
   Cause cause_of(NodeId id) const;
   void end(NodeId id, const Service& service, Time now);
 

@@ -20,8 +20,21 @@ class Histories {
 
   /// The events before this one are over.
   void begin(EventHistory history, std::uint32_t first_number = 0) {
+    if (std::exchange(is_in_store_, false)) store_ = {};
     at_hand_ = std::move(history);
     next_number_ = first_number;
+  }
+  /// Says which event has what the NPU has in store for itself at the time at hand; of no event if it has nothing.
+  void expect_store(EventHistory history) {
+    store_ = std::move(history);
+    is_in_store_ = false;
+  }
+  /// Begins that event.
+  void begin_store() {
+    EventHistory store = store_;
+    begin(store);
+    store_ = std::move(store);
+    is_in_store_ = true;
   }
   /// Returns the history of what the event at hand schedules now. It may schedule `count` things at once, of which this
   /// is the first.
@@ -47,13 +60,26 @@ class Histories {
     return found.empty() ? EventHistory() : std::move(found.mapped());
   }
 
-  /// Takes note of one more node that ends at the time at hand.
-  void add_instant(EventHistory history) { instants_.push_back(std::move(history)); }
+  /// Takes note of one more node that ends at the time at hand, in an event of its own.
+  void add_instant(EventHistory history) { instants_.push_back({std::move(history)}); }
+  /// Does the same with a node whose end the NPU has in store for itself. It is part of the event that has such things,
+  /// and of a new one with this history if there is none.
+  void add_stored_instant(EventHistory history) {
+    if (!store_.is_known()) store_ = std::move(history);
+    instants_.push_back({store_, true});
+  }
+  /// Returns whether one of these ends comes before an event.
+  bool has_instant_before(const EventHistory& event) const {
+    return !instants_.empty() && std::ranges::min(instants_, {}, &Instant::history).history < event;
+  }
   /// Begins the first of these ends. Returns which it was of those that are left.
   std::size_t begin_instant() {
-    const auto least = std::ranges::min_element(instants_);
+    const auto least = std::ranges::min_element(instants_, {}, &Instant::history);
     const auto index = static_cast<std::size_t>(least - instants_.begin());
-    begin(*least);
+    if (!least->is_stored)
+      begin(std::move(least->history));
+    else if (!is_in_store_)
+      begin_store();
     instants_.erase(least);
     return index;
   }
@@ -74,13 +100,19 @@ class Histories {
 
  private:
   using PutOff = std::pair<std::uint64_t, Time>;
+  struct Instant {
+    EventHistory history;
+    bool is_stored = false;
+  };
 
   EventHistory at_hand_;
   std::uint32_t next_number_ = 0;
   std::map<std::uint64_t, EventHistory> kept_;
   std::map<NodeId, EventHistory> posted_;
   std::vector<PutOff> put_off_;  // few
-  std::vector<EventHistory> instants_;
+  std::vector<Instant> instants_;
+  EventHistory store_;        // of the event that has what the NPU has in store for the time at hand
+  bool is_in_store_ = false;  // this event is at hand
 };
 
 }  // namespace orrery::npu

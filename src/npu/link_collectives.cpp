@@ -47,9 +47,9 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     }
     services.links->multicast(message, std::move(npus), link_call(npu_, now_));
   }
-  void wake(network::StepId step, Time time) override {
+  void wake(network::StepId step, Time time, bool reduces) override {
     if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
-    if (npu_.context().keeps_histories()) return wake_in_order(step, time);
+    if (npu_.context().keeps_histories()) return wake_in_order(step, time, reduces);
     npu_.context().services.kernel.schedule(wake_event(step, time));
   }
 
@@ -61,14 +61,14 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
 
   /// Does the same where events have histories. A message that was there before is taken in an event of its own. What
   /// is reduced is so in an event that one an endpoint delay from now schedules.
-  void wake_in_order(network::StepId step, Time time) {
+  void wake_in_order(network::StepId step, Time time, bool reduces) {
     Histories& histories = histories_of(npu_);
     EventHistory history = histories.next(now_);
     if (cause_ == Cause::itself && step.step != collective::opening_step) history = history.next(now_, 0);
     const Time middle = now_ + npu_.context().last_step(joined_.membership.members);
-    const bool reduces = middle > now_ && time > middle;
-    const pdes::Event event = wake_event(step, reduces ? middle : time);
-    if (reduces) histories.put_off(event.order, time);
+    const bool is_put_off = reduces && middle > now_;
+    const pdes::Event event = wake_event(step, is_put_off ? middle : time);
+    if (is_put_off) histories.put_off(event.order, time);
     histories.keep(event.order, std::move(history));
     npu_.context().services.kernel.schedule(event);
   }

@@ -83,7 +83,8 @@ class Npu {
   EventPlace place_of(const pdes::Event& event);
   EventHistory take_history_of(const pdes::Event& event);
   void keep_history_of_end(const communicator::Completion& completion);
-  void apply_in_order(const pdes::Event& event, Time now);
+  bool apply_in_order(const pdes::Event& event, Time now);
+  void begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now);
   void begin_ready(Time now);
   static std::size_t next_resource(const Resources& resources);
   void issue(NodeId id, std::uint16_t resource, Time now);

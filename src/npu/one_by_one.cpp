@@ -1,6 +1,7 @@
 // How an NPU handles the events of one time one after the other (Options::one_by_one; docs/model.md, 2).
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -58,18 +59,22 @@ EventHistory Npu::take_history_of(const pdes::Event& event) {
   return history.is_known() ? history : EventHistory::first_of(id()).next(event.time, 0);
 }
 
-/// Handles one event where events have histories.
-void Npu::apply_in_order(const pdes::Event& event, Time now) {
+/// Handles one event where events have histories. Returns false if it is to come again at this time, after all else
+/// that the NPU has in store for it.
+bool Npu::apply_in_order(const pdes::Event& event, Time now) {
   Histories& histories = histories_of(execution_);
   if (const Time until = histories.take_put_off(event.order); until > Time::zero()) {
+    if (until == now) return false;
     pdes::Event later = execution_.make_event(until, pdes::Stage::client, lp(), EventKind::wake, event.node);
     later.detail = event.detail;
     histories.keep(later.order, histories.next(now));
-    return execution_.context().services.kernel.schedule(later);
+    execution_.context().services.kernel.schedule(later);
+    return true;
   }
   const bool goes_on = apply(event);
   if (goes_on) begin_ready(now);
   if (collectives_) collectives_->end_event(execution_, now);
+  return true;
 }
 
 /// Does the same as `apply_one_by_one` where events have histories.
@@ -94,14 +99,26 @@ void Npu::apply_with_histories(Time now) {
     return std::tie(one.history, one.own) < std::tie(other.history, other.own);
   });
   Histories& histories = histories_of(execution_);
+  histories.expect_store(first);
   bool goes_on = false;  // it is part of the event before
-  for (const Ordered& one : events) {
-    const auto kind = static_cast<EventKind>(one.event.kind);
-    const bool is_from_elsewhere = kind == EventKind::arrived || kind == EventKind::received;
-    if (!one.is_in_store || !goes_on) histories.begin(one.history, is_from_elsewhere ? Histories::of_receiver : 0);
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const Ordered one = events[i];
+    if (!one.is_in_store || !goes_on) begin_event(one.event, one.history, one.is_in_store, now);
     goes_on = one.is_in_store;
-    apply_in_order(one.event, now);
+    if (apply_in_order(one.event, now)) continue;
+    const auto others = events.begin() + static_cast<std::ptrdiff_t>(i);
+    events.insert(std::find_if_not(others, events.end(), std::mem_fn(&Ordered::is_in_store)), one);
   }
+}
+
+/// Ends what takes no time and comes before an event, and begins this event.
+void Npu::begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now) {
+  Histories& histories = histories_of(execution_);
+  for (; histories.has_instant_before(history); begin_ready(now)) execution_.end_instant_nodes(now);
+  if (is_in_store) return histories.begin_store();
+  const auto kind = static_cast<EventKind>(event.kind);
+  const bool is_from_elsewhere = kind == EventKind::arrived || kind == EventKind::received;
+  histories.begin(history, is_from_elsewhere ? Histories::of_receiver : 0);
 }
 
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store

@@ -3,13 +3,28 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
+#include <tuple>
 #include <vector>
 
 #include "orrery/base/mix.hpp"
+#include "orrery/collective/end_order.hpp"
 #include "orrery/collective/kind.hpp"
 
 namespace orrery::npu {
 namespace {
+
+constexpr std::uint64_t most_messages = 1U << 16U;  ///< of a collective whose members are let go different ways
+constexpr std::int64_t most_taken = 1 << 22;        ///< turns that a rank holds
+
+/// The turn that a member has in a collective where it decides which way round it goes.
+struct TakenTurn {
+  std::uint64_t group = 0, ordinal = 0, npu = 0;
+  std::uint64_t kind = 0, size = 0;
+  std::uint64_t queues = 0;
+
+  bool is_of_same(const TakenTurn& other) const { return group == other.group && ordinal == other.ordinal; }
+};
 
 /// Returns the collectives of a graph in the order that its dependencies give them; none if they leave it open.
 std::optional<std::vector<NodeId>> collectives_in_order(const trace::Graph& graph) {
@@ -37,6 +52,7 @@ class Comparison {
   /// Adds the turns of an NPU, whose collectives come in this order.
   void add(const NpuSpec& npu, const std::vector<NodeId>& collectives) {
     std::map<GroupId, std::uint64_t> digests;
+    std::map<GroupId, std::uint64_t> ordinals;
     collective::Turn turn;
     for (const NodeId id : collectives) {
       const trace::Node& node = npu.program->graph->nodes[id.index()];
@@ -44,7 +60,12 @@ class Comparison {
       if (members_of(group) == 1) continue;
       const auto kind = collective::kind_of(node.collective);
       std::uint64_t& digest = digests.try_emplace(group, group.value()).first->second;
-      if (turn_decides_direction(run_.engine, layout_of(group), kind)) digest = mix(digest, turn.queues);
+      const std::uint64_t ordinal = ordinals[group]++;
+      if (turn_decides_direction(run_.engine, layout_of(group), kind)) {
+        digest = mix(digest, turn.queues);
+        taken_.push_back(
+            {group.value(), ordinal, npu.id.value(), static_cast<std::uint64_t>(kind), node.size, turn.queues});
+      }
       turn.queues = run_.engine.next_turn(turn, layout_of(group), kind, Bytes(node.size)).queues;
     }
     for (const auto& [group, digest] : digests) {
@@ -57,8 +78,43 @@ class Comparison {
   }
 
   std::int64_t difference() const { return difference_; }
+  std::span<const TakenTurn> taken() const { return taken_; }
+
+  /// Returns whether in one of the collectives members wait for each other in a circle. `taken`: the turns of all
+  /// members.
+  bool may_get_stuck(std::vector<TakenTurn> taken) {
+    std::ranges::sort(taken, {}, [](const TakenTurn& one) { return std::tuple(one.group, one.ordinal, one.npu); });
+    for (auto first = taken.begin(); first != taken.end();) {
+      const auto last = std::find_if_not(first, taken.end(), [&](const auto& one) { return one.is_of_same(*first); });
+      const std::span<const TakenTurn> members(first, last);
+      const bool agree = std::ranges::all_of(members, [&](const auto& one) { return one.queues == first->queues; });
+      if (!agree && gets_stuck(members)) return true;
+      first = last;
+    }
+    return false;
+  }
 
  private:
+  /// Returns the same for one collective, of which `taken` has the members by their numbers. What members wait for does
+  /// not depend on times, so any will do.
+  bool gets_stuck(std::span<const TakenTurn> taken) {
+    const auto& spec = run_.communicators[taken[0].group];
+    const auto kind = static_cast<collective::Kind>(taken[0].kind);
+    collective::MessageTimes times{.arrivals = std::vector<Time>(taken.size()),
+                                   .histories = {},
+                                   .delay = [](std::uint32_t, std::uint32_t, Bytes) { return Time::from_ns(1); },
+                                   .endpoint_delay = run_.engine.endpoint_delay(taken.size() < run_.hosting.num_npus()),
+                                   .rendezvous = run_.options.rendezvous};
+    std::vector<std::shared_ptr<const collective::MessageProgram>> programs;
+    for (std::uint32_t position = 0; position < taken.size(); ++position) {
+      const NpuId npu = spec.member(position);
+      const auto its = std::ranges::lower_bound(taken, npu.value(), {}, &TakenTurn::npu);
+      times.histories.push_back(EventHistory::first_of(npu).next(Time::zero(), 0));
+      programs.push_back(run_.engine.message_program(layout_of(spec.id), kind, Bytes(its->size), {its->queues}));
+    }
+    return !collective::member_ends(programs, times, most_messages);
+  }
+
   std::uint32_t members_of(GroupId group) const {
     return run_.communicators[group.index()].num_members(run_.hosting.num_npus());
   }
@@ -72,6 +128,7 @@ class Comparison {
   const RunContext& run_;
   std::vector<std::shared_ptr<const collective::GroupLayout>> layouts_;  // [communicators]
   std::int64_t difference_ = 0;
+  std::vector<TakenTurn> taken_;
 };
 
 }  // namespace
@@ -90,9 +147,12 @@ bool turns_go_on_over_all(const RunContext& run, parallel::Communicator& world) 
     else
       ++open;
   }
-  std::int64_t sums[] = {open, comparison.difference()};
+  std::int64_t sums[] = {open, comparison.difference(), std::ssize(comparison.taken())};
   world.sum(sums);
-  return sums[0] == 0 && sums[1] == 0;
+  if (sums[0] > 0) return false;
+  if (sums[1] == 0) return true;
+  if (run.options.iterations > 1 || sums[2] > most_taken) return false;
+  return !comparison.may_get_stuck(world.all_gather(comparison.taken()));
 }
 
 }  // namespace orrery::npu

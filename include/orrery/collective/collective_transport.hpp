@@ -30,8 +30,9 @@ class CollectiveTransport {
   /// this step, it sends one message of `result` bytes to each of them.
   virtual void send_to_switch(std::span<const MessageProgram::Receiver> members, Bytes size, Bytes result, StepId step,
                               Payload payload) = 0;
-  /// Calls MemberRun::wake for `step` at `time`, which is later than now.
-  virtual void wake(StepId step, Time time) = 0;
+  /// Calls MemberRun::wake for `step` at `time`, which is later than now. `reduces`: what has come is reduced by then,
+  /// perhaps in no time.
+  virtual void wake(StepId step, Time time, bool reduces) = 0;
   /// Takes note that more messages have come for a step than it has, so that the programs of members do not fit each
   /// other. By default this is a fault of Orrery.
   virtual void note_misfit();

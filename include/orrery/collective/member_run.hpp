@@ -43,7 +43,8 @@ class MemberRun {
     std::uint32_t step = 0;
     std::uint32_t missing = 0;  ///< messages and acknowledgements, in state receiving
     State state = State::opening;
-    Time cost;  ///< of the step
+    bool reduces = false;  ///< the step
+    Time cost;             ///< of the step
   };
   /// Messages of a step that has not begun.
   struct Early {

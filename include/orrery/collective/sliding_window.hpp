@@ -41,16 +41,25 @@ class SlidingPosition {
   std::uint32_t take_credit(const SlidingWindow& window) {
     ++credits_;
     const std::uint32_t left = window.num_messages - sent_;
-    std::uint32_t now = left > 0 ? 1 : 0;
-    if (left <= window.first_half && left > 0) now = received_ < window.first_half ? 0 : std::min(credits_, left);
-    credits_ -= now;
-    sent_ += now;
-    return now;
+    if (left > window.first_half) return spend(1);
+    return left > 0 ? send_second_half(window) : 0;
+  }
+  /// Returns how many messages of the second half the position could send now with the credits that it has.
+  std::uint32_t send_second_half(const SlidingWindow& window) {
+    const std::uint32_t left = window.num_messages - sent_;
+    if (left > window.first_half || received_ < window.first_half) return 0;
+    return spend(std::min(credits_, left));
   }
   /// Returns whether all messages have been sent and received, and all credits are back.
   bool is_over(const SlidingWindow& window) const { return sent_ == window.num_messages && credits_ == window.window; }
 
  private:
+  std::uint32_t spend(std::uint32_t credits) {
+    credits_ -= credits;
+    sent_ += credits;
+    return credits;
+  }
+
   std::uint32_t sent_ = 0, received_ = 0, credits_ = 0, late_ = 0;
 };
 

@@ -20,7 +20,7 @@ class MessagePlayer::Transport final : public CollectiveTransport {
     player_.at(delivered, to, [&player = player_, to, from = member_, step, clears](Transport& transport) {
       player.members_[to].receive(from, step, clears, transport.now(), transport);
     });
-    if (payload == Payload::acknowledged_data) wake({step.service, own_step}, delivered);
+    if (payload == Payload::acknowledged_data) wake({step.service, own_step}, delivered, false);
   }
 
   void send_to_switch(std::span<const MessageProgram::Receiver> members, Bytes size, Bytes result, StepId step,
@@ -40,7 +40,7 @@ class MessagePlayer::Transport final : public CollectiveTransport {
     }
   }
 
-  void wake(StepId step, Time time) override {
+  void wake(StepId step, Time time, bool /*reduces*/) override {
     player_.at(time, member_, [&player = player_, member = member_, step](Transport& transport) {
       player.members_[member].wake(step, transport.now(), transport);
     });

@@ -3,6 +3,8 @@
 // reduction 3 m / 100 ns.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "system.hpp"
 
 namespace orrery::collective {
@@ -66,6 +68,18 @@ TEST(AsAstraSim, TreesTakeTurns) {
   EXPECT_LT(first[1], first[0]);
   EXPECT_EQ(finish(system, Kind::all_reduce, 4000, std::vector<Time>(2), next), (std::vector<Time>{first[1], first[0]}));
   EXPECT_EQ(system.engine.least_duration(*layout, Kind::all_reduce, Bytes(4000)), first[1]);
+}
+
+// A member that comes late lets others end an all-reduce with a window of 2 earlier, but not before the least duration.
+TEST(AsAstraSim, OthersMayGainFromALateMember) {
+  System system({dimension(Shape("FullyConnected"), 4)}, options_of({{"direct", 2, false}}), astra_sim());
+  const auto layout = system.engine.layout({}, all_dimensions);
+  const std::vector<Time> together = finish(system, Kind::all_reduce, 4000, std::vector<Time>(4), {});
+  Time earliest = Time::max();
+  for (int late = 0; late < 500; ++late)
+    earliest = std::min(earliest, std::ranges::min(finish(system, Kind::all_reduce, 4000, at_ns({late, 0, 0, 0}), {})));
+  EXPECT_LT(earliest, std::ranges::min(together));
+  EXPECT_LE(system.engine.least_duration(*layout, Kind::all_reduce, Bytes(4000)), earliest);
 }
 
 // Three of four NPUs, e = 10, L = 200, r = 30: direct stays if it is the only entry, and reduces in both halves.

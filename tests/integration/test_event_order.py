@@ -1,0 +1,105 @@
+#!/usr/bin/python3
+"""Orrery agrees with the oracles of tests/reference on the smallest workloads in which the order of events of one time once differed
+(docs/model.md, 2 and 11), on 1, 2 and 3 ranks.
+
+The systems: 2 to 8 NPUs in one dimension, with a memory pool or none. test_oracle.py found each of them in a random workload."""
+import pathlib
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+import test_oracle  # noqa: E402
+
+KINDS = {"all-reduce": chakra.ALL_REDUCE, "all-gather": chakra.ALL_GATHER, "all-to-all": chakra.ALL_TO_ALL, "reduce-scatter": chakra.REDUCE_SCATTER}
+
+
+class Small:
+    """A workload that is written down here. Nodes begin as resources become free, in the order of their ids."""
+
+    def __init__(self, traces, shape="FullyConnected", latency=100.0, queues=1, rendezvous=False, pool=False, groups=None, bandwidth=50.0, **system):
+        self.traces, self.seed, self.queues, self.rendezvous, self.groups = traces, None, queues, rendezvous, groups or {}
+        flags = [f"--num-queues-per-dim={queues}"] + (["--rendezvous-protocol=true"] if rendezvous else [])
+        self.system = harness.System([shape], [len(traces)], bandwidth, latency, groups=groups, flags=flags, system={
+            "endpoint-delay": 10, "preferred-dataset-splits": 1, "collective-optimization": "baseline",
+            **{name.replace("_", "-"): value for name, value in system.items()}})
+        self.system.memory = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 250, "remote-mem-bw": 16} if pool else {"memory-type": "NO_MEMORY_EXPANSION"}
+        self.pool = pool
+
+    def shared_memory(self):
+        return self.pool
+
+
+def collective(kind, id=0, size=1, group=None):
+    named = {"pg_name": group} if group else {}
+    return chakra.Node(id, chakra.COLL, kind, comm_type=KINDS[kind], comm_size=size, **named)
+
+
+def load(id):
+    return chakra.Node(id, chakra.MEM_LOAD, "load", tensor_size=1)
+
+
+
+def message(source, destination, size, id=0):
+    """Returns the send and the receive."""
+    attributes = {"comm_src": source, "comm_dst": destination, "comm_tag": 1, "comm_size": size}
+    return chakra.Node(id, chakra.SEND, "send", **attributes), chakra.Node(id, chakra.RECV, "receive", **attributes)
+
+
+def alone_then_load():
+    """NPU 1 ends a collective of its own at the time at which it asks for memory, before NPU 0 does."""
+    return Small([[collective("all-gather"), load(1)], [collective("all-gather"), collective("all-gather", 1, group="1"), load(2)]],
+                 pool=True, groups={"1": [1]})
+
+
+def late_all_reduce(pool):
+    """NPU 0 comes late, which lets others end earlier than if it did not."""
+    send, receive = message(0, 2, 1)
+    last = [load(1)] if pool else []
+    return Small([[send, collective("all-reduce", 1)], [collective("all-reduce")] + last, [receive, collective("all-reduce", 1)],
+                  [collective("all-reduce")]], pool=pool, endpoint_delay=25, all_reduce_implementation=["direct2"])
+
+
+def short_reductions():
+    """Reductions that take no time come after all else that an NPU has in store for that time."""
+    return Small([[collective("all-reduce", size=1552)] for _ in range(8)], "Switch", latency=1.0, bandwidth=25.0, endpoint_delay=1, local_mem_bw=50,
+                 preferred_dataset_splits=8, active_chunks_per_dimension=2, all_reduce_implementation=["halvingDoubling"])
+
+
+def short_reductions_of_a_ring():
+    """The same on a ring with rendezvous."""
+    send, receive = message(0, 1, 8192)
+    members = [collective("all-reduce", 1, group="1")]
+    return Small([[send] + members, [receive], members, members], "Switch", latency=1.0, endpoint_delay=1, local_mem_bw=50, rendezvous=True,
+                 preferred_dataset_splits=2, active_chunks_per_dimension=2, groups={"1": [3, 2, 0]})
+
+
+def two_ways_round():
+    """Two NPUs have had their queues in turn once more than the others, so that they go the other way round."""
+    both = [collective("all-gather", group="1"), chakra.Node(1, chakra.COLL, "all-to-all", ctrl_deps=[0], comm_type=chakra.ALL_TO_ALL, comm_size=1)]
+    others = [[collective("all-to-all")] for _ in range(3)]
+    return Small([both] + others + [both], queues=2, groups={"1": [4, 0]}, all_to_all_implementation=["direct3"])
+
+
+CASES = [("unaware", alone_then_load()), ("aware", alone_then_load()), ("unaware", late_all_reduce(True)), ("unaware", late_all_reduce(False)),
+         ("aware", late_all_reduce(False)), ("aware", short_reductions()), ("aware", short_reductions_of_a_ring()), ("aware", two_ways_round())]
+
+
+def main():
+    failed = 0
+    for number, (network, workload) in enumerate(CASES):
+        for ranks in (0, 2, 3):
+            with tempfile.TemporaryDirectory(prefix="orrery-order-") as folder:
+                difference = test_oracle.compare_workload(workload, ranks, network, pathlib.Path(folder))
+            failed += bool(difference)
+            if difference:
+                print(f"case {number}, {network}, {ranks} ranks: {difference}")
+    print(f"{failed} of {3 * len(CASES)} differ")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
