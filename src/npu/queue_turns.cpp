@@ -15,7 +15,7 @@ namespace orrery::npu {
 namespace {
 
 constexpr std::uint64_t most_messages = 1U << 16U;  ///< of a collective whose members are let go different ways
-constexpr std::int64_t most_taken = 1 << 22;        ///< turns that a rank holds
+constexpr std::int64_t most_taken = 1 << 20;        ///< turns of all members and collectives that are compared
 
 /// The turn that a member has in a collective where it decides which way round it goes.
 struct TakenTurn {
@@ -63,8 +63,9 @@ class Comparison {
       const std::uint64_t ordinal = ordinals[group]++;
       if (turn_decides_direction(run_.engine, layout_of(group), kind)) {
         digest = mix(digest, turn.queues);
-        taken_.push_back(
-            {group.value(), ordinal, npu.id.value(), static_cast<std::uint64_t>(kind), node.size, turn.queues});
+        if (std::ssize(taken_) <= most_taken)
+          taken_.push_back(
+              {group.value(), ordinal, npu.id.value(), static_cast<std::uint64_t>(kind), node.size, turn.queues});
       }
       turn.queues = run_.engine.next_turn(turn, layout_of(group), kind, Bytes(node.size)).queues;
     }
