@@ -109,6 +109,8 @@ Engine::~Engine() = default;
 const Rules& Engine::rules() const { return state_->options.rules; }
 Time Engine::endpoint_delay(bool is_subgroup) const { return state_->options.endpoint_delay_of(is_subgroup); }
 
+Time Engine::endpoint_delay(const GroupLayout& layout) const { return endpoint_delay(layout.subgroup); }
+
 void Engine::share_among(std::vector<std::vector<std::uint32_t>> sharers) {
   ensure(state_->memos.empty(), "collectives have been computed already");
   state_->options.sharing.sharers = std::move(sharers);

@@ -242,7 +242,7 @@ std::optional<collective::MemberEnds> HostSide::end_in_order(const Hosted& hoste
       .histories = {},
       .delay = [&](std::uint32_t from, std::uint32_t to,
                    Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
-      .endpoint_delay = setup_.engine.endpoint_delay(hosted.members < setup_.hosting.num_npus()),
+      .endpoint_delay = setup_.engine.endpoint_delay(*hosted.layout),
       .rendezvous = setup_.rendezvous};
   const auto program = [&](std::uint64_t queues) {
     return setup_.engine.message_program(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size),

@@ -104,7 +104,7 @@ class Comparison {
     collective::MessageTimes times{.arrivals = std::vector<Time>(taken.size()),
                                    .histories = {},
                                    .delay = [](std::uint32_t, std::uint32_t, Bytes) { return Time::from_ns(1); },
-                                   .endpoint_delay = run_.engine.endpoint_delay(taken.size() < run_.hosting.num_npus()),
+                                   .endpoint_delay = run_.engine.endpoint_delay(layout_of(spec.id)),
                                    .rendezvous = run_.options.rendezvous};
     std::vector<std::shared_ptr<const collective::MessageProgram>> programs;
     for (std::uint32_t position = 0; position < taken.size(); ++position) {

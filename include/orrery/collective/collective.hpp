@@ -57,6 +57,7 @@ class Engine {
   const Rules& rules() const;
   /// See Options::endpoint_delay_of.
   Time endpoint_delay(bool is_subgroup) const;
+  Time endpoint_delay(const GroupLayout& layout) const;
 
   /// Sets BandwidthSharing::sharers. Call it before asking for anything that depends on sizes.
   void share_among(std::vector<std::vector<std::uint32_t>> sharers);
