@@ -154,8 +154,10 @@ void show_graph(const config::ShowGraphCommand& command) {
   const auto graph = config::read_graph_file(command.file);
   if (!graph) return show_infragraph(command);
   if (!command.devices.empty())
-    throw Error(ErrorCode::bad_input, {.file = command.file.string()}, "--devices is given, but this is another graph",
-                "a description of InfraGraph");
+    throw Error(ErrorCode::bad_input, {.file = command.file.string()},
+                "--devices is given, and the file is no description of InfraGraph", "a description of InfraGraph",
+                "A configuration names such files itself: system.network.graph.devices.");
+  for (const std::string& note : graph->notes) fmt::print(stderr, "orrery: warning: {}\n", note);
   show_own_graph(command, *graph);
 }
 

@@ -121,6 +121,7 @@ std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
   WholeGraph whole = read_graph(*value, path, GraphHosts::of_npus, faults);
   faults.raise();
   read.given = std::move(whole.given);
+  read.notes = std::move(whole.notes);
   const bool is_as_made = whole.generated && read.given.num_placed == 0;
   read.network = is_as_made ? std::move(whole.generated->graph) : network_of(read.given);
   const auto proposed = is_as_made ? std::move(whole.generated->dimensions) : std::vector<GraphDimension>();

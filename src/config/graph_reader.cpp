@@ -82,6 +82,7 @@ class GraphReader {
   GivenGraph given_;
   std::optional<topology::GeneratedGraph> generated_;
   std::vector<std::string> notes_;
+  bool may_have_devices_ = false;  // it is a description of InfraGraph
 };
 
 WholeGraph GraphReader::read() {
@@ -93,6 +94,10 @@ WholeGraph GraphReader::read() {
     read_nodes();
     read_links();
   }
+  if (const Value* const devices = section_.find("devices"); devices != nullptr && !may_have_devices_)
+    faults_.add(Error(ErrorCode::bad_input, devices->place(section_.path("devices")),
+                      "found devices beside a graph that is no description of InfraGraph",
+                      "the file of such a description beside it"));
   if (given_.graph.num_hosts() == 0) return {};  // which is a fault already
   read_failures();
   read_routes();
@@ -142,6 +147,7 @@ void GraphReader::read_file(const Value& name) {
 
 /// Reads the files with further devices of a description of InfraGraph.
 std::vector<topology::InfragraphFile> GraphReader::read_devices() {
+  may_have_devices_ = true;
   std::vector<topology::InfragraphFile> files;
   const std::string path = section_.path("devices");
   const Value* const devices = section_.find("devices");

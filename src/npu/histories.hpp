@@ -76,10 +76,12 @@ class Histories {
   std::size_t begin_instant() {
     const auto least = std::ranges::min_element(instants_, {}, &Instant::history);
     const auto index = static_cast<std::size_t>(least - instants_.begin());
-    if (!least->is_stored)
+    if (!least->is_stored) {
       begin(std::move(least->history));
-    else if (!is_in_store_)
+    } else if (!is_in_store_) {
+      store_ = std::move(least->history);
       begin_store();
+    }
     instants_.erase(least);
     return index;
   }

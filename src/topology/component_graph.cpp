@@ -238,10 +238,17 @@ ComponentGraph parse_infragraph(std::string_view text, const std::string& file,
     if (more.devices.empty())
       throw Error(ErrorCode::bad_input, {.file = other.name}, "the file has no devices",
                   "devices of a description of InfraGraph");
+    if (more.instances.size() > 1 || !more.connections.empty() || !more.edges.empty())
+      throw Error(ErrorCode::bad_input, {.file = other.name}, "the file has an infrastructure of its own",
+                  "only devices for another file, or one device",
+                  "The file with the infrastructure comes first, and files with its devices come after it.");
     std::ranges::move(more.devices, std::back_inserter(document.devices));
     for (const std::string& note : more.notes) document.notes.push_back(fmt::format("{}: {}", other.name, note));
   }
   settle_connections(document);
+  for (const InfragraphFile& other : devices)
+    if (!document.uses_devices_of(other.name))
+      document.notes.push_back(fmt::format("{}: none of its devices is used", other.name));
   return Expander(document).expand();
 }
 

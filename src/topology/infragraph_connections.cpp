@@ -39,6 +39,10 @@ class ConnectionSettler {
       add_edges(connection, ends_of_instance(connection, connection.a), ends_of_instance(connection, connection.b),
                 document_.edges);
     document_.connections.clear();
+    for (const Instance& instance : document_.instances) note_unnamed(instance, "the infrastructure");
+    for (const Device& device : document_.devices)
+      for (const Component& component : device.components)
+        note_unnamed(component, fmt::format("device '{}'", cited(device.name)));
   }
 
  private:
@@ -198,8 +202,17 @@ class ConnectionSettler {
   /// Notes that a component or an instance is used.
   template <class Counted>
   static void count(Counted& counted, std::uint64_t index) {
-    if (!counted.is_counted && index < most_infragraph_count)
-      counted.count = std::max(counted.count, static_cast<std::uint32_t>(index + 1));
+    if (counted.is_counted || index >= most_infragraph_count) return;
+    counted.count = std::max(counted.count, static_cast<std::uint32_t>(index + 1));
+    counted.named.insert(static_cast<std::uint32_t>(index));
+  }
+  /// Tells of indices that were left out, perhaps because one that is there is misspelt.
+  template <class Counted>
+  void note_unnamed(const Counted& counted, std::string_view where) {
+    const std::size_t named = counted.named.size();
+    if (named > 0 && named < counted.count)
+      document_.notes.push_back(fmt::format("{} of {} '{}' of {} are named by no connection", counted.count - named,
+                                            counted.count, cited(counted.name), where));
   }
   /// Returns "xpu[1].hopper[0]" for the number of a part, which counts over all packages.
   static std::string path_of(const Chain& chain, std::uint64_t index) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,10 @@ struct InfragraphDocument {
     std::uint32_t count = 1;
     bool is_device = false;  ///< it stands for a device
     ComponentGraph::Kind kind = ComponentGraph::Kind::custom;
-    std::string device = {};  ///< empty: the one of its name
-    bool is_counted = true;   ///< no: connections say how many there are
-    bool is_package = false;  ///< it has components of its own, which are those of `device`
+    std::string device = {};             ///< empty: the one of its name
+    bool is_counted = true;              ///< no: connections say how many there are
+    bool is_package = false;             ///< it has components of its own, which are those of `device`
+    std::set<std::uint32_t> named = {};  ///< by connections, if they say how many there are
 
     const std::string& name_of_device() const { return device.empty() ? name : device; }
   };
@@ -61,7 +63,8 @@ struct InfragraphDocument {
   struct Instance {
     std::string name, device;
     std::uint32_t count = 1;
-    bool is_counted = true;  ///< no: connections say how many there are
+    bool is_counted = true;              ///< no: connections say how many there are
+    std::set<std::uint32_t> named = {};  ///< by connections, if they say how many there are
   };
 
   std::string file, name;
@@ -76,6 +79,19 @@ struct InfragraphDocument {
 
   const Device* find_device(std::string_view device) const { return find_in(devices, device); }
   Device* find_device(std::string_view device) { return find_in(devices, device); }
+  /// Returns whether an instance or a component is of a device of this file.
+  bool uses_devices_of(std::string_view of_file) const {
+    const auto is_of_file = [&](std::string_view called) {
+      const Device* const device = find_device(called);
+      return device != nullptr && device->file == of_file;
+    };
+    for (const Instance& instance : instances)
+      if (is_of_file(instance.device)) return true;
+    for (const Device& device : devices)
+      for (const Component& component : device.components)
+        if (component.is_device && !component.is_package && is_of_file(component.name_of_device())) return true;
+    return false;
+  }
 
  private:
   template <class Devices>

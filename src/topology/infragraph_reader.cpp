@@ -133,25 +133,29 @@ void InfragraphReader::read_physics(const Json& at, const std::string& where, Co
 }
 
 std::optional<double> InfragraphReader::read_bandwidth(const Json& at, const std::string& where) {
+  if (!at.is_object()) fail(where, "has a bandwidth that is no mapping", "a unit and a number");
   note_others(at, {"choice", gigabits[0], gigabits[1], gigabytes[0], gigabytes[1], gigatransfers[0], gigatransfers[1]},
               "bandwidth", where);
   std::optional<double> rate;
+  std::string lacks_width;
   for (const char* const unit : gigatransfers)
     if (find(at, unit, where) != nullptr) {
       const std::string found = fmt::format("has a bandwidth in {}, which lacks the width of the link", unit);
       if (!document_.is_older) fail(where, found, "gigabits_per_second or gigabytes_per_second");
-      document_.notes.push_back(fmt::format("{} {} and is taken as none", where, found));
+      lacks_width = fmt::format("{} {}. It is taken as none", where, found);
     }
   for (const char* const unit : gigabits)
     if (find(at, unit, where) != nullptr) rate = number(at, unit, where) / 8;
   for (const char* const unit : gigabytes)
     if (find(at, unit, where) != nullptr) rate = number(at, unit, where);
+  if (!rate && !lacks_width.empty()) document_.notes.push_back(lacks_width);
   if (rate && (*rate < least_bytes_per_ns || *rate > most_bytes_per_ns))
     fail(where, fmt::format("has a bandwidth of {} GB/s", *rate), "1 B/s to 10^18 b/s");
   return rate;
 }
 
 std::optional<double> InfragraphReader::read_latency(const Json& at, const std::string& where) {
+  if (!at.is_object()) fail(where, "has a latency that is no mapping", "a unit and a number");
   note_others(at, {"choice", "ms", "us", "ns"}, "latency", where);
   for (const auto& [unit, ns] : {std::pair("ms", 1e6), std::pair("us", 1e3), std::pair("ns", 1.0)})
     if (find(at, unit, where) != nullptr) {

@@ -125,6 +125,13 @@ class Uec(harness.Folder):
         self.assertLess(abs(to_it / both - 1), 1e-4)
         self.assertLess(abs(from_it / none - 1), 1e-2)
 
+    def test_too_slow_a_way_back(self):
+        """A link brings fewer acknowledgements back than it brings packets there. It is refused by its nodes and the least rate."""
+        graph = {"hosts": 2, "links": [[0, 1, ["80 Gb/s", "8 Mb/s"], "1 us"]]}
+        scenario = {"system": {"network": {"graph": graph, "packets": {"preset": "uec", "buffer": "2 MiB"}}},
+                    "workload": {"flows": [{"from": 0, "to": 1, "size": "1 MB"}]}}
+        self.refuse_flows(scenario, "between the nodes 0 and 1", "expected at least 1233734939 b/s")
+
     def test_refusals(self):
         """Controls belong to a transport."""
         cases = [(incast(3, control="dcqcn"), "found dcqcn with transport uec", "nscc, rccc"),

@@ -16,6 +16,7 @@ struct GraphFile {
   network::GivenGraph given;
   topology::NetworkGraph network;
   std::vector<topology::GraphDimension> dimensions;  ///< that lie on the graph; empty if none were found
+  std::vector<std::string> notes;                    ///< what the file has and is left out
 };
 
 /// Reads the graph of a file: of a configuration, a mapping of hosts, switches and links, one with a generator, or a

@@ -15,8 +15,8 @@ namespace orrery::pdes {
 /// lists. Nothing allocates memory once it has grown.
 class EventBuckets {
  public:
-  /// Fills the buckets, which must all be empty, with the earliest three quarters of the events or more, and takes
-  /// these out of `events`, of which there must be 4 at least. O(events).
+  /// Fills the buckets, which must all be empty, with the earliest events, about three quarters of them or more, and
+  /// takes these out of `events`, of which there must be 4 at least. O(events).
   void build(std::vector<Event>& events);
 
   /// Returns whether there is a bucket for this time, which must not be before end().

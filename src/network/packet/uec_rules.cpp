@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
 namespace orrery::network {
 namespace {
 
@@ -16,6 +20,7 @@ UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, con
   if (graph.num_hosts() > 0 && !graph.ports(graph.host(0)).empty())
     rate = graph.way_of(graph.ports(graph.host(0))[0]).rate;
   if (rate == 0) return;
+  require_room_for_answers(graph, rules);
   measure(graph, router, rules);
   const std::uint64_t mtu = rules.full_packet();
   const auto product =
@@ -24,6 +29,23 @@ UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, con
   queue = rules.queue.value_or(in_packets * (rules.trimming ? 1 : 5));
   marks = {up_to_packets(in_packets / 5, mtu), up_to_packets(in_packets * 4 / 5, mtu), 1};
   time_out = least_time_out + transmission_time(queue, rate, rules.tick) * 6;
+}
+
+/// Refuses a link whose way back carries fewer acknowledgements than its way there carries packets: these would wait
+/// longer and longer, and time-outs would send the packets again.
+void UecFigures::require_room_for_answers(const PacketGraph& graph, const PacketRules& rules) {
+  for (const PacketGraph::Link& link : graph.links()) {
+    const std::uint64_t there = link.rate, back = link.way_to(link.a).rate;
+    const std::uint64_t less = std::min(there, back), more = std::max(there, back);
+    const auto needed =
+        static_cast<std::uint64_t>(static_cast<unsigned __int128>(more) * rules.acknowledgement / rules.full_packet());
+    if (less < needed)
+      throw Error(
+          ErrorCode::bad_input,
+          fmt::format("the link between the nodes {} and {} has {} b/s one way and {} b/s the other way, which is "
+                      "too slow for the acknowledgements of UEC; expected at least {} b/s both ways",
+                      link.a, link.b, more, less, needed));
+  }
 }
 
 /// Finds the longest round trip between hosts: from all of them if they are few, else from some to all.

@@ -24,6 +24,7 @@ inline constexpr std::uint8_t has_last = 64;  ///< acknowledgements: the last pa
 
 /// What UEC derives from the network: the path with the most links between hosts, at the rate of the hosts.
 struct UecFigures {
+  /// Throws Error (bad_input) if a link has too little room for acknowledgements on its way back.
   UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
 
   std::uint64_t rate = 0;   ///< of the first host
@@ -33,6 +34,7 @@ struct UecFigures {
   Time time_out;
 
  private:
+  static void require_room_for_answers(const PacketGraph& graph, const PacketRules& rules);
   void measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
 };
 

@@ -76,7 +76,7 @@ TEST(OlderInfraGraph, ConnectionsCount) {
                                  {Kind::custom, 1}, {Kind::xpu, 4}, {Kind::nic, 4 + 6}, {Kind::network_switch, 2}}));
   EXPECT_EQ(graph.links.size(), 2U * 4 + 1 + 4);
   ASSERT_EQ(graph.notes.size(), 1U);
-  EXPECT_NE(graph.notes[0].find("lacks the width of the link and is taken as none"), std::string::npos);
+  EXPECT_NE(graph.notes[0].find("lacks the width of the link. It is taken as none"), std::string::npos);
   const NetworkGraph network = network_of(graph);
   EXPECT_EQ(network.num_npus, 4U);
   EXPECT_EQ(network.num_switches(), 3U);
@@ -88,6 +88,31 @@ TEST(OlderInfraGraph, ConnectionsCount) {
   EXPECT_EQ(physics.at("wide"), std::pair(64.0, 100.0));
   EXPECT_EQ(physics.at("bus"), std::pair(0.0, 0.0));
   EXPECT_EQ(physics.at("rail"), std::pair(50.0, 0.0));
+}
+
+// Connections of the infrastructure name the sixth host in place of the second one. Six hosts are made, and a note says
+// that four of them are named by nothing.
+TEST(OlderInfraGraph, LeftOutIndicesAreTold) {
+  const std::string text = replaced(replaced(pod(box + tor), "host.1.out-port.0", "host.5.out-port.0"),
+                                    "host.1.out-port.1", "host.5.out-port.1");
+  const ComponentGraph graph = parse_infragraph(text, "graph.yaml");
+  EXPECT_EQ(graph.machines.size(), 6U + 1);
+  ASSERT_EQ(graph.notes.size(), 2U);
+  EXPECT_EQ(graph.notes[1], "4 of 6 'host' of the infrastructure are named by no connection");
+}
+
+// The file of devices has an infrastructure of its own, which is refused, or devices that nothing uses, which are told.
+TEST(OlderInfraGraph, FilesOfDevicesHaveDevicesThatAreUsed) {
+  const std::vector<InfragraphFile> whole = {{pod(box + tor), "other.yaml"}}, unused = {{"devices:" + tor, "tor.yaml"}};
+  try {
+    (void)parse_infragraph(pod(box + tor), "graph.yaml", whole);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.place().file, "other.yaml");
+    EXPECT_NE(std::string(error.what()).find("an infrastructure of its own"), std::string::npos) << error.what();
+  }
+  const ComponentGraph graph = parse_infragraph("device:" + box, "box.yaml", unused);
+  EXPECT_EQ(graph.notes.back(), "tor.yaml: none of its devices is used");
 }
 
 // Devices of other files are the same, in whichever schema; a device that is missing is named, with what to do.
