@@ -49,12 +49,6 @@ std::pair<const Value&, const Value&> as_ways(const Value& value, const std::str
   return {ways[0], ways[1]};
 }
 
-std::uint64_t as_link_rate(const Value& value, const std::string& key) {
-  const std::uint64_t rate = as_bit_rate(value, key);
-  if (rate == 0) throw Error(ErrorCode::bad_input, value.place(key), "found a rate below 1 b/s", link_expected);
-  return rate;
-}
-
 /// Reads one mapping.
 class GraphReader {
  public:
@@ -188,8 +182,8 @@ void GraphReader::read_links() {
         const auto& row = as_row(item, path, 4, link_expected);
         const auto [rate, rate_back] = as_ways(row[2], path);
         const auto [delay, delay_back] = as_ways(row[3], path);
-        const PacketGraph::Way way{as_link_rate(rate, path), as_graph_time(delay, path)};
-        const PacketGraph::Way back{as_link_rate(rate_back, path), as_graph_time(delay_back, path)};
+        const PacketGraph::Way way{as_bit_rate(rate, path), as_graph_time(delay, path)};
+        const PacketGraph::Way back{as_bit_rate(rate_back, path), as_graph_time(delay_back, path)};
         PacketGraph::Link link{as_node(row[0], path), as_node(row[1], path), way.rate, way.delay};
         if (link.a == link.b)
           throw Error(ErrorCode::bad_input, item.place(path), "found a link from a node to itself", link_expected);
