@@ -303,7 +303,7 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
     const bool is_together = memo.plan.completes_together();
     least =
         std::min(least, is_together ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members)));
-    if (memo.plan.may_gain_from_late()) least = std::min(least, memo.plan.shortest());
+    least = std::min(least, memo.plan.shortest().value_or(least));
     // Where ways differ and dimensions have turns of their own, there are too many cases to look at each.
     if (!is_together && turn.queues > 0 && layout.axes.size() > 1) least = 0;
   }

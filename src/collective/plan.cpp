@@ -122,6 +122,7 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
   }
   schedule_ = make_schedule(work, {options.chunks.queues, options.chunks.chunk_order});
   is_chain_ = is_chain();
+  shortest_ = find_shortest();
   // Chunks of one phase whose trees differ: some members end the later of two chunks first.
   const bool is_one_phase = work.routes.size() == 1 && phases_.size() == 1;
   if (!options.rules.turns_go_on || !is_one_phase || !phases_[0].evaluators.odd || options.chunks.overlap_latency)
@@ -131,14 +132,13 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
                       std::min(work.stages[0].in_service, chunks.count));
 }
 
-bool Plan::may_gain_from_late() const {
-  return std::ranges::any_of(phases_, [](const PlannedPhase& phase) {
-    return phase.evaluators.even->shortest() || (phase.evaluators.odd && phase.evaluators.odd->shortest());
-  });
-}
-
-/// Each service takes its shortest time.
-Ps Plan::shortest() const {
+/// Returns when the collective ends at the earliest if each service takes its shortest time; none if no service may
+/// take less because a member comes late.
+std::optional<Ps> Plan::find_shortest() const {
+  if (std::ranges::none_of(phases_, [](const PlannedPhase& phase) {
+        return phase.evaluators.of(0).shortest() || phase.evaluators.of(1).shortest();
+      }))
+    return {};
   const auto shortest_of = [](const GroupEvaluator& evaluator, std::uint32_t size) {
     const auto takes = evaluator.shortest();
     return takes ? *takes : std::ranges::min(finishes_from_zero(evaluator, size));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,10 +35,9 @@ class Plan {
   bool completes_together() const { return completes_together_; }
   /// Returns the time from an arrival that all share to the last completion.
   Ps end() const { return schedule_.end; }
-  /// Returns whether a later arrival can make a completion earlier.
-  bool may_gain_from_late() const;
-  /// Returns a time that passes at least from the first arrival to the first completion, if that is so.
-  Ps shortest() const;
+  /// Returns a time that passes at least from the first arrival to the first completion, if a later arrival can make a
+  /// completion earlier; none if it cannot.
+  std::optional<Ps> shortest() const { return shortest_; }
   const Schedule& schedule() const { return schedule_; }
   /// Returns the bytes that the plan holds, within a factor of two.
   std::size_t memory() const;
@@ -56,12 +56,14 @@ class Plan {
   };
 
   bool is_chain() const;
+  std::optional<Ps> find_shortest() const;
   void run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
   void run_chain(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
 
   std::vector<PlannedPhase> phases_;  ///< one for each stage of the schedule
   Schedule schedule_;
   bool completes_together_ = true;
+  std::optional<Ps> shortest_;
   bool is_chain_ = false;  ///< chunks pass the only phase one after the other, each from the finishes of the last one
   /// Members take free slots each for itself (Rules::turns_go_on): [queues] slots. Else they follow the schedule.
   std::vector<std::uint64_t> own_slots_;
