@@ -35,6 +35,7 @@ class Expander {
     graph_.file = document.file;
     graph_.name = document.name;
     graph_.notes = document.notes;
+    for (const Document::Instance& instance : document.instances) instances_.emplace(instance.name, &instance);
   }
 
   ComponentGraph expand() {
@@ -140,13 +141,14 @@ class Expander {
 
   std::vector<std::uint32_t> ends_of_infrastructure(const Document::Edge& edge, const Document::Endpoint& end) const {
     const std::string_view name = std::string_view(end.instance).substr(0, end.instance.find('['));
-    const auto known = std::ranges::find(document_.instances, name, &Document::Instance::name);
-    if (known == document_.instances.end())
+    const auto found = instances_.find(name);
+    if (found == instances_.end())
       fail(edge.place, fmt::format("names the instance '{}', which is not there", cited(end.instance)),
            "a name of instances");
+    const Document::Instance& instance = *found->second;
     std::vector<std::uint32_t> ends;
-    for (const std::uint32_t i : slice(edge, end.instance, known->count).indices)
-      add_ends(edge, end.component, *document_.find_device(known->device), fmt::format("{}.{}", name, i), ends);
+    for (const std::uint32_t i : slice(edge, end.instance, instance.count).indices)
+      add_ends(edge, end.component, *document_.find_device(instance.device), fmt::format("{}.{}", name, i), ends);
     return ends;
   }
   std::vector<std::uint32_t> ends_of_device(const Document::Edge& edge, const Document::Endpoint& end,
@@ -217,6 +219,7 @@ class Expander {
 
   const Document& document_;
   const std::string* file_;  // of what is in hand
+  std::map<std::string_view, const Document::Instance*> instances_;
   ComponentGraph graph_;
   std::unordered_map<std::string, std::uint32_t> numbers_;  // components by name
   std::map<std::pair<const Document::Device*, std::string>, std::uint32_t> kinds_;

@@ -81,9 +81,8 @@ class ConnectionSettler {
     if (document_.instances.empty())
       fail("the description", "has no instances", "a lone device, or instances of devices",
            "A file of devices goes with an infrastructure that has instances of them.");
-    std::set<std::string_view> instances;
-    for (const Instance& instance : document_.instances) {
-      if (!instances.insert(instance.name).second)
+    for (Instance& instance : document_.instances) {
+      if (!instances_.emplace(instance.name, &instance).second)
         fail(fmt::format("instance '{}'", cited(instance.name)), "is there twice", "each instance once");
       (void)device_of("instance", instance.name, instance.device);
     }
@@ -267,13 +266,14 @@ class ConnectionSettler {
     return ends;
   }
   std::vector<Endpoint> ends_of_instance(const Connection& connection, const Connection::End& end) {
-    const auto instance = std::ranges::find(document_.instances, end.instance, &Instance::name);
-    if (instance == document_.instances.end())
+    const auto found = instances_.find(end.instance);
+    if (found == instances_.end())
       fail(connection.place, fmt::format("names the instance '{}', which is not there", cited(end.instance)),
            "a name of instances");
-    count(*instance, end.instance_index);
+    Instance& instance = *found->second;
+    count(instance, end.instance_index);
     std::vector<Endpoint> ends;
-    for (const std::string& path : paths_of(connection, end, *document_.find_device(instance->device)))
+    for (const std::string& path : paths_of(connection, end, *document_.find_device(instance.device)))
       ends.push_back({fmt::format("{}[{}]", end.instance, end.instance_index), path});
     return ends;
   }
@@ -291,6 +291,7 @@ class ConnectionSettler {
 
   InfragraphDocument& document_;
   const std::string* file_;  // of what is in hand
+  std::map<std::string_view, Instance*> instances_;
 };
 
 }  // namespace

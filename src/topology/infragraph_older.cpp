@@ -192,12 +192,12 @@ class OlderReader : InfragraphReader {
   /// Connections may lead from a device itself to instances: those are devices in it then. The name that stands for the
   /// device is none of the instances, and the links are those of the device.
   void take_instances_into_device() {
+    std::set<std::string_view> known;
+    for (const auto& instance : document_.instances) known.insert(instance.name);
     std::set<std::string> unknown;
     for (const Connection& connection : document_.connections)
       for (const Connection::End* const end : {&connection.a, &connection.b})
-        if (std::ranges::find(document_.instances, end->instance, &InfragraphDocument::Instance::name) ==
-            document_.instances.end())
-          unknown.insert(end->instance);
+        if (!known.contains(end->instance)) unknown.insert(end->instance);
     if (unknown.size() != 1) return;
     const std::string itself = *unknown.begin();
     Device* const device = device_called(itself);

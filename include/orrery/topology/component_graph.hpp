@@ -58,7 +58,7 @@ struct InfragraphFile {
 /// Throws Error (bad_input) with the place in the file: what is no such description; devices, components, instances
 /// and links that do not exist; slices that leave the components that there are; lists of different lengths that are
 /// joined one to one; a rate in transfers per second in schema 2.4, which has no width; more than 2^22 components or
-/// links. Cost O(components + links).
+/// links. Cost O((components + links) * (log components + devices)).
 ComponentGraph read_infragraph(const std::filesystem::path& file, std::span<const std::filesystem::path> devices = {});
 /// Reads the same from a text. `file` names it in messages.
 ComponentGraph parse_infragraph(std::string_view text, const std::string& file,
