@@ -14,8 +14,8 @@
 namespace orrery::npu {
 namespace {
 
-constexpr std::uint64_t most_messages = 1U << 16U;  ///< of a collective whose members are let go different ways
-constexpr int most_let_go = 256;                    ///< such collectives
+constexpr std::uint64_t most_messages = 1U << 16U;  ///< of a collective that is sent before the run
+constexpr int most_sent = 256;                      ///< collectives that are sent before the run
 constexpr std::int64_t most_taken = 1 << 20;        ///< turns of all members and collectives that are compared
 
 /// The turn that a member has in a collective where it decides which way round it goes.
@@ -85,13 +85,13 @@ class Comparison {
   /// Returns whether in one of the collectives members wait for each other in a circle. `taken`: the turns of all
   /// members.
   bool may_get_stuck(std::vector<TakenTurn> taken) {
-    int num_let_go = 0;
+    int num_sent = 0;
     std::ranges::sort(taken, {}, [](const TakenTurn& one) { return std::tuple(one.group, one.ordinal, one.npu); });
     for (auto first = taken.begin(); first != taken.end();) {
       const auto last = std::find_if_not(first, taken.end(), [&](const auto& one) { return one.is_of_same(*first); });
       const std::span<const TakenTurn> members(first, last);
       const bool agree = std::ranges::all_of(members, [&](const auto& one) { return one.queues == first->queues; });
-      if (!agree && (++num_let_go > most_let_go || gets_stuck(members))) return true;
+      if (!agree && (++num_sent > most_sent || gets_stuck(members))) return true;
       first = last;
     }
     return false;

@@ -8,6 +8,7 @@
 
 namespace orrery::config {
 
+/// What a FLOWS.yaml says.
 struct FlowFile {
   network::FlowScenario scenario;
   std::vector<std::string> warnings;  ///< what is there and has no effect
