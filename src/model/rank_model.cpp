@@ -76,6 +76,10 @@ void RankModel::foresee(const pdes::Event& event) const {
   if (event.target >= run_.first_link()) parts_->links->foresee(event);
 }
 
+bool RankModel::leads_away(const pdes::Event& event) const {
+  return event.target < run_.first_link() || parts_->links->leads_away(event);
+}
+
 void RankModel::settle(Time now, pdes::Stage stage) {
   if (stage == pdes::Stage::server) {
     if (parts_->links) parts_->links->settle();

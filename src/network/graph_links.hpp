@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "orrery/base/hosting.hpp"
@@ -54,6 +55,10 @@ class GraphLinks {
   Time least_pass() const;
   /// As ShapeLinks::least_pass_between_ranks. O(links).
   Time least_pass_between_ranks(const Hosting& hosting) const;
+
+  /// Routes change where links fail, so no message is known to stay on a rank.
+  static constexpr bool knows_routes = false;
+  bool keep_here(std::span<const NpuId>, const Hosting&) const { return false; }
 
  private:
   /// One direction of a link of the graph.

@@ -21,7 +21,11 @@ using topology::LinkId;
 
 template <class Links>
 LinkServers<Links>::LinkServers(const Links& links, const Options& options, const RankPart& part)
-    : links_(links), options_(options), part_(part), first_server_(part.hosting.num_npus()) {
+    : links_(links),
+      options_(options),
+      part_(part),
+      is_alone_(part.npus.size() == part.hosting.num_npus()),
+      first_server_(part.hosting.num_npus()) {
   std::size_t num_servers = 0;
   for (const NpuId npu : part.npus) num_servers += links_.links_of(npu);
   servers_.reserve(num_servers);
@@ -41,12 +45,19 @@ typename LinkServers<Links>::Server& LinkServers<Links>::server_of(LpId link) {
 }
 
 template <class Links>
+bool LinkServers<Links>::keeps_here(std::span<const NpuId> members) const {
+  return is_alone_ || links_.keep_here(members, part_.hosting);
+}
+
+// A message may be from a checkpoint of a run with other ranks, so it is not known to stay on this one.
+template <class Links>
 void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   if (options_.rules.orders_messages) return unpack_in_order(event, bytes);
   Message message;
   const auto more = bytes.size() - std::min(bytes.size(), sizeof message);
   ensure(bytes.size() >= sizeof message && more % sizeof(NpuId) == 0, "a message of the network of wrong size");
   std::memcpy(&message, bytes.data(), sizeof message);
+  message.stays_here = false;
   event.node = messages_.put(message);
   if (more == 0) return;
   auto& destinations = copies_[event.node];
@@ -67,6 +78,7 @@ void LinkServers<Links>::unpack_in_order(pdes::Event& event, std::span<const std
   Message message;
   std::vector<NpuId> destinations;
   archive(message, destinations);
+  message.stays_here = false;
   event.node = put(message);
   keep_history(event.node, history);
   if (!destinations.empty()) copies_[event.node] = std::move(destinations);

@@ -1,9 +1,19 @@
 #include "shape_links.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace orrery::network {
 namespace {
+
+constexpr std::size_t most_ends = 128;                     // of which all pairs are looked at
+constexpr std::size_t most_passed = std::size_t{1} << 20;  // NPUs
+
+void sort_and_unite(std::vector<std::uint32_t>& numbers) {
+  std::ranges::sort(numbers);
+  const auto equal = std::ranges::unique(numbers);
+  numbers.erase(equal.begin(), equal.end());
+}
 
 /// Returns whether NPUs that differ in one dimension only are on different ranks.
 bool spans_ranks(const topology::Topology& topology, std::uint32_t d, const Hosting& hosting) {
@@ -27,6 +37,51 @@ Time ShapeLinks::least_pass_between_ranks(const Hosting& hosting) const {
     if (has_left && topology.dimension(d).size > 1) least = std::min(least, delays_.least_pass(d));
   }
   return least;
+}
+
+/// Returns the positions, in the groups of dimension d, of the NPUs whose links messages among these NPUs pass.
+std::vector<std::uint32_t> ShapeLinks::positions_passed(std::uint32_t d, std::span<const NpuId> members) const {
+  const topology::Topology& topology = fabric_.topology();
+  std::vector<std::uint32_t> ends;
+  for (const NpuId npu : members) ends.push_back(topology.coordinate(npu, d));
+  sort_and_unite(ends);
+  if (ends.size() == 1) return ends;
+  std::vector<std::uint32_t> passed = ends;
+  if (ends.size() > most_ends || !topology.links().empty()) {
+    passed.resize(topology.dimension(d).size);
+    std::iota(passed.begin(), passed.end(), 0U);
+    return passed;
+  }
+  const topology::Wiring& wiring = topology.wiring(d);
+  for (const std::uint32_t from : ends) {
+    for (const std::uint32_t to : ends) {
+      const topology::Device end{topology::Device::Kind::position, to};
+      for (topology::Device at{topology::Device::Kind::position, from}; at != end;) {
+        const topology::GroupLink link = wiring.towards(at, to);
+        passed.push_back(link.position);
+        at = wiring.to(link);
+      }
+    }
+  }
+  sort_and_unite(passed);
+  return passed;
+}
+
+// A message changes its coordinates one after the other. So the NPUs that it comes to have, in each dimension, a
+// position that messages among the members pass there.
+bool ShapeLinks::keep_here(std::span<const NpuId> members, const Hosting& hosting) const {
+  const topology::Topology& topology = fabric_.topology();
+  if (!std::ranges::all_of(members, [&](NpuId npu) { return hosting.is_here(npu); })) return false;
+  std::vector<std::uint32_t> passed{0};
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    const std::vector<std::uint32_t> positions = positions_passed(d, members);
+    if (passed.size() * positions.size() > most_passed) return false;
+    const std::size_t num_before = passed.size();
+    for (std::size_t k = 1; k < positions.size(); ++k)
+      for (std::size_t i = 0; i < num_before; ++i) passed.push_back(passed[i] + positions[k] * topology.stride(d));
+    for (std::size_t i = 0; i < num_before; ++i) passed[i] += positions[0] * topology.stride(d);
+  }
+  return std::ranges::all_of(passed, [&](std::uint32_t npu) { return hosting.is_here(NpuId(npu)); });
 }
 
 }  // namespace orrery::network

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "orrery/base/hosting.hpp"
 #include "orrery/network/link_delays.hpp"
@@ -44,7 +47,14 @@ class ShapeLinks {
   /// on another rank; max() if there is no such link. O(NPUs * dimensions).
   Time least_pass_between_ranks(const Hosting& hosting) const;
 
+  static constexpr bool knows_routes = true;
+  /// Returns whether all links of the ways of messages among these NPUs belong to NPUs of the rank `hosting.here`, as
+  /// do the NPUs themselves. Says no if that would take long to find out. O(members * dimensions) for most groups.
+  bool keep_here(std::span<const NpuId> members, const Hosting& hosting) const;
+
  private:
+  std::vector<std::uint32_t> positions_passed(std::uint32_t d, std::span<const NpuId> members) const;
+
   topology::Fabric fabric_;
   LinkDelays delays_;
 };

@@ -1,6 +1,7 @@
 #include "lookahead.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "noise.hpp"
 #include "orrery/base/error.hpp"
@@ -146,20 +147,21 @@ class TailFinder {
 
 }  // namespace
 
-Lookaheads::Lookaheads(const RunContext& run) : run_(run) {
+Lookaheads::Lookaheads(const RunContext& run, const network::MessageNetwork* links) : run_(run), links_(links) {
   const auto is_elsewhere = [&](NpuId member) { return !run.hosting.is_here(member); };
   for (const auto& spec : run.communicators) {
     const auto& members = spec.representatives ? spec.representatives->npus : spec.group->members;
-    leads_away_.push_back(
-        spec.host != run.hosting.here ||
-        (members.empty() ? run.npus.size() != run.hosting.num_npus() : std::ranges::any_of(members, is_elsewhere)));
+    leads_away_.push_back(spec.host != run.hosting.here ||
+                          (members.empty() ? run.npus.size() != run.hosting.num_npus()
+                                           : std::ranges::any_of(members, is_elsewhere) || passes_others(members)));
   }
 }
 
 Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
   Pattern pattern;
   for (const GroupId group : npu.groups) pattern.push_back(leads_away_[group.index()]);
-  for (const NpuId peer : npu.trace->peers) pattern.push_back(!run_.hosting.is_here(peer));
+  for (const NpuId peer : npu.trace->peers)
+    pattern.push_back(!run_.hosting.is_here(peer) || passes_others(std::array{npu.id, peer}));
   pattern.push_back(run_.memory.num_servers() > 0 &&
                     run_.hosting.of_server[run_.memory.server_of(npu.id)] != run_.hosting.here);
   return pattern;
@@ -179,10 +181,11 @@ bool Lookaheads::is_call(const Program& program, const Pattern& pattern, NodeId 
   return pattern.back() || (node.is_of_group() && pattern[program.use_of_node(id)]);  // it leads to answers for others
 }
 
-bool Lookaheads::is_relay(const Program& program, NodeId id) const {
-  const auto kind = program.graph->nodes[id.index()].kind;
-  return kind == NodeKind::collective || kind == NodeKind::send ||
-         (kind == NodeKind::receive && run_.options.senders_wait());
+bool Lookaheads::is_relay(const Program& program, const Pattern& pattern, NodeId id) const {
+  const auto& node = program.graph->nodes[id.index()];
+  if (node.kind == NodeKind::collective) return pattern[program.use_of_node(id)];
+  if (node.kind != NodeKind::send && !(node.kind == NodeKind::receive && run_.options.senders_wait())) return false;
+  return pattern[program.uses.size() + node.slot];
 }
 
 const Lookahead& Lookaheads::of(const NpuSpec& npu) {
@@ -204,7 +207,7 @@ const Lookahead& Lookaheads::of(const NpuSpec& npu) {
                       distances([&](NodeId node) { return is_call(program, pattern, node); }),
                       {}};
   if (run_.options.goes_over_links())
-    lookahead.relays = distances([&](NodeId node) { return is_relay(program, node); });
+    lookahead.relays = distances([&](NodeId node) { return is_relay(program, pattern, node); });
   made = std::make_unique<const Lookahead>(std::move(lookahead));
   return *made;
 }

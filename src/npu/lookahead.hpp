@@ -4,8 +4,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
+#include "orrery/network/model.hpp"
 #include "orrery/npu/program.hpp"
 #include "orrery/npu/run_context.hpp"
 
@@ -28,29 +30,36 @@ struct Lookahead {
   const Program* program = nullptr;
   Distances sends;  ///< to messages for NPUs on other ranks
   Distances calls;  ///< to collectives and accesses with members on other ranks, and to memory servers there
-  std::optional<Distances> relays;  ///< to messages over links, whoever they are for; if messages go over links
+  std::optional<Distances> relays;  ///< to messages over links that may be of other ranks; if messages go over links
+
+  /// Returns whether all messages over links of a node stay on this rank.
+  bool stays_here(NodeId node) const { return relays && relays->lead(node) > Time::zero(); }
 };
 
 /// Makes each Lookahead once. A distinct one costs about O(nodes + dependencies), 64 times that at most.
 class Lookaheads {
  public:
-  /// O(members of all communicators).
-  explicit Lookaheads(const RunContext& run);
+  /// `links`: the links of this rank, which outlive it; null if messages go over no links. O(members of all
+  /// communicators).
+  Lookaheads(const RunContext& run, const network::MessageNetwork* links);
 
   /// Returns the lookahead of an NPU, which lives as long as this.
   const Lookahead& of(const NpuSpec& npu);
 
  private:
-  /// Says which of an NPU's partners are on other ranks: first for uses, then peer slots, then the memory server.
+  /// Says which of an NPU's partners are on other ranks, or are reached by links there: first for uses, then peer
+  /// slots, then the memory server.
   using Pattern = std::vector<bool>;
 
   Pattern pattern_of(const NpuSpec& npu) const;
   bool is_send(const Program& program, const Pattern& pattern, NodeId node) const;
   bool is_call(const Program& program, const Pattern& pattern, NodeId node) const;
-  bool is_relay(const Program& program, NodeId node) const;
+  bool is_relay(const Program& program, const Pattern& pattern, NodeId node) const;
+  bool passes_others(std::span<const NpuId> members) const { return links_ && !links_->keeps_here(members); }
 
   const RunContext& run_;
-  std::vector<char> leads_away_;  // [communicators] whether its host, or a participant, is on another rank
+  const network::MessageNetwork* links_;
+  std::vector<char> leads_away_;  // [communicators] whether its host, a participant or a link between them is elsewhere
   std::map<std::pair<const Program*, Pattern>, std::unique_ptr<const Lookahead>> made_;
 };
 

@@ -28,9 +28,11 @@ pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time ar
   if (!has_settled_) bound.output = std::min(bound.output, start_time());
   for (const RunningNode& running : execution_.all_running()) {
     const bool is_known = running.finish != Time::max();
-    // A send's data leave with the clear to send; a collective over links answers what comes.
-    const bool may_act = !is_known && (execution_.node(running.node).kind == NodeKind::send ||
-                                       (collectives_ && collectives_->is_under_way(running.node)));
+    // A send's data leave with the clear to send; a collective over links answers what comes. Others notice only those
+    // whose lead is zero.
+    const bool may_act = !is_known && distances.lead(running.node) == Time::zero() &&
+                         (execution_.node(running.node).kind == NodeKind::send ||
+                          (collectives_ && collectives_->is_under_way(running.node)));
     const Time tail =
         may_act ? Time::zero() : std::min(distances.tail(running.node), least_lead(running.resource, distances));
     if (is_known)

@@ -69,7 +69,7 @@ struct Npus::State {
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
                 queues_in_turn(run)},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
-        lookaheads(run),
+        lookaheads(run, services.links),
         index(run.hosting.num_npus(), elsewhere),
         bounds(run.npus.size()),
         is_touched(run.npus.size(), 0),

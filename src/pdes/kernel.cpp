@@ -119,10 +119,10 @@ void Kernel::put_on_wake_list(LpId lp) {
 }
 
 void Kernel::push(const Event& event) {
-  if (ahead_ && event.stage() == Stage::client)
-    ahead_->cells.push(event);
-  else
-    pending_[static_cast<std::size_t>(event.stage())].push(event);
+  if (ahead_ && event.stage() == Stage::client) return ahead_->cells.push(event);
+  pending_[static_cast<std::size_t>(event.stage())].push(event);
+  if (channels_ && options_.requests_may_stay && event.stage() == Stage::server && model_.leads_away(event))
+    leading_.push(event.time);
 }
 
 void Kernel::insert(const Event& event, const char* what) {
@@ -161,6 +161,14 @@ void Kernel::count(Lp& lp) {
 Time Kernel::next_client_event() const { return ahead_ ? ahead_->cells.time() : pending_[client].time(); }
 
 Time Kernel::next_event() const { return std::min(next_client_event(), pending_[server].time()); }
+
+// Requests are handled in the order of time, all of one time together, and none that comes later is of that time.
+Time Kernel::next_leading_request() {
+  const Time next = pending_[server].time();
+  if (!options_.requests_may_stay) return next;
+  while (!leading_.empty() && leading_.top() < next) leading_.pop();
+  return leading_.empty() ? Time::max() : leading_.top();
+}
 
 // Posts that belong together bring about their reply one reply delay after the first, and one final delay after the
 // last of them, at least. Those that are to come are not earlier than `posts`; those that have come the model knows.
@@ -325,7 +333,7 @@ const EarliestOutput& Kernel::earliest_output() {
   output.calls = std::min(own_output(bounds.calls), input + bounds.calls.reaction);
   const Time posts = std::min(channels_->requests_promised(), output.calls);
   const Time relays = std::min(own_output(bounds.relays), input + bounds.relays.reaction);
-  output.service = std::min({pending_[server].time(), posts, relays});
+  output.service = std::min({next_leading_request(), posts, relays});
   for (std::size_t i = 0; i < channels_->num_neighbours(); ++i) {
     const Neighbour& n = channels_->neighbour(i);
     output.replies.push_back(earliest_reply(n.rank, n.reply_delay, posts));
@@ -416,7 +424,7 @@ bool Kernel::is_at_end() const {
   return next == Time::max() || next > stop_.limit;
 }
 
-LbtsContribution Kernel::lbts_contribution() const {
+LbtsContribution Kernel::lbts_contribution() {
   Time reply = model_.pending_reply(here_);
   for (std::size_t i = 0; i < channels_->num_neighbours(); ++i)
     reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
@@ -424,7 +432,7 @@ LbtsContribution Kernel::lbts_contribution() const {
   return {own_output(bounds.sends),
           own_output(bounds.calls),
           reply,
-          std::min(pending_[server].time(), own_output(bounds.relays)),
+          std::min(next_leading_request(), own_output(bounds.relays)),
           next_event(),
           std::max(latest_[client], latest_[server]),
           stop_.is_requested};

@@ -66,7 +66,9 @@ class RankModel final : public pdes::Model {
   friend std::vector<network::CreditWait> credit_waits_of(const RankModel& model);
   struct Parts;
 
-  void foresee(const pdes::Event& event) const override;  // only the kernel calls it
+  // Only the kernel calls these two.
+  void foresee(const pdes::Event& event) const override;
+  bool leads_away(const pdes::Event& event) const override;
 
   npu::RunContext run_;
   network::Analytical network_;

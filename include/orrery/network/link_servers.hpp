@@ -54,6 +54,8 @@ class LinkServers final : public MessageNetwork {
   void send_in_order(const Message& message, pdes::Event call, const EventHistory& history) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override;
+  bool keeps_here(std::span<const NpuId> members) const override;
+  bool leads_away(const pdes::Event& event) const override { return !messages_[event.node].stays_here; }
   void settle() override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
   EventHistory take_history(const pdes::Event& event) override;
@@ -126,6 +128,7 @@ class LinkServers final : public MessageNetwork {
   const Links& links_;
   Options options_;
   RankPart part_;
+  bool is_alone_ = true;                     // this rank has all NPUs
   std::vector<std::uint32_t> first_server_;  // [num_npus] index of an NPU's first server; only of those that live here
   std::vector<Server> servers_;              // by local NPU, then by number among its links
   Slots<Message> messages_;                  // that are under way; events carry their slots

@@ -76,7 +76,8 @@ struct Message {
   std::uint32_t tag = 0;  ///< of a send
   Bytes size;             ///< of the whole message
   Kind kind = Kind::data;
-  LastArrival last = {};  ///< of those on whom the message depends: of a send it is the sender
+  bool stays_here = false;  ///< all links of its way, its source and its destination are of one rank
+  LastArrival last = {};    ///< of those on whom the message depends: of a send it is the sender
   Step step = {};
   Combining combining = {};
   Packet packet = {};

@@ -42,6 +42,10 @@ class MessageNetwork {
   virtual void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) = 0;
   /// Handles an event for a process of this rank.
   virtual void serve(const pdes::Event& event) = 0;
+  /// Returns whether all messages among these NPUs pass processes of this rank only, as far as it is known.
+  virtual bool keeps_here(std::span<const NpuId>) const { return false; }
+  /// Returns whether an event of a process of this rank may lead to events on other ranks (pdes::Model::leads_away).
+  virtual bool leads_away(const pdes::Event&) const { return true; }
   /// Fetches what an event for a process of this rank needs (pdes::Model::foresee).
   virtual void foresee(const pdes::Event&) const {}
   /// Ends a time: the processes of this rank have handled all events of this time.
@@ -99,6 +103,8 @@ class SimulatedNetwork {
   /// Returns the least time from an event of a process to the events on other ranks that follow from it; max() if
   /// nothing passes between ranks. O(NPUs * dimensions) for shapes, O(links) for graphs.
   virtual Time relay_delay_between_ranks(const Hosting& hosting) const = 0;
+  /// Returns whether MessageNetwork::keeps_here may be true on a rank among others.
+  virtual bool may_keep_here() const { return false; }
   /// Returns the least time from an event of a process to an event of an NPU, if processes answer NPUs of their own
   /// rank only; none if they answer any NPU, after the relay delay.
   virtual std::optional<Time> own_answer_delay() const { return {}; }

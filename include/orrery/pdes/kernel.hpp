@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <queue>
 #include <span>
 #include <vector>
 
@@ -118,6 +120,8 @@ class Kernel final : public Scheduler {
   bool release_promised();
   Time next_client_event() const;
   Time next_event() const;
+  /// Returns the time of the earliest waiting request that may lead to events on other ranks.
+  Time next_leading_request();
   bool server_is_safe() const;
   /// Returns when an action of the model can happen at the earliest if no message arrives any more.
   Time own_output(const LookaheadBound& bound) const;
@@ -132,7 +136,7 @@ class Kernel final : public Scheduler {
   const EarliestOutput& earliest_output();
   /// Returns whether nothing is pending that this rank would handle if it could.
   bool is_at_end() const;
-  LbtsContribution lbts_contribution() const;
+  LbtsContribution lbts_contribution();
   /// Returns the promises that the next event here waits for.
   Need need() const;
   [[noreturn]] void report_no_progress() const;
@@ -142,7 +146,9 @@ class Kernel final : public Scheduler {
   Options options_;
   PendingSet pending_[2];         // by stage; those of clients only if they are handled in the order of time
   std::unique_ptr<Ahead> ahead_;  // null if they are
-  Time reply_input_;              // earliest_reply_input() when process_clients began
+  // With Options::requests_may_stay: the times of requests that lead to other ranks. Some may have been handled.
+  std::priority_queue<Time, std::vector<Time>, std::greater<>> leading_;
+  Time reply_input_;  // earliest_reply_input() when process_clients began
   Stage handling_ = Stage::client;
   Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // by stage: the latest time that has been handled
   Time now_ = Time::zero();

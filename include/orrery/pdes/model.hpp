@@ -51,6 +51,10 @@ class Model {
   /// Names an event of a server here that probably comes soon, so that its state is on its way from memory.
   virtual void foresee(const Event&) const {}
 
+  /// Returns whether an event of a server here, or what follows from it at servers, may lead to events on other ranks.
+  /// The kernel asks once, when it is given the event, if Options::requests_may_stay.
+  virtual bool leads_away(const Event&) const { return true; }
+
   /// Ends a time of clients: those that have handled events since the last call have handled all theirs of this time.
   /// Times grow for each client, not from call to call, because a client that awaits nothing may be ahead of others.
   /// Or ends a time of the servers here, which have handled all events of this time. May schedule later events.

@@ -17,6 +17,7 @@ enum Purpose : std::uint64_t {
   bound_of_draw,
   ahead,
   relaying,
+  home,
   cell,
   at_once,
   under_way
@@ -105,6 +106,8 @@ System make_system(std::uint64_t seed, int ranks) {
   system.relays = !system.servers.empty() && mix(seed, relaying) % 3 == 0;
   for (std::uint32_t s = 0; s < system.servers.size(); ++s)
     system.servers[s].next = static_cast<std::uint32_t>(mix(seed, relaying, s) % system.servers.size());
+  for (std::uint32_t i = 0; i < n; ++i)
+    system.clients[i].is_at_home = system.relays && mix(seed, relaying, i, home) % 2 == 0;
   for (std::uint32_t g = 0; g < system.groups.size(); ++g) {
     auto& group = system.groups[g];
     const auto first = random.below(n), count = 1 + random.below(std::min<std::uint32_t>(n, 9));
@@ -189,6 +192,7 @@ Options System::kernel_options(Rank here) const {
   options.watchdog_seconds = watchdog_seconds;
   if (mix(seed, under_way) % 3 == 0) options.most_bytes_under_way = mix(seed, under_way, 1) % 400;
   options.lps_run_ahead = mix(seed, ahead) % 4 != 0 && !relays;
+  options.requests_may_stay = relays && mix(seed, home) % 4 != 0;
   for (std::uint32_t i = 0; i < clients.size(); ++i)
     options.cell_of.push_back(static_cast<std::uint32_t>(mix(seed, cell, i) % (1 + mix(seed, cell) % clients.size())));
   Time least_final = Time::max();
@@ -227,7 +231,8 @@ RandomModel::RandomModel(const System& system, Rank here)
     const auto is_far = [&](auto peer) { return host(LpId(peer)) != here; };
     sends_.may[i] = std::any_of(client.peers.begin(), client.peers.end(), is_far);
     calls_.may[i] = client.server >= 0 && is_far(system.server_lp(static_cast<std::uint32_t>(client.server)).value());
-    relays_.may[i] = system.relays && client.server >= 0;
+    const bool stays = client.is_at_home && !is_far(i) && calls_.may[i] == 0;
+    relays_.may[i] = system.relays && client.server >= 0 && !stays;
     for (const auto g : client.groups)
       if (!system.is_local(system.groups[g], g)) calls_.may[i] = 1;
   }
@@ -335,8 +340,7 @@ Event RandomModel::next_step(const Event& event) {
 
 /// Some clients take quiet steps before the kernel sees their events, when they await nothing.
 bool RandomModel::may_step_at_once(std::uint32_t client) const {
-  return mix(system_.seed, at_once, client) % 2 == 0 && clients_[client].loud == 0 &&
-         !awaits(LpId(client)).anything();
+  return mix(system_.seed, at_once, client) % 2 == 0 && clients_[client].loud == 0 && !awaits(LpId(client)).anything();
 }
 
 /// Events for peers and for itself, now and then many at once.
@@ -372,8 +376,10 @@ void RandomModel::settle(Time now, Stage stage) {
     me.loud = 0;
     if (about.server >= 0 && random % 4 != 0) {
       ++me.requests;
-      dispatch(
-          event_of(client, Stage::server, request, now, system_.server_lp(static_cast<std::uint32_t>(about.server))));
+      Event call =
+          event_of(client, Stage::server, request, now, system_.server_lp(static_cast<std::uint32_t>(about.server)));
+      if (about.is_at_home) call.node = client + 1;
+      dispatch(call);
     }
     for (const auto group : about.groups)
       if (mix(random, group) % 4 != 0 && me.waiting.insert(group).second)
@@ -404,13 +410,20 @@ void RandomModel::serve(const Event& event) {
   dispatch(reply);
 }
 
-/// To the next server, or to any client. What the event says goes beside it where it leaves the rank.
+/// A request of a client that is at home says who that is.
+bool RandomModel::leads_away(const Event& event) const {
+  return event.node == 0 || host(LpId(event.node - 1)) != here_;
+}
+
+/// To the next server, or to any client; for a client that is at home to itself, or to that client. What the event says
+/// goes beside it where it leaves the rank.
 void RandomModel::hand_on(const Event& event, const Server& server, Event onward) {
   const auto s = event.target.value() - system_.server_lp(0).value();
   onward.detail = mix(event.detail, server.draws);
   const bool is_over = onward.detail % 3 == 0;
-  onward.target = is_over ? LpId(static_cast<std::uint32_t>(onward.detail / 3 % clients_.size()))
-                          : system_.server_lp(system_.servers[s].next);
+  const bool is_at_home = event.node > 0;
+  const auto client = is_at_home ? event.node - 1 : static_cast<std::uint32_t>(onward.detail / 3 % clients_.size());
+  onward.target = is_over ? LpId(client) : is_at_home ? event.target : system_.server_lp(system_.servers[s].next);
   onward.order = Event::make_order(is_over ? Stage::client : Stage::server, event.target, servers_[s].sequence++);
   if (is_over) {
     onward.node = static_cast<std::uint32_t>(system_.least_quiet_steps + onward.detail % 2);

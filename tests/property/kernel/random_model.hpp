@@ -28,6 +28,7 @@ struct System {
     std::vector<std::uint32_t> peers;
     std::vector<Time> delays;  // [peers]
     int server = -1;
+    bool is_at_home = false;  ///< with relays: its server hands its requests to itself only, and answers it alone
     std::vector<std::uint32_t> groups;
     std::uint32_t budget = 0;  ///< events on which it acts
     std::vector<Time> starts;
@@ -86,6 +87,7 @@ class RandomModel final : public Model {
   void settle(Time now, Stage stage) override;
   bool admit(Event& event) override;
   void unpack(Event& event, std::span<const std::byte> bytes) override;
+  bool leads_away(const Event& event) const override;
   Awaited awaits(LpId lp) const override;
   void proceed(LpId lp) override;
   void receive(Rank from, std::span<const std::byte> message) override;

@@ -64,6 +64,8 @@ class Network {
   }
 
   void send(Time now, const Message& message) { part_of(message.source).links->send(message, call(now, message)); }
+  /// Asks the rank of the first of these NPUs.
+  bool keeps_here(const std::vector<NpuId>& npus) { return part_of(npus.front()).links->keeps_here(npus); }
   void multicast(Time now, const Message& message, std::vector<NpuId> destinations) {
     part_of(message.source).links->multicast(message, std::move(destinations), call(now, message));
   }
@@ -297,6 +299,24 @@ TEST(LinkServersLp, AnOversubscribedSwitchPassesLess) {
   Network stored({star});
   stored.send(at(0), data(3, 1));
   EXPECT_EQ(stored.run(), (AllTold{arrived(600, 1, 3), sent(600, 3)}));
+}
+
+// Switches join the NPUs {0, 1}, {2, 3} and so on, and rings of 4 join {0, 2, 4, 6} and {1, 3, 5, 7}. NPUs 0 to 3 are
+// on rank 0. A message from 0 to 3 passes links of 0 and 1, and one from 3 to 0 links of 3 and 2. NPU 6 is elsewhere.
+TEST(LinkServersLp, MessagesStayOnARankIfAllNpusWhoseLinksTheyPassAreThere) {
+  Network two({dimension_of(Shape("Switch"), 2), dimension_of(Shape("Ring"), 4)}, {}, {0, 0, 0, 0, 1, 1, 1, 1});
+  EXPECT_TRUE(two.keeps_here({NpuId(0), NpuId(1)}));
+  EXPECT_TRUE(two.keeps_here({NpuId(0), NpuId(3)}));
+  EXPECT_TRUE(two.keeps_here({NpuId(4), NpuId(7)}));
+  EXPECT_FALSE(two.keeps_here({NpuId(0), NpuId(6)}));
+  // From 0 to 3 by way of 1, which is on the other rank.
+  Network corner({dimension_of(Shape("Switch"), 2), dimension_of(Shape("Switch"), 2)}, {}, {0, 1, 0, 0});
+  EXPECT_TRUE(corner.keeps_here({NpuId(0), NpuId(2)}));
+  EXPECT_FALSE(corner.keeps_here({NpuId(0), NpuId(3)}));
+  // From 0 to 2 by way of 1.
+  Network line({dimension_of(Shape("Ring"), 4)}, {}, {0, 1, 0, 0});
+  EXPECT_TRUE(line.keeps_here({NpuId(2), NpuId(3)}));
+  EXPECT_FALSE(line.keeps_here({NpuId(0), NpuId(2)}));
 }
 
 Message step(std::uint32_t from, std::uint32_t to, std::uint32_t ordinal = 0) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -31,6 +32,9 @@ class FakeLinks final : public network::MessageNetwork {
     ensure_failed("the test has no message of another rank", std::source_location::current());
   }
   std::vector<network::LinkRecord> records() const override { return {}; }
+  bool keeps_here(std::span<const NpuId> npus) const override {
+    return std::ranges::all_of(npus, [&](NpuId npu) { return std::ranges::find(kept_here, npu) != kept_here.end(); });
+  }
 
   // A test saves nothing.
   Rank host_of(LpId) const override { return Rank(0); }
@@ -52,7 +56,8 @@ class FakeLinks final : public network::MessageNetwork {
     return receipt;
   }
 
-  std::vector<Sent> sent;  ///< in the order of sending
+  std::vector<Sent> sent;        ///< in the order of sending
+  std::vector<NpuId> kept_here;  ///< messages among these pass no link of another rank
 
  private:
   pdes::Event event(network::Delivery kind, NpuId target, std::uint32_t node, Time time) {

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "fake_links.hpp"
 #include "graph_builder.hpp"
 
 namespace orrery::npu {
@@ -38,11 +39,12 @@ class LookaheadTest : public ::testing::Test {
     const std::vector<communicator::CommunicatorSpec> communicators{
         {GroupId(0), &all, trace::all_dimensions, 0, Rank(0)}, {GroupId(1), &pair, trace::all_dimensions, 0, Rank(0)}};
     const npu::RunContext run{options_, delays_, memory, engine_, communicators, npus_, {Rank(0), hosts, servers}, {}};
-    return Lookaheads(run).of(npus_[0]);
+    return Lookaheads(run, links_).of(npus_[0]);
   }
 
   Options options_;
   Rank server_ = Rank(1);
+  const network::MessageNetwork* links_ = nullptr;
 
  private:
   network::DelayModel delays_{
@@ -153,6 +155,29 @@ TEST_F(LookaheadTest, ReceivesAreNoticedWithRendezvousOnly) {
   EXPECT_EQ(find(graph).sends.tails, (std::vector{ns(4), ns(4), zero, never}));
   options_.rendezvous = true;
   EXPECT_EQ(find(graph).sends.tails, (std::vector{zero, ns(4), zero, never}));
+}
+
+// Messages over links are noticed unless all links of their ways are here: after the compute node of 6 ns then, or at
+// once.
+TEST_F(LookaheadTest, MessagesOverLinksOfThisRankAreNotNoticed) {
+  GraphBuilder graph;
+  graph.timed(NodeKind::compute, 5, {});
+  graph.message(NodeKind::send, here, {0});
+  graph.collective(neighbours, trace::all_dimensions, {1});
+  graph.timed(NodeKind::compute, 6, {2});
+  graph.message(NodeKind::send, away, {3});
+  options_.network.model = network::ModelName("congestion-aware");
+  test::FakeLinks links;
+  links_ = &links;
+  links.kept_here = {NpuId(0), NpuId(1)};
+  const auto kept = find(graph);
+  EXPECT_EQ(kept.relays->tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
+  EXPECT_TRUE(kept.stays_here(NodeId(1)) && kept.stays_here(NodeId(2)));
+  EXPECT_FALSE(kept.stays_here(NodeId(4)));
+  links.kept_here.clear();
+  const auto passed = find(graph);
+  EXPECT_EQ(passed.relays->tails, (std::vector{zero, zero, ns(6), zero, never}));
+  EXPECT_FALSE(passed.stays_here(NodeId(1)) || passed.stays_here(NodeId(2)));
 }
 
 // A memory pool is served by one rank, here the other one; memory of the NPU's own by nobody else.
