@@ -26,6 +26,16 @@ void reserve(ParsedTrace& trace, double remaining_per_given) {
   trace.tensors.reserve(grown(trace.tensors.size()));
 }
 
+/// Interns the names that were read since the last call: those of the nodes from `first` on.
+void intern_names(ParsedTrace& trace, std::size_t first) {
+  const auto numbers = trace.batch.intern(trace.names);
+  const auto nodes = std::span(trace.nodes).subspan(first);
+  if (nodes.empty()) return;
+  for (ParsedNode& node : nodes) node.name = numbers[node.name];
+  for (ParsedTensor& tensor : std::span(trace.tensors).subspan(nodes.front().first_tensor))
+    if (tensor.name != no_name) tensor.name = numbers[tensor.name];
+}
+
 [[noreturn]] void fail_at_message(const TraceFile& file, std::size_t number, std::uint64_t offset, int at) {
   Place place = file.place();
   place.byte_offset = offset + static_cast<std::uint64_t>(at);
@@ -40,6 +50,7 @@ void read_chakra_file(TraceFile& file, TraceSink& sink, const TypeNumbering& num
   ParsedTrace& trace = sink.begin();
   trace.numbering = &numbering;
   bool is_first = true, has_content = false;
+  std::size_t first_of_batch = 0;
   while (const auto message = messages.next()) {
     has_content = has_content || !message->bytes.empty();
     const bool metadata = is_first && is_metadata(message->bytes);
@@ -49,7 +60,10 @@ void read_chakra_file(TraceFile& file, TraceSink& sink, const TypeNumbering& num
     ParsedNode& node = trace.add_node(message->offset);
     Input input = input_over(message->bytes);
     if (!parse(input, node, trace)) fail_at_message(file, trace.nodes.size(), message->offset, input.CurrentPosition());
+    if (trace.batch.is_full() || !messages.holds_next())
+      intern_names(trace, std::exchange(first_of_batch, trace.nodes.size()));
   }
+  intern_names(trace, first_of_batch);
   if (!has_content && !trace.nodes.empty())
     throw Error(ErrorCode::bad_input, file.place(), "the file holds zero bytes only", "a Chakra execution trace");
   ensure(trace.nodes.size() < no_name, "more than 2^32 nodes in one trace");

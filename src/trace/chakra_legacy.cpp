@@ -11,7 +11,7 @@ LegacyField parse_legacy_field(Input& input, std::uint32_t tag, ParsedNode& node
       break;
     case 2:
       good = wire_type(tag) == WireType::bytes && read_view(input, text);
-      if (good) node.name = trace.names.intern(text);
+      if (good) node.name = trace.batch.add(text);
       break;
     case 3:
       good = wire_type(tag) == WireType::varint && input.ReadVarint32(&node.type);

@@ -42,7 +42,7 @@ bool read_tensors(const ChakraAttribute& value, ParsedTrace& trace) {
     }
     if (wire_type(tag) != WireType::bytes || !read_view(input, text)) return false;
     if (is_name) {
-      trace.tensors.push_back({.name = trace.names.intern(text), .is_output = is_output});
+      trace.tensors.push_back({.name = trace.batch.add(text), .is_output = is_output});
     } else {
       const Number size = whole_number(text);
       trace.tensors.back().magnitude = size.magnitude;
@@ -101,7 +101,7 @@ bool parse_current_node(Input& input, ParsedNode& node, ParsedTrace& trace) {
     }
     if (!good) return false;
   }
-  node.name = trace.names.intern(name_text);
+  node.name = trace.batch.add(name_text);
   if (is_group_definition(name_text)) read_group_definitions(inputs_message, trace);
   return input.ExpectAtEnd();
 }

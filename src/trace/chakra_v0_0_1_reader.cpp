@@ -78,7 +78,7 @@ bool parse_node_v0_0_1(Input& input, ParsedNode& node, ParsedTrace& trace) {
       return false;
     }
   }
-  if (node.name == no_name) node.name = trace.names.intern({});
+  if (node.name == no_name) node.name = trace.batch.add({});
   node.dimensions = dimensions_of(dims.flags, dims.num_flags);
   return input.ExpectAtEnd();
 }

@@ -31,7 +31,7 @@ bool parse_node_v0_0_3(Input& input, ParsedNode& node, ParsedTrace& trace) {
     const bool is_attribute = tag == make_tag(attribute_field, WireType::bytes);
     if (!(is_attribute ? parse_attribute_v0_0_3(input, node, trace.names) : skip_field(input, tag))) return false;
   }
-  if (node.name == no_name) node.name = trace.names.intern({});
+  if (node.name == no_name) node.name = trace.batch.add({});
   return input.ExpectAtEnd();
 }
 

@@ -50,6 +50,16 @@ std::optional<std::uint64_t> MessageSource::next_length() {
   fail("this is not the length of a message", "length-delimited Chakra messages");
 }
 
+bool MessageSource::holds_next() const {
+  std::uint64_t length = 0;
+  unsigned shift = 0;
+  for (std::size_t at = begin_; at < end_ && shift < 35; ++at, shift += 7) {
+    length |= std::uint64_t{buffer_[at] & 0x7fu} << shift;
+    if (buffer_[at] < 0x80) return length < end_ - at;
+  }
+  return false;
+}
+
 std::optional<MessageSource::Message> MessageSource::next() {
   const auto length = next_length();
   if (!length) return std::nullopt;

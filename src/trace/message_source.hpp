@@ -14,7 +14,7 @@ namespace orrery::trace {
 class MessageSource {
  public:
   struct Message {
-    std::span<const std::uint8_t> bytes;  ///< valid until the next call
+    std::span<const std::uint8_t> bytes;  ///< valid until `next` is called while `holds_next` says no
     std::uint64_t offset;                 ///< of the first byte after the length
   };
 
@@ -23,6 +23,8 @@ class MessageSource {
   /// Returns the next message, or nothing at the end of the file. Throws Error (bad_input) if the file ends within a
   /// message.
   std::optional<Message> next();
+  /// Says whether the next message is in memory, so that `next` leaves those before it where they are.
+  bool holds_next() const;
   /// Returns how many bytes are still to come for each byte given so far; 0 if that is not known.
   double remaining_per_given() const;
 

@@ -1,6 +1,8 @@
 #include "name_pool.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <functional>
 #include <limits>
 
@@ -12,25 +14,43 @@ namespace {
 constexpr std::size_t first_slots = 64;
 constexpr std::size_t smallest_block = 4096;
 constexpr std::size_t largest_block = std::size_t{1} << 20;
+/// The slot of a text is fetched so many texts before the text is looked up.
+constexpr std::size_t look_ahead = 16;
+
+std::uint32_t hash_of(std::string_view text) {
+  const std::size_t wide = std::hash<std::string_view>{}(text);
+  return static_cast<std::uint32_t>(wide ^ (wide >> 32));
+}
 
 }  // namespace
 
 NamePool::NamePool() : slots_(first_slots, Slot{0, 0}) {}
 
 std::uint32_t NamePool::intern(std::string_view text) {
-  if (at_ == most_expected) return look_up(text);
-  if (at_ == expected_.size()) expected_.push_back(look_up(text));
+  if (at_ == most_expected) return look_up(text, hash_of(text));
+  if (at_ == expected_.size()) expected_.push_back(look_up(text, hash_of(text)));
   std::uint32_t& expected = expected_[at_++];
-  if (texts_[expected] != text) expected = look_up(text);
+  if ((*this)[expected] != text) expected = look_up(text, hash_of(text));
   return expected;
 }
 
-std::uint32_t NamePool::look_up(std::string_view text) {
-  const std::size_t wide = std::hash<std::string_view>{}(text);
-  const auto hash = static_cast<std::uint32_t>(wide ^ (wide >> 32));
+void NamePool::intern(std::span<const std::string_view> texts, std::span<std::uint32_t> numbers) {
+  std::size_t done = 0;
+  for (; done < texts.size() && at_ < most_expected; ++done) numbers[done] = intern(texts[done]);
+  std::array<std::uint32_t, look_ahead> hashes;
+  for (std::size_t ahead = done; done < texts.size(); ++done) {
+    for (; ahead < std::min(done + look_ahead, texts.size()); ++ahead) {
+      const std::uint32_t hash = hashes[ahead % look_ahead] = hash_of(texts[ahead]);
+      __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+    }
+    numbers[done] = look_up(texts[done], hashes[done % look_ahead]);
+  }
+}
+
+std::uint32_t NamePool::look_up(std::string_view text, std::uint32_t hash) {
   std::size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].entry != 0; at = (at + 1) & (slots_.size() - 1))
-    if (slots_[at].hash == hash && texts_[slots_[at].entry - 1] == text) return slots_[at].entry - 1;
+    if (slots_[at].hash == hash && (*this)[slots_[at].entry - 1] == text) return slots_[at].entry - 1;
   ensure(texts_.size() < std::numeric_limits<std::uint32_t>::max() - 1, "more than 2^32 names");
   texts_.push_back(store(text));
   slots_[at] = {hash, static_cast<std::uint32_t>(texts_.size())};
@@ -38,18 +58,19 @@ std::uint32_t NamePool::look_up(std::string_view text) {
   return static_cast<std::uint32_t>(texts_.size() - 1);
 }
 
-std::string_view NamePool::store(std::string_view text) {
-  if (text.empty()) return {};
-  if (capacity_ - used_ < text.size()) {
-    capacity_ = std::max(text.size(), std::clamp(total_, smallest_block, largest_block));
-    blocks_.push_back(std::make_unique_for_overwrite<char[]>(capacity_));
-    total_ += capacity_;
-    used_ = 0;
+const char* NamePool::store(std::string_view text) {
+  const auto size = static_cast<std::uint32_t>(text.size());
+  ensure(size == text.size(), "a name of 4 GiB");
+  const std::size_t needed = sizeof(size) + text.size();
+  if (blocks_.empty() || blocks_.back().capacity() - blocks_.back().size() < needed) {
+    blocks_.emplace_back().reserve(std::max(needed, std::clamp(total_, smallest_block, largest_block)));
+    total_ += blocks_.back().capacity();
   }
-  char* to = blocks_.back().get() + used_;
-  std::ranges::copy(text, to);
-  used_ += text.size();
-  return {to, text.size()};
+  std::vector<char>& block = blocks_.back();
+  const auto size_bytes = std::bit_cast<std::array<char, sizeof(size)>>(size);
+  block.insert(block.end(), size_bytes.begin(), size_bytes.end());
+  block.insert(block.end(), text.begin(), text.end());
+  return block.data() + block.size() - text.size();
 }
 
 void NamePool::grow() {
@@ -64,7 +85,7 @@ void NamePool::grow() {
 }
 
 std::size_t NamePool::bytes() const {
-  return total_ + texts_.capacity() * sizeof(std::string_view) + slots_.capacity() * sizeof(Slot);
+  return total_ + texts_.capacity() * sizeof(const char*) + slots_.capacity() * sizeof(Slot);
 }
 
 }  // namespace orrery::trace

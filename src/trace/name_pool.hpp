@@ -2,7 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <cstring>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,10 +16,18 @@ class NamePool {
 
   /// Returns the number of `text`. Allocates memory only for a text that is new.
   std::uint32_t intern(std::string_view text);
+  /// Writes the number of each of `texts` to `numbers`. In a large pool this is faster than to intern them one by one:
+  /// each look-up waits for memory, and these wait at the same time.
+  void intern(std::span<const std::string_view> texts, std::span<std::uint32_t> numbers);
   /// Tells the pool that a file begins. Its texts are likely to be those of the file before, in the same order, so
   /// `intern` compares each with the text at its place there before it looks it up.
   void start_file() { at_ = 0; }
-  std::string_view operator[](std::uint32_t index) const { return texts_[index]; }
+  std::string_view operator[](std::uint32_t index) const {
+    const char* const text = texts_[index];
+    std::uint32_t size;
+    std::memcpy(&size, text - sizeof(size), sizeof(size));
+    return {text, size};
+  }
   std::size_t size() const { return texts_.size(); }
   /// Returns the bytes of memory that texts and their table hold.
   std::size_t bytes() const;
@@ -31,18 +40,41 @@ class NamePool {
 
   static constexpr std::size_t most_expected = std::size_t{1} << 16;
 
-  std::uint32_t look_up(std::string_view text);
-  std::string_view store(std::string_view text);
+  std::uint32_t look_up(std::string_view text, std::uint32_t hash);
+  const char* store(std::string_view text);
   void grow();
 
-  std::vector<std::unique_ptr<char[]>> blocks_;
-  std::size_t used_ = 0;      ///< bytes of the last block that are used
-  std::size_t capacity_ = 0;  ///< bytes of the last block
-  std::size_t total_ = 0;     ///< bytes of all blocks
+  std::vector<std::vector<char>> blocks_;  ///< none grows beyond its first capacity, so texts stay where they are
+  std::size_t total_ = 0;                  ///< capacity of all blocks
+  std::vector<const char*> texts_;         ///< in front of each text stand the 32 bits of its size
+  std::vector<std::uint32_t> expected_;    ///< numbers of the first texts of the file before
+  std::size_t at_ = most_expected;         ///< the next entry of `expected_` to compare with
+  std::vector<Slot> slots_;                ///< open addressing; the number of slots is a power of two
+};
+
+/// Collects texts of several nodes, to intern them together.
+class NameBatch {
+ public:
+  /// Adds a text, which must stay where it is until `intern`, and returns its index in the batch.
+  std::uint32_t add(std::string_view text) {
+    texts_.push_back(text);
+    return static_cast<std::uint32_t>(texts_.size() - 1);
+  }
+  /// Says whether the batch is large enough to be interned.
+  bool is_full() const { return texts_.size() >= full; }
+  /// Interns the texts and empties the batch. Returns the number of each text, by its index; valid until the next call.
+  std::span<const std::uint32_t> intern(NamePool& pool) {
+    numbers_.resize(texts_.size());
+    pool.intern(texts_, numbers_);
+    texts_.clear();
+    return numbers_;
+  }
+
+ private:
+  static constexpr std::size_t full = 256;
+
   std::vector<std::string_view> texts_;
-  std::vector<std::uint32_t> expected_;  ///< numbers of the first texts of the file before
-  std::size_t at_ = most_expected;       ///< the next entry of `expected_` to compare with
-  std::vector<Slot> slots_;              ///< open addressing; the number of slots is a power of two
+  std::vector<std::uint32_t> numbers_;
 };
 
 }  // namespace orrery::trace

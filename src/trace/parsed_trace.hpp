@@ -141,6 +141,7 @@ struct ParsedTrace {
 
   Source source;
   NamePool& names;
+  NameBatch batch;  ///< of a reader that interns the names of several nodes together
   PositionUnit position_unit = PositionUnit::byte;
   DurationUnit duration_unit;
   const TypeNumbering* numbering = &current_numbering;
@@ -151,7 +152,7 @@ struct ParsedTrace {
   std::map<std::string, GroupDefinition, std::less<>> definitions;  ///< process groups by name
   Notices notices;                                                  ///< what the reader has to say
   std::shared_ptr<const RecordedTime> recorded;  ///< of a recording, whose first node Store::delay sets
-  std::uint64_t unreadable_definitions = 0;  ///< process_group:init nodes whose text is not understood
+  std::uint64_t unreadable_definitions = 0;      ///< process_group:init nodes whose text is not understood
 
   /// Adds a node at a position of the file and returns it; it stays valid until the next call. What is appended to
   /// `ctrl`, `data` and `tensors` until then belongs to this node.
