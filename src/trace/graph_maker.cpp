@@ -348,7 +348,7 @@ void GraphMaker::add_node(std::uint32_t at, const Edges& edges, Faults& faults) 
 TraceContents GraphMaker::make(Edges edges, Faults& faults) {
   Graph& graph = contents_.graph;
   const std::uint32_t num_nodes = order_.size();
-  tensors_.start();
+  tensors_.start(parsed_.tensors.size());
   graph.nodes.reserve(num_nodes + 1);
   contents_.labels.ids.reserve(num_nodes);
   contents_.labels.names.reserve(num_nodes);

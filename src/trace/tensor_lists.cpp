@@ -6,10 +6,15 @@
 
 namespace orrery::trace {
 
-void TensorLists::start() {
+void TensorLists::start(std::size_t most_listings) {
   tensors_ = {};
+  tensors_.sizes.reserve(most_listings);
+  tensors_.num_listings.reserve(most_listings);
+  tensors_.listings.reserve(most_listings);
   keys_.clear();
+  keys_.reserve(most_listings);
   last_listing_.clear();
+  last_listing_.reserve(most_listings);
   empty_.clear();
   size_ = {};
 }

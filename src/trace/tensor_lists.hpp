@@ -14,8 +14,8 @@ namespace orrery::trace {
 /// apart.
 class TensorLists {
  public:
-  /// Begins a graph.
-  void start();
+  /// Begins a graph whose nodes list `most_listings` tensors at most.
+  void start(std::size_t most_listings);
   /// Lists a tensor of a node. Nodes come in ascending order, the inputs of each before its outputs. A size of 0 bytes
   /// is no tensor. If the key had another size before, returns that size and lists nothing. O(1).
   std::optional<Bytes> list(std::uint32_t node, std::uint32_t key, Bytes size, bool makes);
