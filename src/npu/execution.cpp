@@ -56,10 +56,10 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
     context_.services.kernel.schedule(end);
 }
 
-void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history) {
+void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
   instant_.push_back(id);
-  if (histories_) histories_->add_instant(history);
+  if (histories_) histories_->add_instant(history, is_shared);
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -89,10 +89,24 @@ void Execution::end(NodeId id, const Service& service, Time now) {
       id, now, [&](NodeId done) { accounting_.finish(done, node(done), done == id ? service : Service{now}, now); });
 }
 
+/// Returns the first of the instant nodes that is no receive; their number if there is none.
+std::size_t Execution::first_stored() const {
+  const auto found = std::ranges::find_if(instant_, [&](NodeId id) { return node(id).kind != NodeKind::receive; });
+  return static_cast<std::size_t>(found - instant_.begin());
+}
+
+/// Returns which instant node ends next. Each receive does so in an event of its own, and the others in one that has
+/// what the NPU has in store for itself.
+std::size_t Execution::next_instant() {
+  if (has_stored_instant()) return first_stored();
+  is_in_store_ = node(instant_.front()).kind != NodeKind::receive;
+  return 0;
+}
+
 bool Execution::end_and_restart(Time now) {
   const bool any = !instant_.empty();
   if (context_.options.one_by_one && any) {
-    const std::size_t index = histories_ ? histories_->begin_instant() : 0;
+    const std::size_t index = histories_ ? histories_->begin_instant() : next_instant();
     const NodeId first = instant_[index];
     instant_.erase(instant_.begin() + static_cast<std::ptrdiff_t>(index));
     complete(first, now);

@@ -26,7 +26,8 @@ struct RunningNode {
   Time start;
   Time finish = Time::max();  ///< max() = not known yet
   std::uint16_t resource = 0;
-  LastArrival last = {};  ///< for whom it waits, once that is known
+  std::optional<std::uint32_t> last_queue = {};  ///< of a collective: communicator::EndOrder, once that is known
+  LastArrival last = {};                         ///< for whom it waits, once that is known
 };
 
 /// The nodes of an NPU that are under way: when each begins, when it ends, and what follows from its end. What a node
@@ -56,7 +57,8 @@ class Execution {
   /// `history`: of the end; null: the event at hand schedules it.
   void end_at(NodeId id, Time now, Time finish, const EventHistory* history = nullptr);
   /// Says that a receive, which has begun, ends at `now`, likewise. `history`: of this end, if events have histories.
-  void end_receive_at_once(NodeId id, Time now, const EventHistory& history);
+  /// `is_shared`: its event is that in which the message is there, which also ends the send.
+  void end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared = false);
   /// Ends a node that holds a place, and releases what waits for it.
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
@@ -67,6 +69,10 @@ class Execution {
     if (instant_.empty() && !schedule_.may_begin_iteration()) return false;
     return end_and_restart(now);
   }
+  /// Says whether the event at hand has what the NPU has in store for itself (Options::one_by_one, without histories).
+  void set_in_store(bool is_in_store) { is_in_store_ = is_in_store; }
+  /// Returns whether a node that takes no time ends in the event at hand.
+  bool has_stored_instant() const { return is_in_store_ && first_stored() < instant_.size(); }
 
   /// Returns a node that holds a place.
   RunningNode& running(NodeId id);
@@ -86,6 +92,8 @@ class Execution {
   }
 
   bool end_and_restart(Time now);
+  std::size_t next_instant();
+  std::size_t first_stored() const;
   Cause cause_of(NodeId id) const;
   void end(NodeId id, const Service& service, Time now);
 
@@ -98,6 +106,7 @@ class Execution {
   AwaitedCounts awaited_;
   std::vector<RunningNode> running_;
   std::vector<NodeId> instant_;           // nodes that end in end_instant_nodes
+  bool is_in_store_ = false;              // see set_in_store
   std::uint64_t sequence_ = 0;            // of events
   std::unique_ptr<Histories> histories_;  // null without RunContext::keeps_histories
 };

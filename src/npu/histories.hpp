@@ -60,8 +60,11 @@ class Histories {
     return found.empty() ? EventHistory() : std::move(found.mapped());
   }
 
-  /// Takes note of one more node that ends at the time at hand, in an event of its own.
-  void add_instant(EventHistory history) { instants_.push_back({std::move(history)}); }
+  /// Takes note of one more node that ends at the time at hand, in an event of its own or in that of a message, which
+  /// its sender shares.
+  void add_instant(EventHistory history, bool is_shared) {
+    instants_.push_back({std::move(history), false, is_shared ? of_receiver : 0});
+  }
   /// Does the same with a node whose end the NPU has in store for itself. It is part of the event that has such things,
   /// and of a new one with this history if there is none.
   void add_stored_instant(EventHistory history) {
@@ -77,7 +80,7 @@ class Histories {
     const auto least = std::ranges::min_element(instants_, {}, &Instant::history);
     const auto index = static_cast<std::size_t>(least - instants_.begin());
     if (!least->is_stored) {
-      begin(std::move(least->history));
+      begin(std::move(least->history), least->first_number);
     } else if (!is_in_store_) {
       store_ = std::move(least->history);
       begin_store();
@@ -105,6 +108,7 @@ class Histories {
   struct Instant {
     EventHistory history;
     bool is_stored = false;
+    std::uint32_t first_number = 0;  ///< of what it schedules
   };
 
   EventHistory at_hand_;

@@ -71,9 +71,11 @@ bool Npu::apply_in_order(const pdes::Event& event, Time now) {
     execution_.context().services.kernel.schedule(later);
     return true;
   }
+  hold_queue(event);
   const bool goes_on = apply(event);
   if (goes_on) begin_ready(now);
   if (collectives_) collectives_->end_event(execution_, now);
+  free_queue(now);
   return true;
 }
 
@@ -128,6 +130,7 @@ void Npu::apply_one_by_one(Time now) {
   if (moment_->size() == 1) {
     const pdes::Event event = moment_->front();
     moment_->clear();
+    execution_.set_in_store(is_in_store(execution_, event));
     apply(event);
     return begin_ready(now);
   }
@@ -148,6 +151,9 @@ void Npu::apply_one_by_one(Time now) {
     if (is_in_store(execution_, one.event)) one.place = first;
   std::ranges::sort(events, {}, [](const Placed& one) { return std::tuple(one.place, one.since, one.event.node); });
   for (const Placed& one : events) {
+    if (!is_in_store(execution_, one.event))
+      for (; execution_.has_stored_instant(); begin_ready(now)) execution_.end_instant_nodes(now);
+    execution_.set_in_store(is_in_store(execution_, one.event));
     apply(one.event);
     begin_ready(now);
   }

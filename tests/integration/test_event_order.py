@@ -38,15 +38,18 @@ def collective(kind, id=0, size=1, group=None):
     return chakra.Node(id, chakra.COLL, kind, comm_type=KINDS[kind], comm_size=size, **named)
 
 
-def load(id):
-    return chakra.Node(id, chakra.MEM_LOAD, "load", tensor_size=1)
+def load(id, after=()):
+    return chakra.Node(id, chakra.MEM_LOAD, "load", ctrl_deps=list(after), tensor_size=1)
 
 
-
-def message(source, destination, size, id=0):
-    """Returns the send and the receive."""
+def message(source, destination, size, id=0, after=()):
+    """Returns the send and the receive, which comes after other nodes."""
     attributes = {"comm_src": source, "comm_dst": destination, "comm_tag": 1, "comm_size": size}
-    return chakra.Node(id, chakra.SEND, "send", **attributes), chakra.Node(id, chakra.RECV, "receive", **attributes)
+    return chakra.Node(id, chakra.SEND, "send", **attributes), chakra.Node(id, chakra.RECV, "receive", ctrl_deps=list(after), **attributes)
+
+
+def compute(id, duration, after=(), **attributes):
+    return chakra.Node(id, chakra.COMP, "compute", ctrl_deps=list(after), duration=duration, **attributes)
 
 
 def alone_then_load():
@@ -84,8 +87,31 @@ def two_ways_round():
     return Small([both] + others + [both], queues=2, groups={"1": [4, 0]}, all_to_all_implementation=["direct3"])
 
 
+def queue_held_by_a_collective():
+    """A queue that the end of a collective frees is free when the NPU has begun the next one, which begins with its other queue. Two NPUs
+    then ask for memory at one time."""
+    both = [collective("all-gather", size=100), collective("all-to-all", 1)]
+    return Small([both + [load(2)], both + [load(2)], both], queues=2, pool=True, preferred_dataset_splits=4, all_to_all_implementation=["direct2"])
+
+
+def receive_at_the_time_of_another():
+    """The first message lets NPU 1 wait for the second, which is there at the same time. What follows from it at its sender comes first."""
+    first, first_receive = message(0, 1, 1000)
+    _, second_receive = message(2, 1, 1000, 1, after=[0])
+    return Small([[first], [first_receive, second_receive, load(2, after=[1])], [message(2, 1, 1000)[0], load(1)]], pool=True)
+
+
+def no_time_in_store():
+    """The ends of collectives of one member are in store for NPU 1, so they come before that of a receive whose message was there."""
+    send, receive = message(0, 1, 1, 2, after=[0])
+    alone = [chakra.Node(id, chakra.COLL, "alone", ctrl_deps=[after], comm_type=chakra.ALL_GATHER, comm_size=1, pg_name="1") for id, after in ((1, 0), (3, 1))]
+    host = [compute(4, 5, after=[2], is_cpu_op=True), compute(5, 10, after=[3], is_cpu_op=True)]
+    return Small([[send], [compute(0, 5), alone[0], receive, alone[1]] + host + [compute(6, 5, after=[5])]], groups={"1": [1]})
+
+
 CASES = [("unaware", alone_then_load()), ("aware", alone_then_load()), ("unaware", late_all_reduce(True)), ("unaware", late_all_reduce(False)),
-         ("aware", late_all_reduce(False)), ("aware", short_reductions()), ("aware", short_reductions_of_a_ring()), ("aware", two_ways_round())]
+         ("aware", late_all_reduce(False)), ("aware", short_reductions()), ("aware", short_reductions_of_a_ring()), ("aware", two_ways_round()), ("unaware", queue_held_by_a_collective()),
+         ("unaware", receive_at_the_time_of_another()), ("unaware", no_time_in_store())]
 
 
 def main():
