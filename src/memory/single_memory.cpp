@@ -34,45 +34,66 @@ class OrderedTurnServer final : public SharedServer {
   std::optional<Time> access(const ServerAccess& access, const Answer&) override {
     const bool is_first = requests_.empty();
     for (const Requester& requester : access.requesters)
-      requests_.push_back({access.history, requester, access.size, whole_ns(access.since)});
+      requests_.push_back({access.history, access.end, requester, access.size, whole_ns(access.since)});
     if (!is_first) return {};
     return access.since + gathering_time;
   }
 
-  void close(Time now, const Answer& answer) override {
+  /// Serves the requests of a time in their order. Where an access ends at once, its NPU may ask again because of that,
+  /// and what does not come before its end waits for this.
+  std::optional<Time> close(Time now, const Answer& answer) override {
     std::ranges::stable_sort(requests_, [](const Request& one, const Request& other) {
       return std::tie(one.history, one.requester.npu) < std::tie(other.history, other.requester.npu);
     });
-    for (const Request& request : requests_) {
-      const Time takes = memory_.access_time(request.size), free = free_;
-      free_ = server_.serve(request.since, takes);
-      const Time begin = std::max(free, request.since);
-      // An access that has waited begins because of the end of the one before. One that is asked for when that one ends
-      // has waited if it is asked for before the memory is free.
-      EventHistory history = request.history;
-      if (free >= request.since && end_.is_known())
-        if (EventHistory after = end_.next(begin, after_all); begin > request.since || history < after)
-          history = std::move(after);
-      end_ = history;
-      answer(request.requester, request.since, std::max(free_, now + gathering_time), history);
+    const bool may_wait = now - whole_ns(now) < last_gathering;
+    EventHistory first_end;  // of the accesses that end at once
+    auto next = requests_.begin();
+    for (; next != requests_.end(); ++next) {
+      if (may_wait && first_end.is_known() && first_end < next->history.cause()) break;
+      const Time done = serve(*next);
+      if (next->requester.awaits_begin && done == next->since) {
+        EventHistory end =
+            end_ == next->end ? end_ : end_.cause();  // after what ends the access before, if it has waited
+        if (!first_end.is_known() || end < first_end) first_end = std::move(end);
+      }
+      answer(next->requester, next->since, std::max(done, now + gathering_time), end_);
     }
-    requests_.clear();
+    requests_.erase(requests_.begin(), next);
+    if (requests_.empty()) return {};
+    return now + gathering_time + gathering_time;
   }
 
   void serialize(Archive& archive) override { archive(server_, requests_, free_, end_); }
 
  private:
+  /// From so far within a ns on, requests do not wait for those that follow from accesses that end at once.
+  static constexpr Time last_gathering = Time::from_ps(900);
   /// The memory is free when the NPU has begun what it begins at the end of its access.
   static constexpr std::uint32_t after_all = 1U << 29U;
 
   struct Request {
-    EventHistory history;
+    EventHistory history, end;
     Requester requester;
     Bytes size;
     Time since;
 
-    void serialize(Archive& archive) { archive(history, requester, size, since); }
+    void serialize(Archive& archive) {
+      archive(history, end, requester.npu, requester.node, requester.awaits_begin, size, since);
+    }
   };
+
+  /// Serves a request that comes next, and sets end_. Returns when it is done.
+  Time serve(const Request& request) {
+    const Time free = free_;
+    free_ = server_.serve(request.since, memory_.access_time(request.size));
+    const Time begin = std::max(free, request.since);
+    // An access that has waited begins because of the end of the one before. One that is asked for when that one ends
+    // has waited if it is asked for before the memory is free.
+    EventHistory after = free >= request.since && end_.is_known() ? end_.next(begin, after_all) : EventHistory();
+    const bool has_waited = after.is_known() && (begin > request.since || request.history < after);
+    end_ = has_waited ? std::move(after) : request.end.is_known() ? request.end : request.history;
+    return free_;
+  }
 
   const SingleMemory& memory_;
   MemoryServer server_;

@@ -56,6 +56,23 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
     context_.services.kernel.schedule(end);
 }
 
+EventHistory Execution::await_end(NodeId id, const EventHistory& history) {
+  instant_.push_back(id);
+  return histories_->add_stored_instant(history, true);
+}
+
+bool Execution::awaits_end(NodeId id) const { return std::ranges::find(instant_, id) != instant_.end(); }
+
+void Execution::end_awaited(NodeId id, const EventHistory& history) {
+  const auto found = std::ranges::find(instant_, id);
+  ensure(found != instant_.end(), "the end of a node that nobody awaits");
+  const auto index = static_cast<std::size_t>(found - instant_.begin());
+  if (histories_->confirm_instant(index, history)) return;
+  instant_.erase(found);
+  histories_->replace_instant(index, history);
+  if (history.is_known()) instant_.push_back(id);
+}
+
 void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
   instant_.push_back(id);
@@ -105,6 +122,7 @@ std::size_t Execution::next_instant() {
 
 bool Execution::end_and_restart(Time now) {
   const bool any = !instant_.empty();
+  if (is_held_up()) return false;
   if (context_.options.one_by_one && any) {
     const std::size_t index = histories_ ? histories_->begin_instant() : next_instant();
     const NodeId first = instant_[index];

@@ -59,6 +59,17 @@ class Execution {
   /// Says that a receive, which has begun, ends at `now`, likewise. `history`: of this end, if events have histories.
   /// `is_shared`: its event is that in which the message is there, which also ends the send.
   void end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared = false);
+  /// Says that a node that holds a place may end at `now`, which `end_awaited` must tell. Until then nothing ends that
+  /// comes later. `history`: of the event at hand for this end. Returns that of the event in which the node then ends.
+  EventHistory await_end(NodeId id, const EventHistory& history);
+  /// Says in which event such a node ends; of no event: not at this time.
+  void end_awaited(NodeId id, const EventHistory& history);
+  /// Returns whether an end is awaited before which nothing may be done.
+  bool is_held_up() const { return histories_ && histories_->is_held_up(); }
+  /// Returns whether it is awaited that this node may end.
+  bool awaits_end(NodeId id) const;
+  /// Returns whether nodes are to end at the time at hand.
+  bool has_instants() const { return !instant_.empty(); }
   /// Ends a node that holds a place, and releases what waits for it.
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.

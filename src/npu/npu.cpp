@@ -17,6 +17,8 @@ namespace {
 
 /// Room for the numbers of what an NPU schedules when it joins a collective (EventHistory::next).
 constexpr std::uint32_t events_of_join = 1U << 14U;
+/// From so far within a ns on, an NPU does not await whether an access ends at once.
+constexpr Time last_awaited_end = Time::from_ps(900);
 constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
 }  // namespace
@@ -89,6 +91,7 @@ bool Npu::apply(const pdes::Event& event) {
       return true;
     case EventKind::data:
     case EventKind::clear_to_send:
+    case EventKind::goes_on:
       break;
   }
   ensure_failed("an event that no NPU handles", std::source_location::current());
@@ -318,6 +321,9 @@ void Npu::issue_access(NodeId id, Time now) {
     memory::GroupAccess alone;
     alone.size = size;
     if (context.keeps_histories()) alone.history = histories_of(execution_).next(now);
+    const bool may_end_now = context.memory.may_take_no_time() && context.memory.access_time(size) == Time::zero();
+    if (context.keeps_histories() && may_end_now && context.fraction < last_awaited_end)
+      alone.end = execution_.await_end(id, alone.history);
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
@@ -413,6 +419,7 @@ Wait Npu::wait_of(const RunningNode& running) const {
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   archive(execution_, own_memory_, queues_.next, has_settled_, has_ended_);
+  if (moment_) archive(*moment_);
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);

@@ -76,6 +76,13 @@ class Npu {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
+  /// An event of the time at hand, and its place.
+  struct Ordered {
+    EventHistory history, own;
+    pdes::Event event;
+    bool is_in_store = false;
+  };
+
   void settle_at(Time now);
   void go_ahead();
   bool apply(const pdes::Event& event);
@@ -87,7 +94,9 @@ class Npu {
   bool apply_in_order(const pdes::Event& event, Time now);
   void hold_queue(const pdes::Event& event);
   void free_queue(Time now);
-  void begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now);
+  bool tells_of_access(const pdes::Event& event);
+  void put_off(std::span<const Ordered> events);
+  bool begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now);
   void begin_ready(Time now);
   static std::size_t next_resource(const Resources& resources);
   void issue(NodeId id, std::uint16_t resource, Time now);
