@@ -70,12 +70,14 @@ Membership MemberSide::membership(GroupId group, std::uint32_t representative) c
 }
 
 Membership MemberSide::membership(const LocalCommunicator& communicator, std::size_t participant) const {
+  const std::uint32_t num_npus = setup_.hosting.num_npus(), members = communicator.spec.num_members(num_npus);
   return {.communicator = static_cast<std::uint32_t>(&communicator - communicators_.data()),
           .participant = static_cast<std::uint32_t>(participant),
-          .members = communicator.spec.num_members(setup_.hosting.num_npus()),
+          .members = members,
           .local_participants = static_cast<std::uint32_t>(communicator.npus.size()),
           .position = communicator.numbers.empty() ? 0 : communicator.numbers[participant],
-          .is_remote = communicator.is_spread || communicator.spec.host != setup_.hosting.here};
+          .is_remote = communicator.is_spread || communicator.spec.host != setup_.hosting.here,
+          .is_subgroup = members < num_npus && communicator.spec.dimensions == collective::all_dimensions};
 }
 
 std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {

@@ -50,13 +50,13 @@ class OrderedTurnServer final : public SharedServer {
     auto next = requests_.begin();
     for (; next != requests_.end(); ++next) {
       if (may_wait && first_end.is_known() && first_end < next->history.cause()) break;
-      const Time done = serve(*next);
+      const auto [done, history] = serve(*next);
       if (next->requester.awaits_begin && done == next->since) {
-        EventHistory end =
-            end_ == next->end ? end_ : end_.cause();  // after what ends the access before, if it has waited
+        // An access that has waited ends after what ends the one before.
+        EventHistory end = end_ == history && history != next->end ? history.cause() : end_;
         if (!first_end.is_known() || end < first_end) first_end = std::move(end);
       }
-      answer(next->requester, next->since, std::max(done, now + gathering_time), end_);
+      answer(next->requester, next->since, std::max(done, now + gathering_time), history);
     }
     requests_.erase(requests_.begin(), next);
     if (requests_.empty()) return {};
@@ -82,17 +82,30 @@ class OrderedTurnServer final : public SharedServer {
     }
   };
 
-  /// Serves a request that comes next, and sets end_. Returns when it is done.
-  Time serve(const Request& request) {
+  struct Served {
+    Time done;
+    EventHistory history;  ///< of the end
+  };
+
+  /// Serves a request that comes next, and sets end_.
+  Served serve(const Request& request) {
     const Time free = free_;
     free_ = server_.serve(request.since, memory_.access_time(request.size));
     const Time begin = std::max(free, request.since);
     // An access that has waited begins because of the end of the one before. One that is asked for when that one ends
     // has waited if it is asked for before the memory is free.
-    EventHistory after = free >= request.since && end_.is_known() ? end_.next(begin, after_all) : EventHistory();
-    const bool has_waited = after.is_known() && (begin > request.since || request.history < after);
-    end_ = has_waited ? std::move(after) : request.end.is_known() ? request.end : request.history;
-    return free_;
+    if (free >= request.since && end_.is_known()) {
+      const EventHistory after = end_.next(begin, after_all);
+      if (begin > request.since || request.history < after) {
+        // Its end may be part of an event that is not over when the access before ends.
+        const bool is_in_store =
+            begin == request.since && request.end.is_known() && request.end != request.history && !(request.end < end_);
+        end_ = is_in_store ? request.end : after;
+        return {free_, after};
+      }
+    }
+    end_ = request.end.is_known() ? request.end : request.history;
+    return {free_, end_};
   }
 
   const SingleMemory& memory_;

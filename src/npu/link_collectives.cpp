@@ -65,7 +65,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     Histories& histories = histories_of(npu_);
     EventHistory history = histories.next(now_);
     if (cause_ == Cause::itself && step.step != collective::opening_step) history = history.next(now_, 0);
-    const Time middle = now_ + npu_.context().last_step(joined_.membership.members);
+    const Time middle = now_ + npu_.context().last_step(joined_.membership);
     const bool is_put_off = reduces && middle > now_;
     const pdes::Event event = wake_event(step, is_put_off ? middle : time);
     if (is_put_off) histories.put_off(event.order, time);

@@ -357,7 +357,7 @@ void Npu::announce(const communicator::Completion& completion) {
 void Npu::keep_history_of_end(const communicator::Completion& completion) {
   EventHistory history = completion.order.history;
   if (!history.is_known()) {
-    const Time takes = execution_.context().last_step(membership(completion.node).members);
+    const Time takes = execution_.context().last_step(membership(completion.node));
     const Time last = completion.time - std::min(takes, completion.time);
     history = EventHistory::first_of(id()).next(last, 0).next(last, 0);
   }

@@ -45,8 +45,7 @@ EventPlace Npu::place_of(const pdes::Event& event) {
   if (node.kind == NodeKind::send) since = running.last.time;
   if (node.is_access() && context.memory.num_servers() > 0)
     since = event.time - std::min(context.memory.access_time(Bytes(node.size)), event.time);
-  if (node.kind == NodeKind::collective)
-    since = event.time - std::min(context.last_step(membership(id).members), event.time);
+  if (node.kind == NodeKind::collective) since = event.time - std::min(context.last_step(membership(id)), event.time);
   return {since, this->id()};
 }
 

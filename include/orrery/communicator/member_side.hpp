@@ -28,6 +28,7 @@ struct Membership {
   std::uint32_t local_participants = 0;  ///< on this rank
   std::uint32_t position = 0;            ///< in the group, with Execution::by_members
   bool is_remote = false;                ///< participants, or the host, are on other ranks
+  bool is_subgroup = false;              ///< see collective::Options::endpoint_delay_of
 };
 
 /// How a participant joins the next collective of a communicator.
