@@ -16,7 +16,8 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       schedule_(graph_, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
                 context.scratch.released),
       accounting_(npu, context.options, overrun),
-      histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr) {}
+      histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr),
+      instants_(graph_, histories_.get()) {}
 
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
@@ -44,8 +45,7 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
   if (finish == now) {
-    instant_.push_back(id);
-    if (histories_) histories_->add_stored_instant(history);
+    instants_.add(id, history);
     return;
   }
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
@@ -56,27 +56,9 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
     context_.services.kernel.schedule(end);
 }
 
-EventHistory Execution::await_end(NodeId id, const EventHistory& history) {
-  instant_.push_back(id);
-  return histories_->add_stored_instant(history, true);
-}
-
-bool Execution::awaits_end(NodeId id) const { return std::ranges::find(instant_, id) != instant_.end(); }
-
-void Execution::end_awaited(NodeId id, const EventHistory& history) {
-  const auto found = std::ranges::find(instant_, id);
-  ensure(found != instant_.end(), "the end of a node that nobody awaits");
-  const auto index = static_cast<std::size_t>(found - instant_.begin());
-  if (histories_->confirm_instant(index, history)) return;
-  instant_.erase(found);
-  histories_->replace_instant(index, history);
-  if (history.is_known()) instant_.push_back(id);
-}
-
 void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
-  instant_.push_back(id);
-  if (histories_) histories_->add_instant(history, is_shared);
+  instants_.add_receive(id, history, is_shared);
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -106,31 +88,14 @@ void Execution::end(NodeId id, const Service& service, Time now) {
       id, now, [&](NodeId done) { accounting_.finish(done, node(done), done == id ? service : Service{now}, now); });
 }
 
-/// Returns the first of the instant nodes that is no receive; their number if there is none.
-std::size_t Execution::first_stored() const {
-  const auto found = std::ranges::find_if(instant_, [&](NodeId id) { return node(id).kind != NodeKind::receive; });
-  return static_cast<std::size_t>(found - instant_.begin());
-}
-
-/// Returns which instant node ends next. Each receive does so in an event of its own, and the others in one that has
-/// what the NPU has in store for itself.
-std::size_t Execution::next_instant() {
-  if (has_stored_instant()) return first_stored();
-  is_in_store_ = node(instant_.front()).kind != NodeKind::receive;
-  return 0;
-}
-
 bool Execution::end_and_restart(Time now) {
-  const bool any = !instant_.empty();
-  if (is_held_up()) return false;
+  const bool any = !instants_.empty();
+  if (instants_.is_held_up()) return false;
   if (context_.options.one_by_one && any) {
-    const std::size_t index = histories_ ? histories_->begin_instant() : next_instant();
-    const NodeId first = instant_[index];
-    instant_.erase(instant_.begin() + static_cast<std::ptrdiff_t>(index));
-    complete(first, now);
+    complete(instants_.take(), now);
   } else {
     auto& over = context_.scratch.over;
-    over.swap(instant_);
+    instants_.swap(over);
     for (const NodeId id : over) complete(id, now);
     over.clear();
   }

@@ -11,6 +11,7 @@
 #include "context.hpp"
 #include "event_kind.hpp"
 #include "histories.hpp"
+#include "instant_nodes.hpp"
 #include "lookahead.hpp"
 #include "node_schedule.hpp"
 #include "orrery/base/overrun.hpp"
@@ -59,17 +60,6 @@ class Execution {
   /// Says that a receive, which has begun, ends at `now`, likewise. `history`: of this end, if events have histories.
   /// `is_shared`: its event is that in which the message is there, which also ends the send.
   void end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared = false);
-  /// Says that a node that holds a place may end at `now`, which `end_awaited` must tell. Until then nothing ends that
-  /// comes later. `history`: of the event at hand for this end. Returns that of the event in which the node then ends.
-  EventHistory await_end(NodeId id, const EventHistory& history);
-  /// Says in which event such a node ends; of no event: not at this time.
-  void end_awaited(NodeId id, const EventHistory& history);
-  /// Returns whether an end is awaited before which nothing may be done.
-  bool is_held_up() const { return histories_ && histories_->is_held_up(); }
-  /// Returns whether it is awaited that this node may end.
-  bool awaits_end(NodeId id) const;
-  /// Returns whether nodes are to end at the time at hand.
-  bool has_instants() const { return !instant_.empty(); }
   /// Ends a node that holds a place, and releases what waits for it.
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
@@ -77,13 +67,9 @@ class Execution {
   /// Ends the nodes that take no time, or the first of them (Options::one_by_one). If all nodes are done then, starts
   /// the next iteration. Returns whether nodes may have become ready.
   bool end_instant_nodes(Time now) {
-    if (instant_.empty() && !schedule_.may_begin_iteration()) return false;
+    if (instants_.empty() && !schedule_.may_begin_iteration()) return false;
     return end_and_restart(now);
   }
-  /// Says whether the event at hand has what the NPU has in store for itself (Options::one_by_one, without histories).
-  void set_in_store(bool is_in_store) { is_in_store_ = is_in_store; }
-  /// Returns whether a node that takes no time ends in the event at hand.
-  bool has_stored_instant() const { return is_in_store_ && first_stored() < instant_.size(); }
 
   /// Returns a node that holds a place.
   RunningNode& running(NodeId id);
@@ -97,14 +83,14 @@ class Execution {
   friend class orrery::Archive;
   friend void take_over(Execution& npu, const Predecessor* predecessor);
   friend Histories& histories_of(Execution& npu);
+  friend InstantNodes& instants_of(Execution& npu);
+  friend const InstantNodes& instants_of(const Execution& npu);
   void serialize(Archive& archive) {
-    archive(schedule_, accounting_, running_, instant_, sequence_);
+    archive(schedule_, accounting_, running_, instants_, sequence_);
     if (histories_) archive(*histories_);
   }
 
   bool end_and_restart(Time now);
-  std::size_t next_instant();
-  std::size_t first_stored() const;
   Cause cause_of(NodeId id) const;
   void end(NodeId id, const Service& service, Time now);
 
@@ -116,16 +102,18 @@ class Execution {
   Accounting accounting_;
   AwaitedCounts awaited_;
   std::vector<RunningNode> running_;
-  std::vector<NodeId> instant_;           // nodes that end in end_instant_nodes
-  bool is_in_store_ = false;              // see set_in_store
   std::uint64_t sequence_ = 0;            // of events
   std::unique_ptr<Histories> histories_;  // null without RunContext::keeps_histories
+  InstantNodes instants_;                 // nodes that end in end_instant_nodes
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
 void take_over(Execution& npu, const Predecessor* predecessor);
 /// Returns the histories of an NPU's events, with RunContext::keeps_histories.
 inline Histories& histories_of(Execution& npu) { return *npu.histories_; }
+/// Returns the nodes of an NPU that end at the time at hand.
+inline InstantNodes& instants_of(Execution& npu) { return npu.instants_; }
+inline const InstantNodes& instants_of(const Execution& npu) { return npu.instants_; }
 /// Returns the history of what the event at hand schedules now; of no event if events have no histories.
 inline EventHistory next_history(Execution& npu, Time now) {
   return npu.context().keeps_histories() ? histories_of(npu).next(now) : EventHistory();

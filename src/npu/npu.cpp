@@ -323,7 +323,7 @@ void Npu::issue_access(NodeId id, Time now) {
     if (context.keeps_histories()) alone.history = histories_of(execution_).next(now);
     const bool may_end_now = context.memory.may_take_no_time() && context.memory.access_time(size) == Time::zero();
     if (context.keeps_histories() && may_end_now && context.fraction < last_awaited_end)
-      alone.end = execution_.await_end(id, alone.history);
+      alone.end = instants_of(execution_).add_awaited(id, alone.history);
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);

@@ -82,7 +82,7 @@ bool Npu::apply_in_order(const pdes::Event& event, Time now) {
 /// what comes after that waits.
 void Npu::apply_with_histories(Time now) {
   Histories& histories = histories_of(execution_);
-  const bool is_new_time = !execution_.has_instants();
+  const bool is_new_time = instants_of(execution_).empty();
   std::vector<Ordered> events;
   EventHistory first;  // of what the NPU has in store since before this time
   for (const pdes::Event& event : *moment_) {
@@ -115,9 +115,9 @@ void Npu::apply_with_histories(Time now) {
 bool Npu::tells_of_access(const pdes::Event& event) {
   const NodeId id(event.node);
   const bool goes_on = static_cast<EventKind>(event.kind) == EventKind::goes_on;
-  if (!goes_on && !execution_.awaits_end(id)) return false;
+  if (!goes_on && !instants_of(execution_).holds(id)) return false;
   if (!goes_on && static_cast<EventKind>(event.kind) != EventKind::complete) return false;
-  execution_.end_awaited(id, goes_on ? EventHistory() : histories_of(execution_).take(event.order));
+  instants_of(execution_).tell(id, goes_on ? EventHistory() : histories_of(execution_).take(event.order));
   return true;
 }
 
@@ -152,7 +152,7 @@ void Npu::apply_one_by_one(Time now) {
   if (moment_->size() == 1) {
     const pdes::Event event = moment_->front();
     moment_->clear();
-    execution_.set_in_store(is_in_store(execution_, event));
+    instants_of(execution_).set_in_store(is_in_store(execution_, event));
     apply(event);
     return begin_ready(now);
   }
@@ -174,8 +174,8 @@ void Npu::apply_one_by_one(Time now) {
   std::ranges::sort(events, {}, [](const Placed& one) { return std::tuple(one.place, one.since, one.event.node); });
   for (const Placed& one : events) {
     if (!is_in_store(execution_, one.event))
-      for (; execution_.has_stored_instant(); begin_ready(now)) execution_.end_instant_nodes(now);
-    execution_.set_in_store(is_in_store(execution_, one.event));
+      for (; instants_of(execution_).is_in_event(); begin_ready(now)) execution_.end_instant_nodes(now);
+    instants_of(execution_).set_in_store(is_in_store(execution_, one.event));
     apply(one.event);
     begin_ready(now);
   }
