@@ -16,7 +16,9 @@ namespace {
 class MessageQueue {
  public:
   MessageQueue(std::span<const std::shared_ptr<const MessageProgram>> programs, const MessageTimes& times)
-      : times_(times), ends_{std::vector<Time>(programs.size()), std::vector<EventHistory>(programs.size())} {
+      : times_(times),
+        ends_{std::vector<Time>(programs.size()), std::vector<EventHistory>(programs.size()),
+              std::vector<std::uint32_t>(programs.size())} {
     for (std::uint32_t member = 0; member < programs.size(); ++member)
       runs_.emplace_back(programs[member], member, times.rendezvous);
   }
@@ -136,7 +138,7 @@ class MessageQueue {
     const bool was_done = run.is_done();
     switch (event.kind) {
       case Kind::begin:
-        run.begin(event.time, transport);
+        begin(event, transport);
         break;
       case Kind::message:
       case Kind::clear_to_send:
@@ -152,6 +154,16 @@ class MessageQueue {
     if (!run.is_done() || was_done) return;
     ends_.times[event.member] = event.time;
     ends_.histories[event.member] = event.history;
+    ends_.queues[event.member] = run.last_queue();
+  }
+
+  void begin(const Event& event, Transport& transport) {
+    MemberRun& run = runs_[event.member];
+    if (times_.held.empty() || !times_.held[event.member].queue) return run.begin(event.time, transport);
+    const HeldQueue& held = times_.held[event.member];
+    run.begin_beside(*held.queue, event.time, transport);
+    next_ = held.freed;
+    run.free_slot(*held.queue, event.time, transport);
   }
 
   void take_stored(std::uint32_t member, Time now, Transport& transport) {

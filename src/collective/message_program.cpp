@@ -38,9 +38,11 @@ MessageProgram::Parts::Parts(const network::DelayModel& delays, const Options& o
   }
   if (goes_whole(options, kind))
     for (ProgramPhase& phase : phases) phase.has_data = groups_with_data(*phase.axis);
+  const std::vector<std::uint32_t> dimensions = dimensions_of_turns(options, *layout, kind);
+  const std::uint32_t queues = options.chunks.queues;
   for (const ScheduledService& service : schedule.services) {
     services.push_back({service.chunk, service.stage - first[routes.of(service.chunk)], service.stage});
-    queue_of.push_back(service.queue);
+    queue_of.push_back(dimensions[service.queue / queues] * queues + service.queue % queues);
   }
 }
 

@@ -20,11 +20,10 @@ MemberSide::Restored MemberSide::saved(const LocalCommunicator& communicator, st
   for (std::uint32_t ordinal = window.first(); ordinal < next; ++ordinal) {
     const Pending& pending = window.at(ordinal);
     if (pending.done || pending.arrivals[participant] == Time::max()) continue;
-    const EventHistory history = pending.histories.empty() ? EventHistory() : pending.histories[participant];
-    saved.joined.push_back({pending.report, pending.turn, pending.arrivals[participant], history,
+    saved.joined.push_back({pending.report, pending.turn, pending.arrivals[participant],
+                            pending.orders.empty() ? JoinOrder() : pending.orders[participant],
                             pending.nodes[participant], pending.finish,
-                            !pending.is_through.empty() && pending.is_through[participant] != 0,
-                            pending.queues.empty() ? Time() : pending.queues[participant]});
+                            !pending.is_through.empty() && pending.is_through[participant] != 0});
   }
   return saved;
 }
@@ -87,8 +86,7 @@ void MemberSide::resume(std::span<const Restored> participants) {
     }
     for (const auto& [one, joined] : here) {
       communicator.turn = joined->turn;
-      join(one->membership, joined->report,
-           {joined->node, joined->arrival, joined->history, static_cast<std::uint64_t>(joined->queues.ps())});
+      join(one->membership, joined->report, {joined->node, joined->arrival, joined->order});
     }
     for (const auto& [one, joined] : here)
       if (joined->is_through) note_through(communicator, ordinal, one->membership.participant, joined->finish);

@@ -43,8 +43,7 @@ void HostSide::Pending::clear() {
   ranks_over = 0;
   finish = Time::zero();
   arrivals.clear();
-  histories.clear();
-  queues.clear();
+  orders.clear();
   is_through.clear();
 }
 
@@ -120,7 +119,7 @@ const HostSide::Participants& HostSide::participants_of(const Hosted& hosted, Ra
   return *found;
 }
 
-/// Takes the arrivals of all participants of one rank, and the histories behind them.
+/// Takes the arrivals of all participants of one rank, and the places among other events behind them.
 void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::span<const Time> times) {
   const std::size_t count = participants_of(hosted, from).numbers.size();
   const auto number_at = [&](std::size_t i) { return times[times.size() == 1 ? 0 : i]; };
@@ -134,14 +133,10 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
   pending.turn.queues = pending.report.queues;
   for (std::size_t i = 0; i < count; ++i)
     if (const Time arrival = number_at(i); arrival != Time::max()) pending.arrivals[rank.numbers[i]] = arrival;
-  if (report.has_histories) {
-    pending.histories.resize(pending.arrivals.size());
-    pending.queues.resize(pending.arrivals.size());
-    std::vector<EventHistory> histories = wire::appended(times, 2 * count);
-    for (std::size_t i = 0; i < count; ++i) {
-      pending.histories[rank.numbers[i]] = std::move(histories[i]);
-      pending.queues[rank.numbers[i]] = static_cast<std::uint64_t>(times[count + i].ps());
-    }
+  if (report.has_orders) {
+    pending.orders.resize(pending.arrivals.size());
+    std::vector<JoinOrder> orders = wire::appended<JoinOrder>(times, count);
+    for (std::size_t i = 0; i < count; ++i) pending.orders[rank.numbers[i]] = std::move(orders[i]);
   }
   if (--pending.missing == 0 && computes_at_host()) finish(hosted, pending);
 }
@@ -234,31 +229,43 @@ std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pendi
 /// Returns the ends of all participants by the messages of the collective, if these have an order. Members that others
 /// represent share no memory (fold).
 std::optional<collective::MemberEnds> HostSide::end_in_order(const Hosted& hosted, const Pending& pending) {
-  const CommunicatorSpec& spec = hosted.spec;
   if (!setup_.orders_ends || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
     return {};
+  std::vector<collective::Turn> turns;
+  for (const JoinOrder& order : pending.orders) turns.push_back({order.queues, pending.turn.is_odd_tree});
+  auto ends = send_messages(hosted, pending, turns);
+  const collective::Turn agreed = pending.turn;
+  if (ends || std::ranges::count(turns, agreed) == std::ssize(turns)) return ends;
+  // Members that disagree on whose turn it is wait for each other.
+  std::ranges::fill(turns, agreed);
+  return send_messages(hosted, pending, turns);
+}
+
+/// Does the same for members with these turns. The queues of the ends are places (collective::Turn::place_of).
+std::optional<collective::MemberEnds> HostSide::send_messages(const Hosted& hosted, const Pending& pending,
+                                                              std::span<const collective::Turn> turns) {
+  const CommunicatorSpec& spec = hosted.spec;
+  const std::uint32_t queues = num_queues(setup_.engine);
   collective::MessageTimes times{
-      .arrivals = {},
+      .arrivals = pending.arrivals,
       .histories = {},
       .delay = [&](std::uint32_t from, std::uint32_t to,
                    Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
       .endpoint_delay = setup_.engine.endpoint_delay(*hosted.layout),
       .rendezvous = setup_.rendezvous};
-  const auto program = [&](std::uint64_t queues) {
-    return setup_.engine.message_program(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size),
-                                         {queues, pending.turn.is_odd_tree});
-  };
   std::vector<std::shared_ptr<const collective::MessageProgram>> programs;
   for (std::uint32_t i = 0; i < hosted.members; ++i) {
-    times.arrivals.push_back(pending.arrivals[i]);
-    times.histories.push_back(pending.histories[i]);
-    programs.push_back(program(pending.queues[i]));
+    const JoinOrder& order = pending.orders[i];
+    times.histories.push_back(order.history);
+    collective::HeldQueue& held = times.held.emplace_back();
+    if (order.held_queue) held = {turns[i].own_at(*order.held_queue, queues), order.freed};
+    programs.push_back(
+        setup_.engine.message_program(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size), turns[i]));
   }
   auto ends = collective::member_ends(programs, times, most_ordered_messages);
-  if (ends || std::ranges::count(pending.queues, pending.turn.queues) == std::ssize(pending.queues)) return ends;
-  // Members that disagree on whose turn it is wait for each other.
-  std::ranges::fill(programs, program(pending.turn.queues));
-  return collective::member_ends(programs, times, most_ordered_messages);
+  if (!ends) return {};
+  for (std::uint32_t i = 0; i < hosted.members; ++i) ends->queues[i] = turns[i].place_of(ends->queues[i], queues);
+  return ends;
 }
 
 /// Keeps the record of a collective that is over, and adds it to the sums.
@@ -329,15 +336,15 @@ void HostSide::finish(Hosted& hosted, Pending& pending) {
   Bytes sent;
   for (const Bytes in_dimension : traffic) sent += in_dimension;
   report.size = sent.count();
-  report.has_histories = ends.has_value();
+  report.has_orders = ends.has_value();
   pending.done = true;
   hosted.pending.retire();
   for (const auto& rank : hosted.ranks) {
     scratch_.of_rank.clear();
     for (const auto number : rank.numbers) scratch_.of_rank.push_back(completions[number]);
-    if (report.has_histories) {
-      std::vector<EventHistory> of_rank;
-      for (const auto number : rank.numbers) of_rank.push_back(ends->histories[number]);
+    if (report.has_orders) {
+      std::vector<EndOrder> of_rank;
+      for (const auto number : rank.numbers) of_rank.push_back({ends->histories[number], ends->queues[number]});
       wire::append(of_rank, scratch_.of_rank);
     }
     send_(rank.rank, report, scratch_.of_rank);

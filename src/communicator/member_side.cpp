@@ -16,8 +16,7 @@ void MemberSide::Pending::clear() {
   first = Time::max();
   arrivals.clear();
   nodes.clear();
-  histories.clear();
-  queues.clear();
+  orders.clear();
   is_through.clear();
 }
 
@@ -71,12 +70,14 @@ Membership MemberSide::membership(GroupId group, std::uint32_t representative) c
 }
 
 Membership MemberSide::membership(const LocalCommunicator& communicator, std::size_t participant) const {
+  const std::uint32_t num_npus = setup_.hosting.num_npus(), members = communicator.spec.num_members(num_npus);
   return {.communicator = static_cast<std::uint32_t>(&communicator - communicators_.data()),
           .participant = static_cast<std::uint32_t>(participant),
-          .members = communicator.spec.num_members(setup_.hosting.num_npus()),
+          .members = members,
           .local_participants = static_cast<std::uint32_t>(communicator.npus.size()),
           .position = communicator.numbers.empty() ? 0 : communicator.numbers[participant],
-          .is_remote = communicator.is_spread || communicator.spec.host != setup_.hosting.here};
+          .is_remote = communicator.is_spread || communicator.spec.host != setup_.hosting.here,
+          .is_subgroup = members < num_npus && communicator.spec.dimensions == collective::all_dimensions};
 }
 
 std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
@@ -91,7 +92,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
-  this->join(membership, report, {join.node, join.now, join.history, join.queues});
+  this->join(membership, report, {join.node, join.now, join.order});
   return report.ordinal;
 }
 
@@ -114,10 +115,7 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
                                                   static_cast<collective::Kind>(report.collective), Bytes(report.size));
     }
     pending.nodes.resize(participants);
-    if (setup_.orders_ends) {
-      pending.histories.resize(participants);
-      pending.queues.resize(participants);
-    }
+    if (setup_.orders_ends) pending.orders.resize(participants);
     if (computes_at_host()) {
       pending.arrivals.resize(participants);
     } else {
@@ -136,10 +134,7 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
   pending.report.queues = std::min(pending.report.queues, report.queues);
   pending.arrivals[membership.participant] = now;
   pending.nodes[membership.participant] = arrival.node;
-  if (setup_.orders_ends) {
-    pending.histories[membership.participant] = arrival.history;
-    pending.queues[membership.participant] = Time::from_ps(static_cast<std::int64_t>(arrival.queues));
-  }
+  if (setup_.orders_ends) pending.orders[membership.participant] = arrival.order;
   if (++pending.count == participants) tell_host(communicator, pending);
 }
 
@@ -147,12 +142,11 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
 void MemberSide::tell_host(const LocalCommunicator& communicator, const Pending& pending) {
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.
   Report report = pending.report;
-  report.has_histories = setup_.orders_ends;
-  if (!report.has_histories) return send_(communicator.spec.host, report, pending.arrivals);
+  report.has_orders = setup_.orders_ends;
+  if (!report.has_orders) return send_(communicator.spec.host, report, pending.arrivals);
   std::vector<Time> times = pending.arrivals;
-  times.insert(times.end(), pending.queues.begin(), pending.queues.end());
-  std::vector<EventHistory> histories = pending.histories;
-  wire::append(histories, times);
+  std::vector<JoinOrder> orders = pending.orders;
+  wire::append(orders, times);
   send_(communicator.spec.host, report, times);
 }
 
@@ -206,8 +200,8 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
   auto& pending = communicator.pending.at(report.ordinal);
   const LpId lp(setup_.first_lp.value() + report.group);
   setup_.kernel.raise_depth(lp, report.depth);
-  std::vector<EventHistory> histories;
-  if (report.has_histories) histories = wire::appended(times, communicator.npus.size());
+  std::vector<EndOrder> orders;
+  if (report.has_orders) orders = wire::appended<EndOrder>(times, communicator.npus.size());
   for (std::size_t i = 0; i < communicator.npus.size(); ++i) {
     const Time time = times[times.size() == 1 ? 0 : i];
     const NpuId npu = communicator.npus[i];
@@ -216,7 +210,7 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
     event.kind = pdes::completion;
     if (time != Time::max()) setup_.kernel.schedule(event);
     announce_({npu, pending.nodes[i], time, Bytes(report.size), report.last, event.order,
-               histories.empty() ? EventHistory() : histories[i]});
+               orders.empty() ? EndOrder() : orders[i]});
   }
   pending.done = true;
   communicator.pending.retire();

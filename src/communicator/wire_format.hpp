@@ -4,8 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "orrery/base/event_history.hpp"
+#include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/communicator/event_order.hpp"
 #include "orrery/communicator/report.hpp"
 
 /// How a report and its times travel to another rank: the bytes of the report, then those of the times. Times that are
@@ -19,10 +20,17 @@ void pack(const Report& report, std::span<const Time> times, std::vector<std::by
 /// form that `pack` gives it.
 Report unpack(std::span<const std::byte> message, std::vector<Time>& times);
 
-/// Appends histories to times, as numbers of ps.
-void append(std::vector<EventHistory>& histories, std::vector<Time>& times);
+/// Appends the place of each of several events among others to times, as numbers of ps.
+void append(std::vector<JoinOrder>& orders, std::vector<Time>& times);
+void append(std::vector<EndOrder>& orders, std::vector<Time>& times);
 
-/// Returns the histories that were appended to `count` times.
-std::vector<EventHistory> appended(std::span<const Time> times, std::size_t count);
+/// Returns the places, JoinOrder or EndOrder, that were appended to `count` times.
+template <class Order>
+std::vector<Order> appended(std::span<const Time> times, std::size_t count) {
+  std::vector<Order> orders;
+  Archive archive(std::as_bytes(times.subspan(count)));
+  archive(orders);
+  return orders;
+}
 
 }  // namespace orrery::communicator::wire

@@ -138,11 +138,14 @@ void MemoryServers::serve(const pdes::Event& request) {
 void MemoryServers::serve_group(const pdes::Event& request) {
   const auto slot = static_cast<std::uint32_t>(request.detail);
   const GroupAccess access = asked_.take(slot);
-  asked_[slot].history = {};
+  asked_[slot].history = asked_[slot].end = {};
   server(request.target);  // it is in use from now on
-  const Requester requester{NpuId(request.source().value()), NodeId(request.node)};
-  ServerAccess all{
-      .since = request.time, .size = access.size, .requesters = {&requester, 1}, .history = access.history};
+  const Requester requester{NpuId(request.source().value()), NodeId(request.node), access.end.is_known()};
+  ServerAccess all{.since = request.time,
+                   .size = access.size,
+                   .requesters = {&requester, 1},
+                   .history = access.history,
+                   .end = access.end};
   if (access.members == 0) return begin(request, all);
   const auto members = groups_.add(access, requester);
   if (!members) return;
@@ -153,16 +156,19 @@ void MemoryServers::serve_group(const pdes::Event& request) {
 
 /// Begins an access at the time of the request.
 void MemoryServers::begin(const pdes::Event& request, const ServerAccess& access) {
-  Server& server = this->server(request.target);
-  const auto until = server.memory->access(access, answer_of(request.target));
-  if (!until) return;
-  pdes::Event end = pdes::Event::make(*until, pdes::Stage::server, request.target, server.sequence++, request.target);
-  end.kind = static_cast<std::uint16_t>(EventKind::close);
-  kernel_.schedule(end);
+  close_at(request.target, server(request.target).memory->access(access, answer_of(request.target)));
 }
 
 void MemoryServers::close(const pdes::Event& event) {
-  server(event.target).memory->close(event.time, answer_of(event.target));
+  close_at(event.target, server(event.target).memory->close(event.time, answer_of(event.target)));
+}
+
+/// Lets a server close at a time, if there is one.
+void MemoryServers::close_at(LpId lp, std::optional<Time> time) {
+  if (!time) return;
+  pdes::Event end = pdes::Event::make(*time, pdes::Stage::server, lp, server(lp).sequence++, lp);
+  end.kind = static_cast<std::uint16_t>(EventKind::close);
+  kernel_.schedule(end);
 }
 
 SharedServer::Answer MemoryServers::answer_of(LpId lp) {
@@ -172,11 +178,18 @@ SharedServer::Answer MemoryServers::answer_of(LpId lp) {
 }
 
 void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done, const EventHistory& history) {
-  if (done == Time::max()) return keep_earliest(overrun_, {since, requester.npu, requester.node});
-  auto answer = pdes::Event::make(done, pdes::Stage::client, lp, server(lp).sequence++, LpId(requester.npu.value()));
-  answer.node = requester.node.value();
-  answer.kind = pdes::completion;
   const Rank to = hosting_.of_npu[requester.npu.index()];
+  const auto event_at = [&](Time time, std::uint16_t kind) {
+    auto event = pdes::Event::make(time, pdes::Stage::client, lp, server(lp).sequence++, LpId(requester.npu.value()));
+    event.node = requester.node.value();
+    event.kind = kind;
+    return event;
+  };
+  // It comes before the end, so that the requester never awaits nothing while it does not know this.
+  if (requester.awaits_begin && whole_ns(done) > whole_ns(since))
+    kernel_.send(to, event_at(kernel_.now() + gathering_time, access_goes_on));
+  if (done == Time::max()) return keep_earliest(overrun_, {since, requester.npu, requester.node});
+  const auto answer = event_at(done, pdes::completion);
   if (histories_ != nullptr && history.is_known())
     histories_->send(kernel_, to, answer, history);
   else

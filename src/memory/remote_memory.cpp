@@ -6,7 +6,7 @@
 
 namespace orrery::memory {
 
-void SharedServer::close(Time, const Answer&) {
+std::optional<Time> SharedServer::close(Time, const Answer&) {
   ensure_failed("a memory server that keeps no accesses", std::source_location::current());
 }
 

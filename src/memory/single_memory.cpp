@@ -34,45 +34,79 @@ class OrderedTurnServer final : public SharedServer {
   std::optional<Time> access(const ServerAccess& access, const Answer&) override {
     const bool is_first = requests_.empty();
     for (const Requester& requester : access.requesters)
-      requests_.push_back({access.history, requester, access.size, whole_ns(access.since)});
+      requests_.push_back({access.history, access.end, requester, access.size, whole_ns(access.since)});
     if (!is_first) return {};
     return access.since + gathering_time;
   }
 
-  void close(Time now, const Answer& answer) override {
+  /// Serves the requests of a time in their order. Where an access ends at once, its NPU may ask again because of that,
+  /// and what does not come before its end waits for this.
+  std::optional<Time> close(Time now, const Answer& answer) override {
     std::ranges::stable_sort(requests_, [](const Request& one, const Request& other) {
       return std::tie(one.history, one.requester.npu) < std::tie(other.history, other.requester.npu);
     });
-    for (const Request& request : requests_) {
-      const Time takes = memory_.access_time(request.size), free = free_;
-      free_ = server_.serve(request.since, takes);
-      const Time begin = std::max(free, request.since);
-      // An access that has waited begins because of the end of the one before. One that is asked for when that one ends
-      // has waited if it is asked for before the memory is free.
-      EventHistory history = request.history;
-      if (free >= request.since && end_.is_known())
-        if (EventHistory after = end_.next(begin, after_all); begin > request.since || history < after)
-          history = std::move(after);
-      end_ = history;
-      answer(request.requester, request.since, std::max(free_, now + gathering_time), history);
+    const bool may_wait = now - whole_ns(now) < last_gathering;
+    EventHistory first_end;  // of the accesses that end at once
+    auto next = requests_.begin();
+    for (; next != requests_.end(); ++next) {
+      if (may_wait && first_end.is_known() && first_end < next->history.cause()) break;
+      const auto [done, history] = serve(*next);
+      if (next->requester.awaits_begin && done == next->since) {
+        // An access that has waited ends after what ends the one before.
+        EventHistory end = end_ == history && history != next->end ? history.cause() : end_;
+        if (!first_end.is_known() || end < first_end) first_end = std::move(end);
+      }
+      answer(next->requester, next->since, std::max(done, now + gathering_time), history);
     }
-    requests_.clear();
+    requests_.erase(requests_.begin(), next);
+    if (requests_.empty()) return {};
+    return now + gathering_time + gathering_time;
   }
 
   void serialize(Archive& archive) override { archive(server_, requests_, free_, end_); }
 
  private:
+  /// From so far within a ns on, requests do not wait for those that follow from accesses that end at once.
+  static constexpr Time last_gathering = Time::from_ps(900);
   /// The memory is free when the NPU has begun what it begins at the end of its access.
   static constexpr std::uint32_t after_all = 1U << 29U;
 
   struct Request {
-    EventHistory history;
+    EventHistory history, end;
     Requester requester;
     Bytes size;
     Time since;
 
-    void serialize(Archive& archive) { archive(history, requester, size, since); }
+    void serialize(Archive& archive) {
+      archive(history, end, requester.npu, requester.node, requester.awaits_begin, size, since);
+    }
   };
+
+  struct Served {
+    Time done;
+    EventHistory history;  ///< of the end
+  };
+
+  /// Serves a request that comes next, and sets end_.
+  Served serve(const Request& request) {
+    const Time free = free_;
+    free_ = server_.serve(request.since, memory_.access_time(request.size));
+    const Time begin = std::max(free, request.since);
+    // An access that has waited begins because of the end of the one before. One that is asked for when that one ends
+    // has waited if it is asked for before the memory is free.
+    if (free >= request.since && end_.is_known()) {
+      const EventHistory after = end_.next(begin, after_all);
+      if (begin > request.since || request.history < after) {
+        // Its end may be part of an event that is not over when the access before ends.
+        const bool is_in_store =
+            begin == request.since && request.end.is_known() && request.end != request.history && !(request.end < end_);
+        end_ = is_in_store ? request.end : after;
+        return {free_, after};
+      }
+    }
+    end_ = request.end.is_known() ? request.end : request.history;
+    return {free_, end_};
+  }
 
   const SingleMemory& memory_;
   MemoryServer server_;

@@ -45,7 +45,7 @@ struct Context {
   /// Says whether events have histories (RunContext::keeps_histories).
   bool keeps_histories() const { return services.histories != nullptr; }
   /// Returns what passes from the last message of a collective to its end.
-  Time last_step(std::uint32_t members) const { return endpoint_delay[members < hosting.num_npus() ? 1 : 0]; }
+  Time last_step(const communicator::Membership& its) const { return endpoint_delay[its.is_subgroup ? 1 : 0]; }
 };
 
 }  // namespace orrery::npu

@@ -152,7 +152,7 @@ void DelayMessaging::receive_at_once(Execution& npu, const pdes::Event& message,
   if (!npu.context().keeps_histories()) return npu.end_receive_at_once(receive, now, {});
   bool was_there = false;
   const EventHistory history = history_of_meeting(npu, message, histories_of(npu).take_posted(receive), now, was_there);
-  npu.end_receive_at_once(receive, now, history);
+  npu.end_receive_at_once(receive, now, history, !was_there);
 }
 
 /// Makes the message of a posted receive the event that ends it.

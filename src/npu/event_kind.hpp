@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/message.hpp"
 #include "orrery/pdes/event.hpp"
 
@@ -23,6 +24,8 @@ enum class EventKind : std::uint16_t {
   gpu_offer,   ///< requests are handed to their first links
   gpu_over,    ///< the kernel is over
   gpu_take,    ///< a request that has come is through the ports of the GPU. `node`: its slot
+
+  goes_on = memory::access_goes_on,  ///< the access of `node` does not end at once
 
   // Of the links.
   arrived = static_cast<std::uint16_t>(network::Delivery::arrived),  ///< a message is there

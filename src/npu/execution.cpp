@@ -16,7 +16,8 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       schedule_(graph_, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
                 context.scratch.released),
       accounting_(npu, context.options, overrun),
-      histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr) {}
+      histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr),
+      instants_(graph_, histories_.get()) {}
 
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
@@ -44,8 +45,7 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
   if (finish == now) {
-    instant_.push_back(id);
-    if (histories_) histories_->add_stored_instant(history);
+    instants_.add(id, history);
     return;
   }
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
@@ -56,10 +56,9 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* giv
     context_.services.kernel.schedule(end);
 }
 
-void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history) {
+void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
-  instant_.push_back(id);
-  if (histories_) histories_->add_instant(history);
+  instants_.add_receive(id, history, is_shared);
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -90,15 +89,13 @@ void Execution::end(NodeId id, const Service& service, Time now) {
 }
 
 bool Execution::end_and_restart(Time now) {
-  const bool any = !instant_.empty();
+  const bool any = !instants_.empty();
+  if (instants_.is_held_up()) return false;
   if (context_.options.one_by_one && any) {
-    const std::size_t index = histories_ ? histories_->begin_instant() : 0;
-    const NodeId first = instant_[index];
-    instant_.erase(instant_.begin() + static_cast<std::ptrdiff_t>(index));
-    complete(first, now);
+    complete(instants_.take(), now);
   } else {
     auto& over = context_.scratch.over;
-    over.swap(instant_);
+    instants_.swap(over);
     for (const NodeId id : over) complete(id, now);
     over.clear();
   }

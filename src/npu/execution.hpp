@@ -11,6 +11,7 @@
 #include "context.hpp"
 #include "event_kind.hpp"
 #include "histories.hpp"
+#include "instant_nodes.hpp"
 #include "lookahead.hpp"
 #include "node_schedule.hpp"
 #include "orrery/base/overrun.hpp"
@@ -26,7 +27,8 @@ struct RunningNode {
   Time start;
   Time finish = Time::max();  ///< max() = not known yet
   std::uint16_t resource = 0;
-  LastArrival last = {};  ///< for whom it waits, once that is known
+  std::optional<std::uint32_t> last_queue = {};  ///< of a collective: communicator::EndOrder, once that is known
+  LastArrival last = {};                         ///< for whom it waits, once that is known
 };
 
 /// The nodes of an NPU that are under way: when each begins, when it ends, and what follows from its end. What a node
@@ -56,7 +58,8 @@ class Execution {
   /// `history`: of the end; null: the event at hand schedules it.
   void end_at(NodeId id, Time now, Time finish, const EventHistory* history = nullptr);
   /// Says that a receive, which has begun, ends at `now`, likewise. `history`: of this end, if events have histories.
-  void end_receive_at_once(NodeId id, Time now, const EventHistory& history);
+  /// `is_shared`: its event is that in which the message is there, which also ends the send.
+  void end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared = false);
   /// Ends a node that holds a place, and releases what waits for it.
   void complete(NodeId id, Time now);
   /// Ends a receive that has been in service since `posted`, and releases what waits for it. Its sender was `last`.
@@ -64,7 +67,7 @@ class Execution {
   /// Ends the nodes that take no time, or the first of them (Options::one_by_one). If all nodes are done then, starts
   /// the next iteration. Returns whether nodes may have become ready.
   bool end_instant_nodes(Time now) {
-    if (instant_.empty() && !schedule_.may_begin_iteration()) return false;
+    if (instants_.empty() && !schedule_.may_begin_iteration()) return false;
     return end_and_restart(now);
   }
 
@@ -80,8 +83,10 @@ class Execution {
   friend class orrery::Archive;
   friend void take_over(Execution& npu, const Predecessor* predecessor);
   friend Histories& histories_of(Execution& npu);
+  friend InstantNodes& instants_of(Execution& npu);
+  friend const InstantNodes& instants_of(const Execution& npu);
   void serialize(Archive& archive) {
-    archive(schedule_, accounting_, running_, instant_, sequence_);
+    archive(schedule_, accounting_, running_, instants_, sequence_);
     if (histories_) archive(*histories_);
   }
 
@@ -97,15 +102,18 @@ class Execution {
   Accounting accounting_;
   AwaitedCounts awaited_;
   std::vector<RunningNode> running_;
-  std::vector<NodeId> instant_;           // nodes that end in end_instant_nodes
   std::uint64_t sequence_ = 0;            // of events
   std::unique_ptr<Histories> histories_;  // null without RunContext::keeps_histories
+  InstantNodes instants_;                 // nodes that end in end_instant_nodes
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
 void take_over(Execution& npu, const Predecessor* predecessor);
 /// Returns the histories of an NPU's events, with RunContext::keeps_histories.
 inline Histories& histories_of(Execution& npu) { return *npu.histories_; }
+/// Returns the nodes of an NPU that end at the time at hand.
+inline InstantNodes& instants_of(Execution& npu) { return npu.instants_; }
+inline const InstantNodes& instants_of(const Execution& npu) { return npu.instants_; }
 /// Returns the history of what the event at hand schedules now; of no event if events have no histories.
 inline EventHistory next_history(Execution& npu, Time now) {
   return npu.context().keeps_histories() ? histories_of(npu).next(now) : EventHistory();

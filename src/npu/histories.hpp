@@ -20,13 +20,14 @@ class Histories {
 
   /// The events before this one are over.
   void begin(EventHistory history, std::uint32_t first_number = 0) {
-    if (std::exchange(is_in_store_, false)) store_ = {};
+    if (std::exchange(is_in_store_, false)) expect_stored_instants();
     at_hand_ = std::move(history);
     next_number_ = first_number;
   }
   /// Says which event has what the NPU has in store for itself at the time at hand; of no event if it has nothing.
   void expect_store(EventHistory history) {
     store_ = std::move(history);
+    is_expected_ = store_.is_known();
     is_in_store_ = false;
   }
   /// Begins that event.
@@ -60,26 +61,38 @@ class Histories {
     return found.empty() ? EventHistory() : std::move(found.mapped());
   }
 
-  /// Takes note of one more node that ends at the time at hand, in an event of its own.
-  void add_instant(EventHistory history) { instants_.push_back({std::move(history)}); }
-  /// Does the same with a node whose end the NPU has in store for itself. It is part of the event that has such things,
-  /// and of a new one with this history if there is none.
-  void add_stored_instant(EventHistory history) {
-    if (!store_.is_known()) store_ = std::move(history);
-    instants_.push_back({store_, true});
+  /// Takes note of one more node that ends at the time at hand, in an event of its own or in that of a message, which
+  /// its sender shares.
+  void add_instant(EventHistory history, bool is_shared) {
+    instants_.push_back({std::move(history), false, is_shared ? of_receiver : 0});
   }
+  /// Does the same with a node whose end the NPU has in store for itself. It is part of the event that has such things,
+  /// and of a new one with this history if there is none. `is_awaited`: whether the node ends now is not known yet.
+  /// Returns the history of the event in which it ends.
+  EventHistory add_stored_instant(const EventHistory& history, bool is_awaited = false) {
+    if (!store_.is_known()) store_ = history;
+    instants_.push_back({store_, true, 0, history, is_awaited});
+    return store_;
+  }
+  /// Says that an end that was awaited is in the event that was returned. Returns false if that is not `history`.
+  bool confirm_instant(std::size_t index, const EventHistory& history);
+  /// Says that an end that was awaited is not in that event. It becomes the last of these ends: an access that has
+  /// waited for another one, with whose end it begins, has this history. Of no event: it does not end now.
+  void replace_instant(std::size_t index, const EventHistory& history);
+  /// Returns whether the first of these ends is awaited.
+  bool is_held_up() const { return !instants_.empty() && next_instant()->is_awaited; }
   /// Returns whether one of these ends comes before an event.
   bool has_instant_before(const EventHistory& event) const {
-    return !instants_.empty() && std::ranges::min(instants_, {}, &Instant::history).history < event;
+    return !instants_.empty() && next_instant()->history < event;
   }
   /// Begins the first of these ends. Returns which it was of those that are left.
   std::size_t begin_instant() {
-    const auto least = std::ranges::min_element(instants_, {}, &Instant::history);
+    const auto least = next_instant();
     const auto index = static_cast<std::size_t>(least - instants_.begin());
     if (!least->is_stored) {
-      begin(std::move(least->history));
-    } else if (!is_in_store_) {
-      store_ = std::move(least->history);
+      begin(least->history, least->first_number);
+    } else if (!is_in_store_ || store_ != least->history) {
+      store_ = least->history;
       begin_store();
     }
     instants_.erase(least);
@@ -98,14 +111,27 @@ class Histories {
     return until;
   }
 
-  void serialize(Archive& archive) { archive(kept_, posted_, put_off_); }
+  void serialize(Archive& archive) {
+    archive(kept_, posted_, put_off_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
+  }
 
  private:
   using PutOff = std::pair<std::uint64_t, Time>;
   struct Instant {
     EventHistory history;
     bool is_stored = false;
+    std::uint32_t first_number = 0;  ///< of what it schedules
+    EventHistory own = {};           ///< if it is stored: of the event, if nothing were stored before it
+    bool is_awaited = false;
+
+    void serialize(Archive& archive) { archive(history, is_stored, first_number, own, is_awaited); }
   };
+
+  std::vector<Instant>::const_iterator next_instant() const {
+    return std::ranges::min_element(instants_, {}, &Instant::history);
+  }
+
+  void expect_stored_instants();
 
   EventHistory at_hand_;
   std::uint32_t next_number_ = 0;
@@ -115,6 +141,7 @@ class Histories {
   std::vector<Instant> instants_;
   EventHistory store_;        // of the event that has what the NPU has in store for the time at hand
   bool is_in_store_ = false;  // this event is at hand
+  bool is_expected_ = false;  // this event has been scheduled before the time at hand
 };
 
 }  // namespace orrery::npu

@@ -65,7 +65,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     Histories& histories = histories_of(npu_);
     EventHistory history = histories.next(now_);
     if (cause_ == Cause::itself && step.step != collective::opening_step) history = history.next(now_, 0);
-    const Time middle = now_ + npu_.context().last_step(joined_.membership.members);
+    const Time middle = now_ + npu_.context().last_step(joined_.membership);
     const bool is_put_off = reduces && middle > now_;
     const pdes::Event event = wake_event(step, is_put_off ? middle : time);
     if (is_put_off) histories.put_off(event.order, time);
@@ -118,9 +118,9 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
                        transport);
   }
   std::erase_if(early_, is_of_it);
-  if (held_queue_) {
+  if (held_queue_ && !joined_beside_) {
     joined_beside_ = id;
-    joined.run.begin_beside(place_in(joined, *held_queue_, npu.context().queues), now, transport);
+    joined.run.begin_beside(joined.turn.own_at(*held_queue_, npu.context().queues), now, transport);
   } else {
     joined.run.begin(now, transport);
   }
@@ -162,7 +162,8 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
   if (!joined.run.is_done()) return false;
   const NodeId id = joined.node;
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
-  if (npu.context().keeps_histories()) held_queue_ = place_of(joined, joined.run.last_queue(), npu.context().queues);
+  if (npu.context().keeps_histories())
+    held_queue_ = joined.turn.place_of(joined.run.last_queue(), npu.context().queues);
   leave(npu, joined, now);
   npu.complete(id, now);
   return true;
@@ -177,20 +178,8 @@ void LinkCollectives::end_event(Execution& npu, Time now) {
   if (found == joined_.end()) return;
   Joined& joined = **found;
   LinkTransport transport(npu, joined, now);
-  joined.run.free_slot(place_in(joined, *held, npu.context().queues), now, transport);
+  joined.run.free_slot(joined.turn.own_at(*held, npu.context().queues), now, transport);
   complete_if_done(npu, joined, now);
-}
-
-/// Returns the place among all queues of a queue that a collective counts from its own first one in the dimension.
-std::uint32_t LinkCollectives::place_of(const Joined& joined, std::uint32_t own, std::uint32_t queues) {
-  const std::uint32_t dimension = own / queues, first = joined.turn.queue(dimension, queues);
-  return dimension * queues + (own + first) % queues;
-}
-
-/// Does the opposite.
-std::uint32_t LinkCollectives::place_in(const Joined& joined, std::uint32_t place, std::uint32_t queues) {
-  const std::uint32_t dimension = place / queues, first = joined.turn.queue(dimension, queues);
-  return dimension * queues + (place % queues + queues - first) % queues;
 }
 
 /// Ends this NPU's part. The collective is kept as long as others will still ask for data.

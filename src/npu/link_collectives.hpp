@@ -52,8 +52,6 @@ class LinkCollectives {
 
   void leave(Execution& npu, Joined& joined, Time now);
   bool complete_if_done(Execution& npu, Joined& joined, Time now);
-  static std::uint32_t place_of(const Joined& joined, std::uint32_t own, std::uint32_t queues);
-  static std::uint32_t place_in(const Joined& joined, std::uint32_t place, std::uint32_t queues);
 
   std::vector<std::unique_ptr<Joined>> joined_;  // in the order of joining
   std::vector<network::Message> early_;          // of collectives that this NPU has not joined

@@ -17,6 +17,8 @@ namespace {
 
 /// Room for the numbers of what an NPU schedules when it joins a collective (EventHistory::next).
 constexpr std::uint32_t events_of_join = 1U << 14U;
+/// From so far within a ns on, an NPU does not await whether an access ends at once.
+constexpr Time last_awaited_end = Time::from_ps(900);
 constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
 }  // namespace
@@ -89,6 +91,7 @@ bool Npu::apply(const pdes::Event& event) {
       return true;
     case EventKind::data:
     case EventKind::clear_to_send:
+    case EventKind::goes_on:
       break;
   }
   ensure_failed("an event that no NPU handles", std::source_location::current());
@@ -152,7 +155,7 @@ std::size_t Npu::next_resource(const Resources& resources) {
 /// Begins the nodes that are ready, as far as resources are free.
 void Npu::begin_ready(Time now) {
   Resources& resources = execution_.schedule().resources();
-  if (execution_.context().keeps_histories()) {  // in the order of their ids, which their histories follow
+  if (execution_.context().options.one_by_one) {  // in the order of their ids
     for (auto i = next_resource(resources); i < resources.count(); i = next_resource(resources))
       issue(resources.take(i), static_cast<std::uint16_t>(i), now);
     return;
@@ -260,19 +263,43 @@ void Npu::issue_collective(NodeId id, Time now) {
   communicator::Join join{
       this->id(),       id,  execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
       Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
-      queues_,          {}};
+      queues_.next,     {}};
   auto& communicators = execution_.context().services.communicators;
   std::optional<std::uint64_t> queues;
   if (execution_.context().queues > 1) {
-    queues = queues_;
-    queues_ = communicators.queues_after(membership, join);
+    queues = queues_.next;
+    queues_.next = communicators.queues_after(membership, join);
   }
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, queues);
-  if (execution_.context().keeps_histories()) join.history = histories_of(execution_).next(now, events_of_join);
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
+  if (execution_.context().keeps_histories()) {
+    join.order = {histories_of(execution_).next(now, events_of_join), join.queues};
+    if (queues_.held && !queues_.beside) {
+      queues_.beside = std::make_unique<QueueTurn::Beside>(QueueTurn::Beside{membership, std::move(join)});
+      return;
+    }
+  }
   communicators.join(membership, join);
+}
+
+/// Takes note that an event of the NPU ends a collective, whose last queue is not free before `free_queue`.
+void Npu::hold_queue(const pdes::Event& event) {
+  const bool ends_node = static_cast<EventKind>(event.kind) == EventKind::complete;
+  if (collectives_ || !ends_node || execution_.node(NodeId(event.node)).kind != NodeKind::collective) return;
+  queues_.held = execution_.running(NodeId(event.node)).last_queue;
+}
+
+/// Frees the queue. The NPU has begun what it begins because of the event.
+void Npu::free_queue(Time now) {
+  const auto held = std::exchange(queues_.held, {});
+  const auto beside = std::exchange(queues_.beside, {});
+  if (!beside) return;
+  communicator::JoinOrder& order = beside->join.order;
+  order.held_queue = held;
+  order.freed = histories_of(execution_).next(now, events_of_join);
+  execution_.context().services.communicators.join(beside->membership, beside->join);
 }
 
 void Npu::issue_access(NodeId id, Time now) {
@@ -294,6 +321,9 @@ void Npu::issue_access(NodeId id, Time now) {
     memory::GroupAccess alone;
     alone.size = size;
     if (context.keeps_histories()) alone.history = histories_of(execution_).next(now);
+    const bool may_end_now = context.memory.may_take_no_time() && context.memory.access_time(size) == Time::zero();
+    if (context.keeps_histories() && may_end_now && context.fraction < last_awaited_end)
+      alone.end = instants_of(execution_).add_awaited(id, alone.history);
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
@@ -315,6 +345,7 @@ void Npu::announce(const communicator::Completion& completion) {
   RunningNode& running = execution_.running(id);
   running.finish = completion.time;
   running.last = completion.last;
+  running.last_queue = completion.order.last_queue;
   if (execution_.context().keeps_histories() && execution_.node(id).kind == NodeKind::collective)
     keep_history_of_end(completion);
   if (completion.time == Time::max()) [[unlikely]]
@@ -324,9 +355,9 @@ void Npu::announce(const communicator::Completion& completion) {
 
 /// Keeps the history of the end of a collective. If its messages are not known, it goes back to this NPU alone.
 void Npu::keep_history_of_end(const communicator::Completion& completion) {
-  EventHistory history = completion.history;
+  EventHistory history = completion.order.history;
   if (!history.is_known()) {
-    const Time takes = execution_.context().last_step(membership(completion.node).members);
+    const Time takes = execution_.context().last_step(membership(completion.node));
     const Time last = completion.time - std::min(takes, completion.time);
     history = EventHistory::first_of(id()).next(last, 0).next(last, 0);
   }
@@ -387,7 +418,8 @@ Wait Npu::wait_of(const RunningNode& running) const {
 
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
-  archive(execution_, own_memory_, queues_, has_settled_, has_ended_);
+  archive(execution_, own_memory_, queues_.next, has_settled_, has_ended_);
+  if (moment_) archive(*moment_);
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);

@@ -20,6 +20,7 @@
 #include "orrery/npu/wait.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
+#include "queue_turn.hpp"
 #include "shared_sms.hpp"
 #include "shared_units.hpp"
 #include "yielding.hpp"
@@ -75,6 +76,13 @@ class Npu {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
+  /// An event of the time at hand, and its place.
+  struct Ordered {
+    EventHistory history, own;
+    pdes::Event event;
+    bool is_in_store = false;
+  };
+
   void settle_at(Time now);
   void go_ahead();
   bool apply(const pdes::Event& event);
@@ -84,7 +92,11 @@ class Npu {
   EventHistory take_history_of(const pdes::Event& event);
   void keep_history_of_end(const communicator::Completion& completion);
   bool apply_in_order(const pdes::Event& event, Time now);
-  void begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now);
+  void hold_queue(const pdes::Event& event);
+  void free_queue(Time now);
+  bool tells_of_access(const pdes::Event& event);
+  void put_off(std::span<const Ordered> events);
+  bool begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now);
   void begin_ready(Time now);
   static std::size_t next_resource(const Resources& resources);
   void issue(NodeId id, std::uint16_t resource, Time now);
@@ -118,11 +130,11 @@ class Npu {
   std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
-  std::uint64_t queues_ = 0;                           // communicator::Join::queues of its next collective
-  std::unique_ptr<std::vector<pdes::Event>> moment_;   // that `settle` handles; null without Options::one_by_one
-  bool has_settled_ = false;                           // its first nodes have begun
-  bool has_broken_off_ = false;                        // `settle`, because of doubts
-  bool has_ended_ = false;                             // it is done, and has counted its time
+  QueueTurn queues_;
+  std::unique_ptr<std::vector<pdes::Event>> moment_;  // that `settle` handles; null without Options::one_by_one
+  bool has_settled_ = false;                          // its first nodes have begun
+  bool has_broken_off_ = false;                       // `settle`, because of doubts
+  bool has_ended_ = false;                            // it is done, and has counted its time
 };
 
 }  // namespace orrery::npu

@@ -45,10 +45,11 @@ pdes::Event in_whole_ns(pdes::Event event) {
   return event;
 }
 
-/// Returns whether an event is of the links, so that it comes at its time.
-bool is_of_links(const pdes::Event& event) {
+/// Returns whether an event is of the links, or says that an access goes on, so that it comes at its time.
+bool comes_at_its_time(const pdes::Event& event) {
   const auto kind = static_cast<EventKind>(event.kind);
-  return kind == EventKind::arrived || kind == EventKind::sent || kind == EventKind::wake || kind == EventKind::left;
+  return kind == EventKind::goes_on || kind == EventKind::arrived || kind == EventKind::sent ||
+         kind == EventKind::wake || kind == EventKind::left;
 }
 
 }  // namespace
@@ -182,7 +183,7 @@ void Npus::settle(Time exact) {
 }
 
 bool Npus::admit(pdes::Event& event) {
-  if (is_of_links(event)) return true;
+  if (comes_at_its_time(event)) return true;
   const auto index = local(NpuId(event.target.value()));
   state_->bounds.mark(index);
   state_->npus[index].keep_history_of(event);

@@ -45,8 +45,7 @@ EventPlace Npu::place_of(const pdes::Event& event) {
   if (node.kind == NodeKind::send) since = running.last.time;
   if (node.is_access() && context.memory.num_servers() > 0)
     since = event.time - std::min(context.memory.access_time(Bytes(node.size)), event.time);
-  if (node.kind == NodeKind::collective)
-    since = event.time - std::min(context.last_step(membership(id).members), event.time);
+  if (node.kind == NodeKind::collective) since = event.time - std::min(context.last_step(membership(id)), event.time);
   return {since, this->id()};
 }
 
@@ -71,22 +70,23 @@ bool Npu::apply_in_order(const pdes::Event& event, Time now) {
     execution_.context().services.kernel.schedule(later);
     return true;
   }
+  hold_queue(event);
   const bool goes_on = apply(event);
   if (goes_on) begin_ready(now);
   if (collectives_) collectives_->end_event(execution_, now);
+  free_queue(now);
   return true;
 }
 
-/// Does the same as `apply_one_by_one` where events have histories.
+/// Does the same as `apply_one_by_one` where events have histories. If it is not known whether an access ends at once,
+/// what comes after that waits.
 void Npu::apply_with_histories(Time now) {
-  struct Ordered {
-    EventHistory history, own;
-    pdes::Event event;
-    bool is_in_store = false;
-  };
+  Histories& histories = histories_of(execution_);
+  const bool is_new_time = instants_of(execution_).empty();
   std::vector<Ordered> events;
-  EventHistory first;  // of what the NPU has in store
+  EventHistory first;  // of what the NPU has in store since before this time
   for (const pdes::Event& event : *moment_) {
+    if (tells_of_access(event)) continue;
     const EventHistory own = take_history_of(event);
     const bool in_store = is_in_store(execution_, event);
     if (in_store && (!first.is_known() || own < first)) first = own;
@@ -98,12 +98,12 @@ void Npu::apply_with_histories(Time now) {
   std::ranges::stable_sort(events, [](const Ordered& one, const Ordered& other) {
     return std::tie(one.history, one.own) < std::tie(other.history, other.own);
   });
-  Histories& histories = histories_of(execution_);
-  histories.expect_store(first);
+  if (is_new_time || first.is_known()) histories.expect_store(first);
   bool goes_on = false;  // it is part of the event before
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Ordered one = events[i];
-    if (!one.is_in_store || !goes_on) begin_event(one.event, one.history, one.is_in_store, now);
+    if ((!one.is_in_store || !goes_on) && !begin_event(one.event, one.history, one.is_in_store, now))
+      return put_off(std::span(events).subspan(i));
     goes_on = one.is_in_store;
     if (apply_in_order(one.event, now)) continue;
     const auto others = events.begin() + static_cast<std::ptrdiff_t>(i);
@@ -111,14 +111,38 @@ void Npu::apply_with_histories(Time now) {
   }
 }
 
-/// Ends what takes no time and comes before an event, and begins this event.
-void Npu::begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now) {
+/// Takes in an event that says whether an access, which was awaited, ends at this time. Returns false for others.
+bool Npu::tells_of_access(const pdes::Event& event) {
+  const NodeId id(event.node);
+  const bool goes_on = static_cast<EventKind>(event.kind) == EventKind::goes_on;
+  if (!goes_on && !instants_of(execution_).holds(id)) return false;
+  if (!goes_on && static_cast<EventKind>(event.kind) != EventKind::complete) return false;
+  instants_of(execution_).tell(id, goes_on ? EventHistory() : histories_of(execution_).take(event.order));
+  return true;
+}
+
+/// Keeps events for when it is known whether an access ends at this time.
+void Npu::put_off(std::span<const Ordered> events) {
+  for (const Ordered& one : events) {
+    histories_of(execution_).keep(one.event.order, one.own);
+    moment_->push_back(one.event);
+  }
+}
+
+/// Ends what takes no time and comes before an event, and begins this event. Returns false if such an end is awaited.
+bool Npu::begin_event(const pdes::Event& event, const EventHistory& history, bool is_in_store, Time now) {
   Histories& histories = histories_of(execution_);
-  for (; histories.has_instant_before(history); begin_ready(now)) execution_.end_instant_nodes(now);
-  if (is_in_store) return histories.begin_store();
+  for (; histories.has_instant_before(history); begin_ready(now)) {
+    if (histories.is_held_up()) return false;
+    execution_.end_instant_nodes(now);
+  }
   const auto kind = static_cast<EventKind>(event.kind);
   const bool is_from_elsewhere = kind == EventKind::arrived || kind == EventKind::received;
-  histories.begin(history, is_from_elsewhere ? Histories::of_receiver : 0);
+  if (is_in_store)
+    histories.begin_store();
+  else
+    histories.begin(history, is_from_elsewhere ? Histories::of_receiver : 0);
+  return true;
 }
 
 /// Handles the events of this time one after the other, and begins nodes after each of them. What the NPU has in store
@@ -128,6 +152,7 @@ void Npu::apply_one_by_one(Time now) {
   if (moment_->size() == 1) {
     const pdes::Event event = moment_->front();
     moment_->clear();
+    instants_of(execution_).set_in_store(is_in_store(execution_, event));
     apply(event);
     return begin_ready(now);
   }
@@ -148,6 +173,9 @@ void Npu::apply_one_by_one(Time now) {
     if (is_in_store(execution_, one.event)) one.place = first;
   std::ranges::sort(events, {}, [](const Placed& one) { return std::tuple(one.place, one.since, one.event.node); });
   for (const Placed& one : events) {
+    if (!is_in_store(execution_, one.event))
+      for (; instants_of(execution_).is_in_event(); begin_ready(now)) execution_.end_instant_nodes(now);
+    instants_of(execution_).set_in_store(is_in_store(execution_, one.event));
     apply(one.event);
     begin_ready(now);
   }

@@ -18,15 +18,17 @@ KINDS = {"all-reduce": chakra.ALL_REDUCE, "all-gather": chakra.ALL_GATHER, "all-
 
 
 class Small:
-    """A workload that is written down here. Nodes begin as resources become free, in the order of their ids."""
+    """A workload that is written down here. Nodes begin as resources become free, in the order of their ids. `access`: ns of latency of
+    the memory pool."""
 
-    def __init__(self, traces, shape="FullyConnected", latency=100.0, queues=1, rendezvous=False, pool=False, groups=None, bandwidth=50.0, **system):
+    def __init__(self, traces, shape="FullyConnected", latency=100.0, queues=1, rendezvous=False, pool=False, groups=None, bandwidth=50.0, counts=None, access=250, **system):
         self.traces, self.seed, self.queues, self.rendezvous, self.groups = traces, None, queues, rendezvous, groups or {}
         flags = [f"--num-queues-per-dim={queues}"] + (["--rendezvous-protocol=true"] if rendezvous else [])
-        self.system = harness.System([shape], [len(traces)], bandwidth, latency, groups=groups, flags=flags, system={
+        counts = counts or [len(traces)]
+        self.system = harness.System([shape] * len(counts), counts, bandwidth, latency, groups=groups, flags=flags, system={
             "endpoint-delay": 10, "preferred-dataset-splits": 1, "collective-optimization": "baseline",
             **{name.replace("_", "-"): value for name, value in system.items()}})
-        self.system.memory = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 250, "remote-mem-bw": 16} if pool else {"memory-type": "NO_MEMORY_EXPANSION"}
+        self.system.memory = {"memory-type": "MEMORY_POOL", "remote-mem-latency": access, "remote-mem-bw": 16} if pool else {"memory-type": "NO_MEMORY_EXPANSION"}
         self.pool = pool
 
     def shared_memory(self):
@@ -38,15 +40,18 @@ def collective(kind, id=0, size=1, group=None):
     return chakra.Node(id, chakra.COLL, kind, comm_type=KINDS[kind], comm_size=size, **named)
 
 
-def load(id):
-    return chakra.Node(id, chakra.MEM_LOAD, "load", tensor_size=1)
+def load(id, after=(), size=1):
+    return chakra.Node(id, chakra.MEM_LOAD, "load", ctrl_deps=list(after), tensor_size=size)
 
 
-
-def message(source, destination, size, id=0):
-    """Returns the send and the receive."""
+def message(source, destination, size, id=0, after=()):
+    """Returns the send and the receive, which comes after other nodes."""
     attributes = {"comm_src": source, "comm_dst": destination, "comm_tag": 1, "comm_size": size}
-    return chakra.Node(id, chakra.SEND, "send", **attributes), chakra.Node(id, chakra.RECV, "receive", **attributes)
+    return chakra.Node(id, chakra.SEND, "send", **attributes), chakra.Node(id, chakra.RECV, "receive", ctrl_deps=list(after), **attributes)
+
+
+def compute(id, duration, after=(), **attributes):
+    return chakra.Node(id, chakra.COMP, "compute", ctrl_deps=list(after), duration=duration, **attributes)
 
 
 def alone_then_load():
@@ -84,8 +89,56 @@ def two_ways_round():
     return Small([both] + others + [both], queues=2, groups={"1": [4, 0]}, all_to_all_implementation=["direct3"])
 
 
+def queue_held_by_a_collective():
+    """A queue that the end of a collective frees is free when the NPU has begun the next one, which begins with its other queue. Two NPUs
+    then ask for memory at one time."""
+    both = [collective("all-gather", size=100), collective("all-to-all", 1)]
+    return Small([both + [load(2)], both + [load(2)], both], queues=2, pool=True, preferred_dataset_splits=4, all_to_all_implementation=["direct2"])
+
+
+def receive_at_the_time_of_another():
+    """The first message lets NPU 1 wait for the second, which is there at the same time. What follows from it at its sender comes first."""
+    first, first_receive = message(0, 1, 1000)
+    _, second_receive = message(2, 1, 1000, 1, after=[0])
+    return Small([[first], [first_receive, second_receive, load(2, after=[1])], [message(2, 1, 1000)[0], load(1)]], pool=True)
+
+
+def no_time_in_store():
+    """The ends of collectives of one member are in store for NPU 1, so they come before that of a receive whose message was there."""
+    send, receive = message(0, 1, 1, 2, after=[0])
+    alone = [chakra.Node(id, chakra.COLL, "alone", ctrl_deps=[after], comm_type=chakra.ALL_GATHER, comm_size=1, pg_name="1") for id, after in ((1, 0), (3, 1))]
+    host = [compute(4, 5, after=[2], is_cpu_op=True), compute(5, 10, after=[3], is_cpu_op=True)]
+    return Small([[send], [compute(0, 5), alone[0], receive, alone[1]] + host + [compute(6, 5, after=[5])]], groups={"1": [1]})
+
+
+def endpoint_delay_of_some_dimensions():
+    """The collective over one dimension ends an endpoint delay of 15 ns after its last message is there, at 35 ns. So it ends before a
+    receive whose message left at 38 ns."""
+    sends, receives = zip(*[message(2, 0, 1, id) for id in range(4)])
+    sender = list(sends[:3]) + [compute(4, 0, after=[2]), compute(5, 0, after=[4])]
+    sends[3].id, sends[3].ctrl_deps = 6, [5]
+    over_one = chakra.Node(4, chakra.COLL, "all-gather", comm_type=chakra.ALL_GATHER, comm_size=1, involved_dim=[True, False])
+    host = [compute(5, 5, after=[4], is_cpu_op=True), compute(6, 10, after=[3], is_cpu_op=True), compute(7, 20, after=[5])]
+    return Small([[*receives, over_one, *host], [over_one], [*sender, sends[3]], [compute(0, 1)]], counts=[2, 2], latency=[20.0, 12.0], endpoint_delay=15)
+
+
+def accesses_that_take_no_time():
+    """An access ends at once, and the next one of its NPU comes before what another NPU asks for because of its own event."""
+    both = [collective("all-gather"), load(1)]
+    return Small([both + [load(2), load(3, size=20000)], both + [load(2, size=20000)], [collective("all-gather")]], pool=True, access=0)
+
+
+def accesses_behind_one_that_takes_time():
+    """The same when both accesses have waited for one that takes time."""
+    members = [collective("all-to-all", group="1"), load(1)]
+    return Small([members + [load(2), load(3, size=20000)], [load(0, size=20000)], members + [load(2, size=20000)]], pool=True, access=0, groups={"1": [0, 2]})
+
+
 CASES = [("unaware", alone_then_load()), ("aware", alone_then_load()), ("unaware", late_all_reduce(True)), ("unaware", late_all_reduce(False)),
-         ("aware", late_all_reduce(False)), ("aware", short_reductions()), ("aware", short_reductions_of_a_ring()), ("aware", two_ways_round())]
+         ("aware", late_all_reduce(False)), ("aware", short_reductions()), ("aware", short_reductions_of_a_ring()), ("aware", two_ways_round()), ("unaware", queue_held_by_a_collective()),
+         ("unaware", receive_at_the_time_of_another()), ("unaware", no_time_in_store()),
+         ("unaware", endpoint_delay_of_some_dimensions()), ("unaware", accesses_that_take_no_time()),
+         ("unaware", accesses_behind_one_that_takes_time())]
 
 
 def main():

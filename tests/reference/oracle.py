@@ -437,6 +437,7 @@ class Simulation:
         self.algorithms = Collectives(network, system, num_queues, rendezvous)
         self.events, self.sequence = [], 0
         self.instant = collections.deque()  # nodes that the NPU at hand has begun and that take no time
+        self.in_store = False               # whether the event at hand has what the NPU at hand has in store for itself
         self.cause = None                   # where the event at hand stands among those of this time, and its NPU
         self.trees = collections.defaultdict(lambda: [0])  # by communicator: chunks that have gone over trees
         self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
@@ -476,6 +477,9 @@ class Simulation:
                 return first if event.channel is None else event.since, event.origin, int(event.origin != npu)
 
             for event in sorted(batch, key=lambda event: (place(event), event.since, event.node)):
+                if self.in_store and event.channel is not None:
+                    self.end_stored_nodes(npu, now)
+                self.in_store = event.channel is None
                 self.cause = *place(event), npu
                 self.npus[npu].complete(event.node, now)
                 self.issue(npu, now)
@@ -483,11 +487,28 @@ class Simulation:
         self.serve_requests(now)
 
     def end_instant_nodes(self, npu, now):
-        """Ends the nodes that take no time, one after the other, after all else that ends at this time."""
+        """Ends the nodes that take no time, one after the other, after all else that ends at this time. All but receives are in store: the
+        first of them begins an event, which ends those that come while it is under way."""
         self.cause = now, npu, 0, npu
         while self.instant:
-            self.npus[npu].complete(self.instant.popleft(), now)
+            if self.in_store:
+                self.end_stored_nodes(npu, now)
+            if self.instant:
+                id = self.instant.popleft()
+                self.in_store = self.is_stored(npu, id)
+                self.npus[npu].complete(id, now)
+                self.issue(npu, now)
+        self.in_store = False
+
+    def end_stored_nodes(self, npu, now):
+        """Ends those of these nodes that an NPU has in store, in the event at hand."""
+        while (stored := next((id for id in self.instant if self.is_stored(npu, id)), None)) is not None:
+            self.instant.remove(stored)
+            self.npus[npu].complete(stored, now)
             self.issue(npu, now)
+
+    def is_stored(self, npu, id):
+        return self.npus[npu].nodes[id].type != chakra.RECV
 
     def at(self, time, now, npu, node, since=None, origin=None, channel=None):
         """Adds the end of a node, or a message on a channel. `since`: when it was first known to come then; `origin`: the NPU that made

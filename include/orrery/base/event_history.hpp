@@ -20,7 +20,7 @@ namespace orrery {
 /// O(most_steps) in the worst case.
 class EventHistory {
  public:
-  static constexpr std::uint32_t most_steps = 256;
+  static constexpr std::uint32_t most_steps = 512;
 
   /// Makes the history of no event. It comes before all others.
   EventHistory() = default;

@@ -58,7 +58,7 @@ class MessageProgram {
   /// Returns whether a member begins chunk by chunk what several queues may begin at once (Rules).
   bool begins_in_order_of_chunks() const;
   /// Returns the number of the queue of a service among all queues, as every collective counts them from its own first
-  /// one: the axis times the number of queues of a dimension, and the queue there.
+  /// one: the dimension times the number of queues of a dimension, and the queue there (Turn::place_of).
   std::uint32_t place_of_queue(std::uint32_t service) const;
   /// Returns the time from the start of a service to its first step.
   Time opening(std::uint32_t service) const;

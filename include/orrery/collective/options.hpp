@@ -76,6 +76,18 @@ struct Turn {
     return its == 0 ? 0 : static_cast<std::uint32_t>(queues / its % num_queues);
   }
 
+  /// Returns the place, among all queues of all dimensions, of a queue that a collective counts from its own first one
+  /// in its dimension.
+  std::uint32_t place_of(std::uint32_t own, std::uint32_t num_queues) const {
+    const std::uint32_t dimension = own / num_queues;
+    return dimension * num_queues + (own + queue(dimension, num_queues)) % num_queues;
+  }
+  /// Does the opposite.
+  std::uint32_t own_at(std::uint32_t place, std::uint32_t num_queues) const {
+    const std::uint32_t dimension = place / num_queues;
+    return dimension * num_queues + (place + num_queues - queue(dimension, num_queues)) % num_queues;
+  }
+
   friend auto operator<=>(const Turn&, const Turn&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <queue>
 #include <span>
 #include <tuple>
@@ -12,9 +13,9 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_history.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/end_order.hpp"
+#include "orrery/communicator/event_order.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/setup.hpp"
@@ -62,14 +63,13 @@ class HostSide {
     Report report;
     collective::Turn turn;
     bool done = false;
-    Time reply = Time::max();             ///< when members complete at the earliest, if nobody arrives before the first
-    std::uint32_t missing = 0;            ///< ranks whose arrivals are not there
-    std::uint32_t ranks_over = 0;         ///< ranks whose participants are through, with Execution::by_members
-    Time finish;                          ///< when the last of these was
-    std::vector<Time> arrivals;           ///< [participants]
-    std::vector<EventHistory> histories;  ///< [participants] with Setup::orders_ends: Join::history
-    std::vector<std::uint64_t> queues;    ///< likewise Join::queues
-    std::vector<char> is_through;         ///< [participants] with Execution::by_members
+    Time reply = Time::max();       ///< when members complete at the earliest, if nobody arrives before the first
+    std::uint32_t missing = 0;      ///< ranks whose arrivals are not there
+    std::uint32_t ranks_over = 0;   ///< ranks whose participants are through, with Execution::by_members
+    Time finish;                    ///< when the last of these was
+    std::vector<Time> arrivals;     ///< [participants]
+    std::vector<JoinOrder> orders;  ///< [participants] with Setup::orders_ends
+    std::vector<char> is_through;   ///< [participants] with Execution::by_members
 
     void clear();
   };
@@ -114,6 +114,8 @@ class HostSide {
   void finish(Hosted& hosted, Pending& pending);
   std::span<const Time> completions(Hosted& hosted, const Pending& pending);
   std::optional<collective::MemberEnds> end_in_order(const Hosted& hosted, const Pending& pending);
+  std::optional<collective::MemberEnds> send_messages(const Hosted& hosted, const Pending& pending,
+                                                      std::span<const collective::Turn> turns);
   void note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);

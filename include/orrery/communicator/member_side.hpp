@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_history.hpp"
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/message_program.hpp"
+#include "orrery/communicator/event_order.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/setup.hpp"
 #include "orrery/communicator/spec.hpp"
@@ -28,6 +28,7 @@ struct Membership {
   std::uint32_t local_participants = 0;  ///< on this rank
   std::uint32_t position = 0;            ///< in the group, with Execution::by_members
   bool is_remote = false;                ///< participants, or the host, are on other ranks
+  bool is_subgroup = false;              ///< see collective::Options::endpoint_delay_of
 };
 
 /// How a participant joins the next collective of a communicator.
@@ -41,8 +42,7 @@ struct Join {
   bool is_recorded = true;
   Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
   std::uint64_t queues = 0;      ///< collective::Turn::queues of the participant, over all its communicators
-  /// With Setup::orders_ends, of the first event that the participant's first step schedules. The others follow beside.
-  EventHistory history = {};
+  JoinOrder order = {};          ///< with Setup::orders_ends
 };
 
 /// What a participant waits in, for the report of a stuck run.
@@ -56,11 +56,11 @@ struct JoinedCollective {
 struct Completion {
   NpuId npu;
   NodeId node;
-  Time time;                  ///< max() if it is out of range
-  Bytes sent;                 ///< by the participant, in all
-  LastArrival last;           ///< of the participants
-  std::uint64_t event = 0;    ///< pdes::Event::order of the end
-  EventHistory history = {};  ///< with Setup::orders_ends, of the end, if its messages are known
+  Time time;                ///< max() if it is out of range
+  Bytes sent;               ///< by the participant, in all
+  LastArrival last;         ///< of the participants
+  std::uint64_t event = 0;  ///< pdes::Event::order of the end
+  EndOrder order = {};      ///< with Setup::orders_ends
 };
 
 /// The member side of the communicators of a rank. Participants of this rank join here. When the last of them has
@@ -127,15 +127,14 @@ class MemberSide {
     Report report;
     collective::Turn turn;  ///< with Execution::by_members
     bool done = false;
-    std::uint32_t count = 0;     ///< participants that have joined
-    std::uint32_t left = 0;      ///< participants that are through, with Execution::by_members
-    Time finish;                 ///< when the last of these was
-    Time first = Time::max();    ///< first arrival, of a communicator that is spread over ranks
-    std::vector<Time> arrivals;  ///< [participants here] max(): not yet, or the host knows since before a restart
-    std::vector<NodeId> nodes;   ///< [participants here]
-    std::vector<EventHistory> histories;  ///< [participants here] with Setup::orders_ends: Join::history
-    std::vector<Time> queues;             ///< likewise Join::queues, as ps
-    std::vector<char> is_through;         ///< [participants here] with Execution::by_members
+    std::uint32_t count = 0;        ///< participants that have joined
+    std::uint32_t left = 0;         ///< participants that are through, with Execution::by_members
+    Time finish;                    ///< when the last of these was
+    Time first = Time::max();       ///< first arrival, of a communicator that is spread over ranks
+    std::vector<Time> arrivals;     ///< [participants here] max(): not yet, or the host knows since before a restart
+    std::vector<NodeId> nodes;      ///< [participants here]
+    std::vector<JoinOrder> orders;  ///< [participants here] with Setup::orders_ends
+    std::vector<char> is_through;   ///< [participants here] with Execution::by_members
 
     void clear();
   };
@@ -156,21 +155,19 @@ class MemberSide {
   struct Arrival {
     NodeId node;
     Time time;
-    EventHistory history;
-    std::uint64_t queues = 0;
+    JoinOrder order;
   };
   /// What a participant has joined that is not over.
   struct Joined {
     Report report;          ///< of all that had joined on its rank
     collective::Turn turn;  ///< with Execution::by_members
     Time arrival;
-    EventHistory history;
+    JoinOrder order;
     NodeId node;
     Time finish;  ///< when the last one of its rank so far was through, with Execution::by_members
     bool is_through = false;
-    Time queues = {};  ///< see Pending
 
-    void serialize(Archive& archive) { archive(report, turn, arrival, history, node, finish, is_through, queues); }
+    void serialize(Archive& archive) { archive(report, turn, arrival, order, node, finish, is_through); }
   };
   /// What has been read of a participant.
   struct Restored {

@@ -35,9 +35,9 @@ struct Report {
   Time recorded = {};           ///< shortest of what the participants recorded; zero: one recorded nothing
   std::uint8_t collective = 0;  ///< collective::Kind
   ReportKind kind = ReportKind::arrivals;
-  /// Behind the times there are histories (wire::append): with `completions` Completion::history, with `arrivals`
-  /// Join::history, and before these Join::queues as ps.
-  bool has_histories = false;
+  /// Behind the times there are places among other events (wire::append): EndOrder with `completions`, JoinOrder with
+  /// `arrivals`.
+  bool has_orders = false;
   bool is_recorded = true;  ///< all participants that have arrived want a record
 };
 static_assert(std::is_trivially_copyable_v<Report>);

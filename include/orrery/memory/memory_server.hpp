@@ -42,6 +42,7 @@ class MemoryServer {
 struct Requester {
   NpuId npu;
   NodeId node;
+  bool awaits_begin = false;  ///< it goes on when it knows whether the access ends at once
 };
 
 /// An access to a server that NPUs share: of one NPU, or of the members of a group that access together.
@@ -52,6 +53,7 @@ struct ServerAccess {
   std::span<const Requester> requesters;
   /// With RemoteMemoryOptions::orders_requests, of the end of the access if it is served at once.
   EventHistory history = {};
+  EventHistory end = {};  ///< with Requester::awaits_begin, of the event with which it ends then
 };
 
 /// A server that NPUs share, without the events that carry requests and answers.
@@ -67,8 +69,9 @@ class SharedServer {
   /// answer and returns nothing. Another one keeps the access and returns the time at which it wants `close` to be
   /// called, unless an access before asked for the same call.
   virtual std::optional<Time> access(const ServerAccess& access, const Answer& answer) = 0;
-  /// Gives the answers to accesses that began before `now`, the time that `access` returned.
-  virtual void close(Time now, const Answer& answer);
+  /// Gives the answers to accesses that began before `now`, the time that `access` returned. Returns the time at which
+  /// it wants to be called again, if it has kept some.
+  virtual std::optional<Time> close(Time now, const Answer& answer);
 
   /// Returns what has passed each stage of the server; empty for one without stages.
   virtual std::vector<MemoryStageRecord> stages() const { return {}; }

@@ -36,10 +36,13 @@ struct GroupAccess {
   std::uint32_t members = 0;  ///< 0: the NPU does it alone
   trace::NodeKind kind = trace::NodeKind::mem_load;
   trace::CollectiveKind collective = trace::CollectiveKind::all_gather;
-  EventHistory history = {};  ///< see ServerAccess
+  EventHistory history = {}, end = {};  ///< see ServerAccess; `end` is known if the NPU awaits the begin
 
-  void serialize(Archive& archive) { archive(node_id, size, group, ordinal, members, kind, collective, history); }
+  void serialize(Archive& archive) { archive(node_id, size, group, ordinal, members, kind, collective, history, end); }
 };
+
+/// The kind of an event for an NPU whose access, of `node`, does not end at once (Requester::awaits_begin).
+inline constexpr std::uint16_t access_goes_on = 64;
 
 /// Gathers the accesses that the members of groups do together.
 class GroupAccesses {
@@ -115,6 +118,7 @@ class MemoryServers {
   void serve_group(const pdes::Event& request);
   void begin(const pdes::Event& request, const ServerAccess& access);
   void close(const pdes::Event& event);
+  void close_at(LpId lp, std::optional<Time> time);
   SharedServer::Answer answer_of(LpId lp);
   void answer(LpId lp, const Requester& requester, Time since, Time done, const EventHistory& history);
 

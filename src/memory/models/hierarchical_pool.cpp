@@ -21,7 +21,7 @@ class PoolServer final : public SharedServer {
     return access.since + gathering_time;
   }
 
-  void close(Time now, const Answer& answer) override {
+  std::optional<Time> close(Time now, const Answer& answer) override {
     const auto end = std::ranges::lower_bound(waiting_, now, {}, &Waiting::since);
     npus_.clear();
     for (const Requester& requester : requesters_) npus_.push_back(requester.npu);
@@ -38,6 +38,7 @@ class PoolServer final : public SharedServer {
     for (std::size_t i = 0; i < first; ++i) answer(requesters_[i], since, done_[i], {});
     waiting_.erase(waiting_.begin(), end);
     requesters_.erase(requesters_.begin(), requesters_.begin() + static_cast<std::ptrdiff_t>(first));
+    return {};
   }
 
   std::vector<MemoryStageRecord> stages() const override {

@@ -62,7 +62,7 @@ TEST(EventHistory, MeansTheSameOnEveryRank) {
   EXPECT_EQ(copied(EventHistory()), EventHistory());
 }
 
-// Two chains of equal times begin at 0 and 1 ns. With 255 equal steps the begin still decides; with 256 it does not,
+// Two chains of equal times begin at 0 and 1 ns. With 511 equal steps the begin still decides; with 512 it does not,
 // but the NPUs do. That holds for chains of any length, also on another rank.
 TEST(EventHistory, GoesBackSoManySteps) {
   constexpr std::int64_t most = EventHistory::most_steps;

@@ -22,15 +22,17 @@ constexpr std::uint32_t first_server = 1000;  // LP of server 0
 constexpr Time ns(std::int64_t count) { return Time::from_ns(count); }
 constexpr Time ps(std::int64_t count) { return Time::from_ps(count); }
 
-/// What an NPU is told: its access is done.
+/// What an NPU is told: its access is done, or goes on.
 struct Done {
   Time at;
   std::uint32_t npu = 0;
   std::uint32_t node = 0;
+  bool goes_on = false;
 
   friend bool operator==(const Done&, const Done&) = default;
   friend std::ostream& operator<<(std::ostream& out, const Done& done) {
-    return out << "at " << done.at.ps() << " ps NPU " << done.npu << ", node " << done.node;
+    return out << "at " << done.at.ps() << " ps NPU " << done.npu << ", node " << done.node
+               << (done.goes_on ? " goes on" : "");
   }
 };
 
@@ -79,7 +81,7 @@ class Memory {
       if (one.event.stage() == pdes::Stage::server)
         part.servers->handle(one.event);
       else
-        answers.push_back({one.event.time, one.event.target.value(), one.event.node});
+        answers.push_back({one.event.time, one.event.target.value(), one.event.node, one.event.kind == access_goes_on});
     }
     std::ranges::stable_sort(answers, {}, [](const Done& done) { return std::tuple(done.at, done.npu); });
     return answers;
@@ -115,7 +117,8 @@ class Memory {
       auto& kernel = parts_[r]->kernel;
       for (const auto& sent : kernel.sent) {
         EXPECT_TRUE(sent.more.empty() || sent.to.index() != r) << "bytes go with the event to another rank only";
-        EXPECT_TRUE(sent.event.stage() == pdes::Stage::server || sent.event.kind == pdes::completion);
+        EXPECT_TRUE(sent.event.stage() == pdes::Stage::server || sent.event.kind == pdes::completion ||
+                    sent.event.kind == access_goes_on);
         under_way_.push_back({sent.to, sent.event, sent.more});
       }
       for (const auto& event : kernel.scheduled) under_way_.push_back({Rank(static_cast<int>(r)), event, {}});
@@ -261,6 +264,33 @@ TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
   EXPECT_EQ(pool.run(), (AllDone{{ns(30) + ps(4), 0, 0}}));
   ask(ns(40) + ps(2), 0, 10);
   EXPECT_EQ(pool.run(), (AllDone{{ns(41), 0, 0}}));
+}
+
+// NPUs 0 and 1 ask at 7 ns, each because of an event of its own, that of NPU 0 first. The access of NPU 0 ends at once,
+// in that event, and NPU 0 asks again because of it. This comes before the request of NPU 1. NPU 2 asks for what takes
+// no time while the memory is busy. It is told 2 ps later that its access goes on, and at 27 ns that it is done.
+TEST(MemoryServersLp, WhatFollowsFromAnAccessThatEndsAtOnceComesBeforeLaterEvents) {
+  RemoteMemoryOptions options = memory_of_kind("pool");
+  options.rounding = Rounding::down_to_ns;
+  options.latency_ns = 0;
+  options.orders_requests = options.may_take_no_time = true;
+  Memory pool(options, 4);
+  const auto event_of = [](std::uint32_t npu) { return EventHistory::first_of(NpuId(npu)).next(ns(4), 0); };
+  const auto ask = [&](Time now, std::uint32_t npu, std::uint32_t node, std::uint64_t bytes) {
+    GroupAccess alone;
+    alone.node_id = node;
+    alone.size = Bytes(bytes);
+    alone.history = event_of(npu).next(memory::whole_ns(now), node);
+    if (bytes < 10) alone.end = event_of(npu);
+    pool.ask(now, npu, alone);
+  };
+  ask(ns(7), 0, 0, 5);
+  ask(ns(7), 1, 0, 100);
+  ask(ns(7) + ps(2), 0, 1, 100);
+  ask(ns(9), 2, 0, 5);
+  EXPECT_EQ(
+      pool.run(),
+      (AllDone{{ns(7) + ps(2), 0, 0}, {ns(9) + ps(2), 2, 0, true}, {ns(17), 0, 1}, {ns(27), 1, 0}, {ns(27), 2, 0}}));
 }
 
 GroupAccess load(std::uint32_t node, std::uint64_t bytes, std::uint32_t members = 2) {

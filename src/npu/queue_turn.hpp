@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "orrery/communicator/member_side.hpp"
+
+namespace orrery::npu {
+
+/// The turn of an NPU's queues of chunks, where hosts carry collectives out. A queue that the end of a collective frees
+/// is free when the NPU has begun what it begins because of that end, in the same event (docs/model.md, 2).
+struct QueueTurn {
+  /// A collective that the NPU joins while a queue is held.
+  struct Beside {
+    communicator::Membership membership;
+    communicator::Join join;
+  };
+
+  std::uint64_t next = 0;  ///< communicator::Join::queues of the next collective
+  // Of the event at hand, where events have histories:
+  std::optional<std::uint32_t> held = {};  ///< the place of the queue (collective::Turn::place_of)
+  std::unique_ptr<Beside> beside = {};
+};
+
+}  // namespace orrery::npu
