@@ -228,7 +228,6 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   add_memory_servers(neighbours, run_);
   pdes::Options options = neighbours.agree(world);
   options.num_lps = run_.first_link().value() + (simulated_network_ ? simulated_network_->num_processes() : 0);
-  options.requests_may_stay = simulated_network_ && simulated_network_->may_keep_here();
   options.lps_run_ahead = !simulated_network_;
   if (options.lps_run_ahead) options.cell_of = cells_of(run_);
   return options;

@@ -57,7 +57,6 @@ class GraphLinks {
   Time least_pass_between_ranks(const Hosting& hosting) const;
 
   /// Routes change where links fail, so no message is known to stay on a rank.
-  static constexpr bool knows_routes = false;
   bool keep_here(std::span<const NpuId>, const Hosting&) const { return false; }
 
  private:

@@ -47,7 +47,6 @@ class ShapeLinks {
   /// on another rank; max() if there is no such link. O(NPUs * dimensions).
   Time least_pass_between_ranks(const Hosting& hosting) const;
 
-  static constexpr bool knows_routes = true;
   /// Returns whether all links of the ways of messages among these NPUs belong to NPUs of the rank `hosting.here`, as
   /// do the NPUs themselves. Says no if that would take long to find out. O(members * dimensions) for most groups.
   bool keep_here(std::span<const NpuId> members, const Hosting& hosting) const;

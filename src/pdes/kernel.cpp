@@ -60,7 +60,7 @@ void Kernel::send(Rank to, Event event, std::span<const std::byte> more) {
   event.depth = depth(event.source());
   if (to == here_) return accept(event);
   ensure(channels_ != nullptr, "an event for another rank in a job of one");
-  channels_->send(to, event, handling_ == Stage::server, more);
+  channels_->send(to, event, at_hand_.stage == Stage::server, more);
 }
 
 void Model::unpack(Event&, std::span<const std::byte>) { ensure(false, "bytes that the model does not expect"); }
@@ -120,9 +120,9 @@ void Kernel::put_on_wake_list(LpId lp) {
 
 void Kernel::push(const Event& event) {
   if (ahead_ && event.stage() == Stage::client) return ahead_->cells.push(event);
+  if (event.stage() == Stage::server && channels_)
+    leading_.note(pending_[server], event.time, model_.leads_away(event));
   pending_[static_cast<std::size_t>(event.stage())].push(event);
-  if (channels_ && options_.requests_may_stay && event.stage() == Stage::server && model_.leads_away(event))
-    leading_.push(event.time);
 }
 
 void Kernel::insert(const Event& event, const char* what) {
@@ -140,8 +140,7 @@ void Kernel::insert(const Event& event, const char* what) {
 void Kernel::handle(const Event& event) {
   if (load_ && event.kind != Event::lingering) [[unlikely]]
     load_->count(event.target, event.time);
-  now_ = event.time;
-  handling_ = event.stage();
+  at_hand_ = {event.stage(), event.time};
   if (event.kind == Event::lingering) return model_.proceed(event.target);
   Lp& lp = lps_[event.target.index()];
   lp.clock = event.time;
@@ -161,14 +160,6 @@ void Kernel::count(Lp& lp) {
 Time Kernel::next_client_event() const { return ahead_ ? ahead_->cells.time() : pending_[client].time(); }
 
 Time Kernel::next_event() const { return std::min(next_client_event(), pending_[server].time()); }
-
-// Requests are handled in the order of time, all of one time together, and none that comes later is of that time.
-Time Kernel::next_leading_request() {
-  const Time next = pending_[server].time();
-  if (!options_.requests_may_stay) return next;
-  while (!leading_.empty() && leading_.top() < next) leading_.pop();
-  return leading_.empty() ? Time::max() : leading_.top();
-}
 
 // Posts that belong together bring about their reply one reply delay after the first, and one final delay after the
 // last of them, at least. Those that are to come are not earlier than `posts`; those that have come the model knows.
@@ -333,7 +324,7 @@ const EarliestOutput& Kernel::earliest_output() {
   output.calls = std::min(own_output(bounds.calls), input + bounds.calls.reaction);
   const Time posts = std::min(channels_->requests_promised(), output.calls);
   const Time relays = std::min(own_output(bounds.relays), input + bounds.relays.reaction);
-  output.service = std::min({next_leading_request(), posts, relays});
+  output.service = std::min({leading_.next(pending_[server]), posts, relays});
   for (std::size_t i = 0; i < channels_->num_neighbours(); ++i) {
     const Neighbour& n = channels_->neighbour(i);
     output.replies.push_back(earliest_reply(n.rank, n.reply_delay, posts));
@@ -394,7 +385,7 @@ KernelState Kernel::state() const {
 }
 
 void Kernel::restore(const KernelState& state) {
-  now_ = latest_[client] = latest_[server] = state.now;
+  at_hand_.now = latest_[client] = latest_[server] = state.now;
   for (const KernelState::Lp& lp : state.lps) lps_[lp.id.index()] = {.clock = lp.clock, .depth = lp.depth};
   for (const Event& event : state.events) {
     ensure(event.time > state.now && event.kind != Event::lingering, "a saved event that should have been handled");
@@ -407,7 +398,7 @@ void Kernel::restore(const KernelState& state) {
 
 void Kernel::run_alone() {
   while (process() > 0) {
-    if (options_.progress) options_.progress(statistics_.events, now_);
+    if (options_.progress) options_.progress(statistics_.events, now());
     heed_stop_request();
     if (stop_.is_requested) stop_.limit = std::max(latest_[client], latest_[server]);
     stop_.is_requested = false;
@@ -432,7 +423,7 @@ LbtsContribution Kernel::lbts_contribution() {
   return {own_output(bounds.sends),
           own_output(bounds.calls),
           reply,
-          std::min(next_leading_request(), own_output(bounds.relays)),
+          std::min(leading_.next(pending_[server]), own_output(bounds.relays)),
           next_event(),
           std::max(latest_[client], latest_[server]),
           stop_.is_requested};

@@ -26,7 +26,7 @@ Kernel::RankLoop::RankLoop(Kernel& kernel) : kernel_(kernel), channels_(*kernel.
 void Kernel::RankLoop::run() {
   for (;;) {
     kernel_.heed_stop_request();
-    if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now_);
+    if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     if (const auto handled = kernel_.process(); handled > 0) {
       work(handled);
       wait_for_receivers();
@@ -69,7 +69,7 @@ void Kernel::RankLoop::wait_for_receivers() {
   const auto began = Clock::now();
   for (auto last_taken = began; under_way > 0;) {
     channels_.poll();
-    if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now_);
+    if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     const std::uint64_t left = channels_.bytes_under_way(most);
     if (left < under_way) {
       last_taken = Clock::now();

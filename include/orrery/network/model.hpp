@@ -103,8 +103,6 @@ class SimulatedNetwork {
   /// Returns the least time from an event of a process to the events on other ranks that follow from it; max() if
   /// nothing passes between ranks. O(NPUs * dimensions) for shapes, O(links) for graphs.
   virtual Time relay_delay_between_ranks(const Hosting& hosting) const = 0;
-  /// Returns whether MessageNetwork::keeps_here may be true on a rank among others.
-  virtual bool may_keep_here() const { return false; }
   /// Returns the least time from an event of a process to an event of an NPU, if processes answer NPUs of their own
   /// rank only; none if they answer any NPU, after the relay delay.
   virtual std::optional<Time> own_answer_delay() const { return {}; }

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <queue>
 #include <span>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "orrery/pdes/cells.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/kernel_state.hpp"
+#include "orrery/pdes/leading_requests.hpp"
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/options.hpp"
 #include "orrery/pdes/pending_set.hpp"
@@ -46,7 +45,7 @@ class Kernel final : public Scheduler {
   bool advance(LpId client, Time time) override;
   void linger(LpId client) override;
   void post(Rank to, std::span<const std::byte> message) override;
-  Time now() const override { return now_; }
+  Time now() const override { return at_hand_.now; }
   std::uint32_t depth(LpId lp) const override { return lps_[lp.index()].depth; }
   void raise_depth(LpId lp, std::uint32_t depth) override;
 
@@ -89,6 +88,11 @@ class Kernel final : public Scheduler {
     std::vector<LpId> wake_list;      ///< clients with deferred events that were given another one
     Time tried_sends, tried_replies;  ///< the promises against which the deferred events have been held
   };
+  /// The event that is handled, or the last one that was.
+  struct AtHand {
+    Stage stage = Stage::client;
+    Time now = Time::zero();
+  };
   /// How far a requested stop has got.
   struct Stop {
     Time limit = Time::max();        ///< no later event is handled
@@ -120,8 +124,6 @@ class Kernel final : public Scheduler {
   bool release_promised();
   Time next_client_event() const;
   Time next_event() const;
-  /// Returns the time of the earliest waiting request that may lead to events on other ranks.
-  Time next_leading_request();
   bool server_is_safe() const;
   /// Returns when an action of the model can happen at the earliest if no message arrives any more.
   Time own_output(const LookaheadBound& bound) const;
@@ -146,12 +148,10 @@ class Kernel final : public Scheduler {
   Options options_;
   PendingSet pending_[2];         // by stage; those of clients only if they are handled in the order of time
   std::unique_ptr<Ahead> ahead_;  // null if they are
-  // With Options::requests_may_stay: the times of requests that lead to other ranks. Some may have been handled.
-  std::priority_queue<Time, std::vector<Time>, std::greater<>> leading_;
-  Time reply_input_;  // earliest_reply_input() when process_clients began
-  Stage handling_ = Stage::client;
+  LeadingRequests leading_;       // of pending_, if this rank is not alone
+  Time reply_input_;              // earliest_reply_input() when process_clients began
+  AtHand at_hand_;
   Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // by stage: the latest time that has been handled
-  Time now_ = Time::zero();
   Stop stop_;
   std::vector<Lp> lps_;                              // [num_lps]
   std::unique_ptr<Channels> channels_;               // null if this rank is alone

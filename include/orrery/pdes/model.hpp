@@ -52,7 +52,7 @@ class Model {
   virtual void foresee(const Event&) const {}
 
   /// Returns whether an event of a server here, or what follows from it at servers, may lead to events on other ranks.
-  /// The kernel asks once, when it is given the event, if Options::requests_may_stay.
+  /// The kernel asks once, when it is given the event.
   virtual bool leads_away(const Event&) const { return true; }
 
   /// Ends a time of clients: those that have handled events since the last call have handled all theirs of this time.

@@ -30,7 +30,6 @@ struct Options {
   Time least_event_delay = Time::max();    ///< least event delay of all channels of all ranks
   Time least_service_delay = Time::max();  ///< least service or relay delay of all ranks to another rank
   Time least_reply_delay = Time::max();    ///< least reply delay of all ranks
-  bool requests_may_stay = false;          ///< some requests lead nowhere else; the kernel then asks Model::leads_away
   bool lps_run_ahead = false;              ///< clients may be ahead of others; the kernel then asks Model::awaits
   std::vector<std::uint32_t> cell_of;      ///< [clients] the cell of each client, if lps_run_ahead; see Cells
   double watchdog_seconds = 300;           ///< the run ends with an error if no clock advances for so long; 0 = never

@@ -19,7 +19,6 @@ class CongestionAware final : public SimulatedNetwork {
   Time relay_delay_between_ranks(const Hosting& hosting) const override {
     return links_.least_pass_between_ranks(hosting);
   }
-  bool may_keep_here() const override { return Links::knows_routes; }
   std::optional<Time> notice_delay() const override {
     return options_.has_requests ? std::optional(Time::from_ps(1)) : std::nullopt;
   }

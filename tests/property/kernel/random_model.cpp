@@ -192,7 +192,6 @@ Options System::kernel_options(Rank here) const {
   options.watchdog_seconds = watchdog_seconds;
   if (mix(seed, under_way) % 3 == 0) options.most_bytes_under_way = mix(seed, under_way, 1) % 400;
   options.lps_run_ahead = mix(seed, ahead) % 4 != 0 && !relays;
-  options.requests_may_stay = relays && mix(seed, home) % 4 != 0;
   for (std::uint32_t i = 0; i < clients.size(); ++i)
     options.cell_of.push_back(static_cast<std::uint32_t>(mix(seed, cell, i) % (1 + mix(seed, cell) % clients.size())));
   Time least_final = Time::max();

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <queue>
+#include <vector>
+
+#include "orrery/base/time.hpp"
+#include "orrery/pdes/pending_set.hpp"
+
+namespace orrery::pdes {
+
+/// The times of the waiting requests that may lead to events on other ranks (Model::leads_away). As long as all of them
+/// do, it keeps nothing. Requests are handled in the order of time, all of one time together, and none that comes later
+/// is of that time.
+class LeadingRequests {
+ public:
+  /// Takes note of a request that `pending`, which has all that wait, is given next. O(log requests).
+  void note(const PendingSet& pending, Time time, bool leads_away) {
+    if (!leads_away && !times_) {
+      times_.emplace();
+      pending.for_each([&](const Event& event) { times_->push(event.time); });
+    }
+    if (leads_away && times_) times_->push(time);
+  }
+
+  /// Returns the time of the earliest one of those that wait; max() if there is none. Amortised O(log requests).
+  Time next(const PendingSet& pending) {
+    if (!times_) return pending.time();
+    while (!times_->empty() && times_->top() < pending.time()) times_->pop();
+    return times_->empty() ? Time::max() : times_->top();
+  }
+
+ private:
+  /// Some may have been handled. None before a request has come that does not lead away.
+  std::optional<std::priority_queue<Time, std::vector<Time>, std::greater<>>> times_;
+};
+
+}  // namespace orrery::pdes
