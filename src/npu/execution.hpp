@@ -23,12 +23,14 @@ namespace orrery::npu {
 
 /// A node that holds a place of a resource.
 struct RunningNode {
+  static constexpr std::uint32_t no_queue = ~std::uint32_t{0};
+
   NodeId node;
   Time start;
   Time finish = Time::max();  ///< max() = not known yet
   std::uint16_t resource = 0;
-  std::optional<std::uint32_t> last_queue = {};  ///< of a collective: communicator::EndOrder, once that is known
-  LastArrival last = {};                         ///< for whom it waits, once that is known
+  std::uint32_t last_queue = no_queue;  ///< of a collective: communicator::EndOrder, once that is known
+  LastArrival last = {};                ///< for whom it waits, once that is known
 };
 
 /// The nodes of an NPU that are under way: when each begins, when it ends, and what follows from its end. What a node

@@ -288,7 +288,8 @@ void Npu::issue_collective(NodeId id, Time now) {
 void Npu::hold_queue(const pdes::Event& event) {
   const bool ends_node = static_cast<EventKind>(event.kind) == EventKind::complete;
   if (collectives_ || !ends_node || execution_.node(NodeId(event.node)).kind != NodeKind::collective) return;
-  queues_.held = execution_.running(NodeId(event.node)).last_queue;
+  const std::uint32_t last = execution_.running(NodeId(event.node)).last_queue;
+  if (last != RunningNode::no_queue) queues_.held = last;
 }
 
 /// Frees the queue. The NPU has begun what it begins because of the event.
@@ -345,7 +346,7 @@ void Npu::announce(const communicator::Completion& completion) {
   RunningNode& running = execution_.running(id);
   running.finish = completion.time;
   running.last = completion.last;
-  running.last_queue = completion.order.last_queue;
+  running.last_queue = completion.order.last_queue.value_or(RunningNode::no_queue);
   if (execution_.context().keeps_histories() && execution_.node(id).kind == NodeKind::collective)
     keep_history_of_end(completion);
   if (completion.time == Time::max()) [[unlikely]]

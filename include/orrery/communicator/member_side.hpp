@@ -155,7 +155,7 @@ class MemberSide {
   struct Arrival {
     NodeId node;
     Time time;
-    JoinOrder order;
+    const JoinOrder& order;
   };
   /// What a participant has joined that is not over.
   struct Joined {
