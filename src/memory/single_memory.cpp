@@ -45,7 +45,7 @@ class OrderedTurnServer final : public SharedServer {
     std::ranges::stable_sort(requests_, [](const Request& one, const Request& other) {
       return std::tie(one.history, one.requester.npu) < std::tie(other.history, other.requester.npu);
     });
-    const bool may_wait = now - whole_ns(now) < last_gathering;
+    const bool may_wait = now - whole_ns(now) < last_wait_within_ns;
     EventHistory first_end;  // of the accesses that end at once
     auto next = requests_.begin();
     for (; next != requests_.end(); ++next) {
@@ -66,8 +66,6 @@ class OrderedTurnServer final : public SharedServer {
   void serialize(Archive& archive) override { archive(server_, requests_, free_, end_); }
 
  private:
-  /// From so far within a ns on, requests do not wait for those that follow from accesses that end at once.
-  static constexpr Time last_gathering = Time::from_ps(900);
   /// The memory is free when the NPU has begun what it begins at the end of its access.
   static constexpr std::uint32_t after_all = 1U << 29U;
 

@@ -49,7 +49,6 @@ bool LinkServers<Links>::keeps_here(std::span<const NpuId> members) const {
   return is_alone_ || links_.keep_here(members, part_.hosting);
 }
 
-// A message may be from a checkpoint of a run with other ranks, so it is not known to stay on this one.
 template <class Links>
 void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   if (options_.rules.orders_messages) return unpack_in_order(event, bytes);
@@ -57,7 +56,6 @@ void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> b
   const auto more = bytes.size() - std::min(bytes.size(), sizeof message);
   ensure(bytes.size() >= sizeof message && more % sizeof(NpuId) == 0, "a message of the network of wrong size");
   std::memcpy(&message, bytes.data(), sizeof message);
-  message.stays_here = false;
   event.node = messages_.put(message);
   if (more == 0) return;
   auto& destinations = copies_[event.node];
@@ -78,7 +76,6 @@ void LinkServers<Links>::unpack_in_order(pdes::Event& event, std::span<const std
   Message message;
   std::vector<NpuId> destinations;
   archive(message, destinations);
-  message.stays_here = false;
   event.node = put(message);
   keep_history(event.node, history);
   if (!destinations.empty()) copies_[event.node] = std::move(destinations);
@@ -89,6 +86,7 @@ std::vector<std::byte> LinkServers<Links>::packed_in_order(std::uint32_t slot) c
   Archive archive;
   EventHistory history = slot < histories_.size() ? histories_[slot] : EventHistory();
   Message message = messages_[slot];
+  message.stays_here = false;
   std::vector<NpuId> destinations;
   if (const auto copies = copies_.find(slot); copies != copies_.end()) destinations = copies->second;
   archive(history, message, destinations);
@@ -436,7 +434,8 @@ void LinkServers<Links>::give_receipt(Server& server, std::uint32_t slot, Time t
 
 // ---- Checkpoints ----
 
-/// Returns the message of an event, and the NPUs for which a switch will copy it.
+/// Returns the message of an event, and the NPUs for which a switch will copy it. A run that goes on from there may
+/// have other ranks, so no message is known to stay on one.
 template <class Links>
 std::vector<std::byte> LinkServers<Links>::pack(const pdes::Event& event) const {
   const bool has_message = event.target >= part_.first_process
@@ -452,6 +451,7 @@ std::vector<std::byte> LinkServers<Links>::pack(const pdes::Event& event) const 
   if (options_.rules.orders_messages) return packed_in_order(event.node);
   Archive archive;
   Message message = messages_[event.node];
+  message.stays_here = false;
   archive(message);
   if (const auto copies = copies_.find(event.node); copies != copies_.end())
     for (NpuId destination : copies->second) archive(destination);

@@ -7,7 +7,7 @@ namespace orrery::network {
 namespace {
 
 constexpr std::size_t most_ends = 128;                     // of which all pairs are looked at
-constexpr std::size_t most_passed = std::size_t{1} << 20;  // NPUs
+constexpr std::size_t most_passed = std::size_t{1} << 20;  // NPUs that messages of one communicator pass
 
 void sort_and_unite(std::vector<std::uint32_t>& numbers) {
   std::ranges::sort(numbers);

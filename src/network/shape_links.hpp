@@ -48,7 +48,8 @@ class ShapeLinks {
   Time least_pass_between_ranks(const Hosting& hosting) const;
 
   /// Returns whether all links of the ways of messages among these NPUs belong to NPUs of the rank `hosting.here`, as
-  /// do the NPUs themselves. Says no if that would take long to find out. O(members * dimensions) for most groups.
+  /// do the NPUs themselves. Says no if that would take long to find out. O(members * dimensions + pairs of their
+  /// positions in a dimension * hops).
   bool keep_here(std::span<const NpuId> members, const Hosting& hosting) const;
 
  private:

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "lookahead.hpp"
+#include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/time.hpp"
 
@@ -21,6 +22,7 @@ class ActionTimes {
     if (lookahead.relays) relays_ = std::min(relays_, time + lookahead.relays->tail(receive));
   }
   void remove() {
+    ensure(count_ > 0, "a receive ends that was not counted");
     if (--count_ == 0) *this = {};
   }
 

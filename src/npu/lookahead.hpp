@@ -32,7 +32,8 @@ struct Lookahead {
   Distances calls;  ///< to collectives and accesses with members on other ranks, and to memory servers there
   std::optional<Distances> relays;  ///< to messages over links that may be of other ranks; if messages go over links
 
-  /// Returns whether all messages over links of a node stay on this rank.
+  /// Returns whether all messages over links of a node are known to stay on this rank: a node with one that may not has
+  /// a lead of zero.
   bool stays_here(NodeId node) const { return relays && relays->lead(node) > Time::zero(); }
 };
 

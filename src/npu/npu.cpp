@@ -17,8 +17,6 @@ namespace {
 
 /// Room for the numbers of what an NPU schedules when it joins a collective (EventHistory::next).
 constexpr std::uint32_t events_of_join = 1U << 14U;
-/// From so far within a ns on, an NPU does not await whether an access ends at once.
-constexpr Time last_awaited_end = Time::from_ps(900);
 constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
 }  // namespace
@@ -276,10 +274,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   execution_.awaited().add(awaited_by(id));
   if (execution_.context().keeps_histories()) {
     join.order = {histories_of(execution_).next(now, events_of_join), join.queues};
-    if (queues_.held && !queues_.beside) {
-      queues_.beside = std::make_unique<QueueTurn::Beside>(QueueTurn::Beside{membership, std::move(join)});
-      return;
-    }
+    if (queues_.held) return queues_.beside.push_back({membership, std::move(join)});
   }
   communicators.join(membership, join);
 }
@@ -292,15 +287,17 @@ void Npu::hold_queue(const pdes::Event& event) {
   if (last != RunningNode::no_queue) queues_.held = last;
 }
 
-/// Frees the queue. The NPU has begun what it begins because of the event.
+/// Frees the queue, and joins the collectives that were to come meanwhile. The first of them takes the queue. The NPU
+/// has begun what it begins because of the event.
 void Npu::free_queue(Time now) {
   const auto held = std::exchange(queues_.held, {});
-  const auto beside = std::exchange(queues_.beside, {});
-  if (!beside) return;
-  communicator::JoinOrder& order = beside->join.order;
-  order.held_queue = held;
-  order.freed = histories_of(execution_).next(now, events_of_join);
-  execution_.context().services.communicators.join(beside->membership, beside->join);
+  if (queues_.beside.empty()) return;
+  communicator::JoinOrder& first = queues_.beside.front().join.order;
+  first.held_queue = held;
+  first.freed = histories_of(execution_).next(now, events_of_join);
+  for (const QueueTurn::Beside& one : queues_.beside)
+    execution_.context().services.communicators.join(one.membership, one.join);
+  queues_.beside.clear();
 }
 
 void Npu::issue_access(NodeId id, Time now) {
@@ -323,7 +320,7 @@ void Npu::issue_access(NodeId id, Time now) {
     alone.size = size;
     if (context.keeps_histories()) alone.history = histories_of(execution_).next(now);
     const bool may_end_now = context.memory.may_take_no_time() && context.memory.access_time(size) == Time::zero();
-    if (context.keeps_histories() && may_end_now && context.fraction < last_awaited_end)
+    if (context.keeps_histories() && may_end_now && context.fraction < memory::last_wait_within_ns)
       alone.end = instants_of(execution_).add_awaited(id, alone.history);
     return context.services.memory_servers.ask(host, request, alone);
   }
@@ -424,7 +421,9 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, cons
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
-  messaging_->serialize(execution_, archive, pending, predecessor);
+  std::vector<pdes::Event> to_come(pending.begin(), pending.end());
+  if (moment_) to_come.insert(to_come.end(), moment_->begin(), moment_->end());
+  messaging_->serialize(execution_, archive, to_come, predecessor);
   if (collectives_) collectives_->serialize(execution_, memberships_, archive);
   if (gpu_) gpu_->serialize(execution_, memberships_, archive);
   if (shared_sms_) archive(*shared_sms_);

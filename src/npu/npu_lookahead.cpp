@@ -26,12 +26,12 @@ pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time ar
   pdes::LookaheadBound bound{.output = arriving, .reaction = posted};
   const memory::RemoteMemory& memory = execution_.context().memory;
   if (!has_settled_) bound.output = std::min(bound.output, start_time());
-  // Events that have come go on with what they lead to when the memory has answered.
+  // Events that wait for the answer of a memory may lead to anything after it.
   if (instants_of(execution_).is_held_up()) bound.reaction = Time::zero();
   for (const RunningNode& running : execution_.all_running()) {
     const bool is_known = running.finish != Time::max();
-    // A send's data leave with the clear to send; a collective over links answers what comes. Others notice only those
-    // whose lead is zero.
+    // A send's data leave with the clear to send; a collective over links answers what comes. Other ranks notice what a
+    // node sends only if its lead is zero.
     const bool may_act = !is_known && distances.lead(running.node) == Time::zero() &&
                          (execution_.node(running.node).kind == NodeKind::send ||
                           (collectives_ && collectives_->is_under_way(running.node)));

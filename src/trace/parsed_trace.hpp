@@ -141,7 +141,7 @@ struct ParsedTrace {
 
   Source source;
   NamePool& names;
-  NameBatch batch;  ///< of a reader that interns the names of several nodes together
+  NameBatch batch;  ///< names that a reader has not interned yet, if it interns those of several nodes together
   PositionUnit position_unit = PositionUnit::byte;
   DurationUnit duration_unit;
   const TypeNumbering* numbering = &current_numbering;

@@ -204,6 +204,21 @@ class Streams(harness.Folder):
                     self.check_turns(workload.traces, timeline(path))
             self.clear_folder()
 
+    def test_collectives_of_one_event_keep_their_order(self):
+        """The end of an all-gather lets NPU 0 begin an all-reduce and an all-to-all of the same communicator. At NPU 1 a compute node
+        comes between. The queue of the all-gather is held meanwhile, and the members still agree on which collective is which."""
+        def nodes(after):
+            return [Node(0, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=100),
+                    Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=100, ctrl_deps=[after]),
+                    Node(2, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=200, ctrl_deps=[after]),
+                    Node(9, chakra.MEM_LOAD, tensor_size=1, ctrl_deps=[1, 2])]
+        late = nodes(3) + [Node(3, chakra.COMP, duration=1, ctrl_deps=[0])]
+        path = self.folder / "config.yaml"
+        path.write_text("system:\n  rules: astra-sim\n  network: {dimensions: [{shape: FullyConnected, size: 2, bandwidth: 50 GB/s, latency: 100 ns}]}\n"
+                        "  collectives: {endpoint-delay: 10 ns}\n  remote-memory: {kind: pool, bandwidth: 16 GB/s, latency: 250 ns}\n"
+                        f"  communication: {{streams: 2}}\nworkload: {{{traces_of(self.folder, [nodes(0), late])}}}\n")
+        self.check_one_answer([path], 2, ranks=(2,))
+
     def check_turns(self, traces, times):
         """Checks for each NPU that the nodes of a stream do not overlap, and start no later than they may."""
         for npu, nodes in enumerate(traces):

@@ -13,6 +13,9 @@ namespace orrery::memory {
 
 /// After a request a server that has several of one moment at once waits this long for others of that moment.
 constexpr Time gathering_time = Time::from_ps(1);
+/// From so far within a ns on, nobody waits any more to learn whether an access ends at once. What is left of the ns is
+/// more than enough for the answers to those that do wait.
+constexpr Time last_wait_within_ns = Time::from_ps(900);
 
 /// Returns the begin of the ns that a time, which is not negative, is in.
 constexpr Time whole_ns(Time time) { return Time::from_ps(time.ps() - time.ps() % 1000); }

@@ -21,17 +21,23 @@ class LeadingRequests {
       times_.emplace();
       pending.for_each([&](const Event& event) { times_->push(event.time); });
     }
-    if (leads_away && times_) times_->push(time);
+    if (!times_) return;
+    forget_handled(pending);
+    if (leads_away) times_->push(time);
   }
 
   /// Returns the time of the earliest one of those that wait; max() if there is none. Amortised O(log requests).
   Time next(const PendingSet& pending) {
     if (!times_) return pending.time();
-    while (!times_->empty() && times_->top() < pending.time()) times_->pop();
+    forget_handled(pending);
     return times_->empty() ? Time::max() : times_->top();
   }
 
  private:
+  void forget_handled(const PendingSet& pending) {
+    while (!times_->empty() && times_->top() < pending.time()) times_->pop();
+  }
+
   /// Some may have been handled. None before a request has come that does not lead away.
   std::optional<std::priority_queue<Time, std::vector<Time>, std::greater<>>> times_;
 };

@@ -266,5 +266,17 @@ TEST_F(LinkCollectives, DataThatOthersAskForBoundTheLookahead) {
   EXPECT_EQ(rank.npus->lookahead().relays.reaction, Time::max());
 }
 
+// So do the messages of a collective of NPUs 0 and 1, which are both of this rank.
+TEST_F(LinkCollectives, MessagesOfACollectiveSayWhetherTheyStayOnTheRank) {
+  const auto graph = collective_after(10, CollectiveKind::all_gather);
+  for (const bool stays : {false, true}) {
+    links_.sent.clear();
+    if (stays) links_.kept_here = {NpuId(0), NpuId(1)};
+    rank_of({graph, graph}, {.collectives = all_by("ring")}).run();
+    ASSERT_FALSE(links_.sent.empty());
+    for (const auto& sent : links_.sent) EXPECT_EQ(sent.message.stays_here, stays);
+  }
+}
+
 }  // namespace
 }  // namespace orrery::npu::test

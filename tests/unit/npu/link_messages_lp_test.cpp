@@ -71,6 +71,21 @@ TEST_F(LinkMessages, ASendGivesItsDataToTheLinksAtOnce) {
   EXPECT_TRUE(rank.kernel.sent.empty()) << "no event goes past the links";
 }
 
+// A message to NPU 1 of the same rank says whether it stays there, as the links tell.
+TEST_F(LinkMessages, AMessageSaysWhetherItStaysOnTheRank) {
+  GraphBuilder graph;
+  graph.message(NodeKind::send, 1, {});
+  const Graphs both{graph.build(), message_after(NodeKind::receive, 1)};
+  for (const bool stays : {false, true}) {
+    FakeLinks links;
+    if (stays) links.kept_here = {NpuId(0), NpuId(1)};
+    RankOfNpus rank(both, {}, {}, LinkedSystem{.links = &links});
+    rank.run();
+    ASSERT_EQ(links.sent.size(), 1U);
+    EXPECT_EQ(links.sent[0].message.stays_here, stays);
+  }
+}
+
 // The sender is free when the links say that all data are at the receiver, and not before.
 TEST_F(LinkMessages, ASendEndsWithItsReceipt) {
   RankOfNpus& rank = rank_of(message_after(NodeKind::send, 10));

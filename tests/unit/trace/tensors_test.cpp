@@ -49,6 +49,28 @@ TEST_F(TensorsTest, AreInTheOrderOfTheirFirstUse) {
   EXPECT_EQ(tensors.has_maker(), (std::vector<bool>{false, false, true}));
 }
 
+TEST_F(TensorsTest, KeepTheNamesOfALargeFile) {
+  // A file of more than 1 MB, in which no name comes twice: it must be read in several pieces, and names in batches.
+  // Each node must have its own name, and each tensor too.
+  constexpr std::uint32_t count = 20000;
+  const auto name = [](const char* what, std::uint32_t i) {
+    return std::string(what) + "_with_a_name_of_its_own_" + std::to_string(i);
+  };
+  et::File file;
+  file.metadata();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    et::Node node = et::compute(i, name("node", i), 1, 1);
+    node.inputs({}).outputs({name("tensor", i), "8.0"});
+    file.add(node);
+  }
+  ASSERT_GT(file.text().size(), std::size_t{1} << 20);
+  const NpuTrace trace = read_bytes(file.text());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ASSERT_EQ(store_.name(trace.labels->names[i]), name("node", i));
+    ASSERT_EQ(listed(store_, trace, i), "makes " + name("tensor", i));
+  }
+}
+
 TEST_F(TensorsTest, TakeNoMemoryWhereNoNodeListsOne) {
   // A tensor that no node lists: the graph must have no tensors and take no bytes for them.
   Builder builder;
