@@ -130,7 +130,7 @@ class Scaling(harness.Folder):
             row = rows[int(values["ranks"])]
             self.assertEqual(list(values), list(row))
             for name, value in row.items():
-                self.assertEqual(values[name], value if isinstance(value, str) else json.dumps(value))
+                self.assertEqual(values[name] if isinstance(value, str) else json.loads(values[name]), value)
         lines = self.show(path).out.splitlines()
         self.assertEqual([line.split()[0] for line in lines[-6:]], ["2", "4", "8", "16", "32", "64"])
 
