@@ -50,12 +50,9 @@ class OrderedTurnServer final : public SharedServer {
     auto next = requests_.begin();
     for (; next != requests_.end(); ++next) {
       if (may_wait && first_end.is_known() && first_end < next->history.cause()) break;
-      const auto [done, history] = serve(*next);
-      if (next->requester.awaits_begin && done == next->since) {
-        // An access that has waited ends after what ends the one before.
-        EventHistory end = end_ == history && history != next->end ? history.cause() : end_;
-        if (!first_end.is_known() || end < first_end) first_end = std::move(end);
-      }
+      const auto [done, history, event] = serve(*next);
+      if (next->requester.awaits_begin && done == next->since && (!first_end.is_known() || event < first_end))
+        first_end = event;
       answer(next->requester, next->since, std::max(done, now + gathering_time), history);
     }
     requests_.erase(requests_.begin(), next);
@@ -83,6 +80,7 @@ class OrderedTurnServer final : public SharedServer {
   struct Served {
     Time done;
     EventHistory history;  ///< of the end
+    EventHistory event;    ///< of what ends the access: its own event, or the end of the access before it
   };
 
   /// Serves a request that comes next, and sets end_.
@@ -99,11 +97,11 @@ class OrderedTurnServer final : public SharedServer {
         const bool is_in_store =
             begin == request.since && request.end.is_known() && request.end != request.history && !(request.end < end_);
         end_ = is_in_store ? request.end : after;
-        return {free_, after};
+        return {free_, after, is_in_store ? request.end : after.cause()};
       }
     }
     end_ = request.end.is_known() ? request.end : request.history;
-    return {free_, end_};
+    return {free_, end_, end_};
   }
 
   const SingleMemory& memory_;
