@@ -6,21 +6,6 @@
 #include "orrery/base/error.hpp"
 
 namespace orrery::communicator::wire {
-namespace {
-
-template <class Order>
-void append_as_bytes(std::vector<Order>& orders, std::vector<Time>& times) {
-  Archive archive;
-  archive(orders);
-  std::vector<std::byte> bytes = archive.written();
-  bytes.resize((bytes.size() + sizeof(Time) - 1) / sizeof(Time) * sizeof(Time));
-  const std::size_t first = times.size();
-  times.resize(first + bytes.size() / sizeof(Time));
-  std::memcpy(&times[first], bytes.data(), bytes.size());
-}
-
-}  // namespace
-
 void pack(const Report& report, std::span<const Time> times, std::vector<std::byte>& message) {
   const bool all_equal = std::ranges::all_of(times, [&](Time time) { return time == times.front(); });
   if (all_equal) times = times.first(1);
@@ -38,8 +23,5 @@ Report unpack(std::span<const std::byte> message, std::vector<Time>& times) {
   std::memcpy(times.data(), message.data() + sizeof report, times.size() * sizeof(Time));
   return report;
 }
-
-void append(std::vector<JoinOrder>& orders, std::vector<Time>& times) { append_as_bytes(orders, times); }
-void append(std::vector<EndOrder>& orders, std::vector<Time>& times) { append_as_bytes(orders, times); }
 
 }  // namespace orrery::communicator::wire

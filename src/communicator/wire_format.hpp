@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -20,11 +21,18 @@ void pack(const Report& report, std::span<const Time> times, std::vector<std::by
 /// form that `pack` gives it.
 Report unpack(std::span<const std::byte> message, std::vector<Time>& times);
 
-/// Appends the place of each of several events among others to times, as numbers of ps.
-void append(std::vector<JoinOrder>& orders, std::vector<Time>& times);
-void append(std::vector<EndOrder>& orders, std::vector<Time>& times);
+/// Appends the places of several events among others, JoinOrder or EndOrder, to times, as numbers of ps.
+template <class Order>
+void append(std::vector<Order>& orders, std::vector<Time>& times) {
+  Archive archive;
+  archive(orders);
+  const std::vector<std::byte> bytes = archive.written();
+  const std::size_t first = times.size();
+  times.resize(first + (bytes.size() + sizeof(Time) - 1) / sizeof(Time));
+  std::memcpy(&times[first], bytes.data(), bytes.size());
+}
 
-/// Returns the places, JoinOrder or EndOrder, that were appended to `count` times.
+/// Returns the places that were appended to `count` times.
 template <class Order>
 std::vector<Order> appended(std::span<const Time> times, std::size_t count) {
   std::vector<Order> orders;
