@@ -6,6 +6,7 @@
 #include "orrery/base/error.hpp"
 
 namespace orrery::communicator::wire {
+
 void pack(const Report& report, std::span<const Time> times, std::vector<std::byte>& message) {
   const bool all_equal = std::ranges::all_of(times, [&](Time time) { return time == times.front(); });
   if (all_equal) times = times.first(1);

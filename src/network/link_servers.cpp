@@ -21,11 +21,7 @@ using topology::LinkId;
 
 template <class Links>
 LinkServers<Links>::LinkServers(const Links& links, const Options& options, const RankPart& part)
-    : links_(links),
-      options_(options),
-      part_(part),
-      is_alone_(part.npus.size() == part.hosting.num_npus()),
-      first_server_(part.hosting.num_npus()) {
+    : links_(links), options_(options), part_(part), first_server_(part.hosting.num_npus()) {
   std::size_t num_servers = 0;
   for (const NpuId npu : part.npus) num_servers += links_.links_of(npu);
   servers_.reserve(num_servers);
@@ -46,7 +42,7 @@ typename LinkServers<Links>::Server& LinkServers<Links>::server_of(LpId link) {
 
 template <class Links>
 bool LinkServers<Links>::keeps_here(std::span<const NpuId> members) const {
-  return is_alone_ || links_.keep_here(members, part_.hosting);
+  return links_.keep_here(members, part_.hosting);
 }
 
 template <class Links>

@@ -45,7 +45,7 @@ std::vector<std::uint32_t> ShapeLinks::positions_passed(std::uint32_t d, std::sp
   std::vector<std::uint32_t> ends;
   for (const NpuId npu : members) ends.push_back(topology.coordinate(npu, d));
   sort_and_unite(ends);
-  if (ends.size() == 1) return ends;
+  if (ends.size() == 1 || ends.size() == topology.dimension(d).size) return ends;
   std::vector<std::uint32_t> passed = ends;
   if (ends.size() > most_ends || !topology.links().empty()) {
     passed.resize(topology.dimension(d).size);

@@ -147,7 +147,8 @@ class TailFinder {
 
 }  // namespace
 
-Lookaheads::Lookaheads(const RunContext& run, const network::MessageNetwork* links) : run_(run), links_(links) {
+Lookaheads::Lookaheads(const RunContext& run, const network::MessageNetwork* links)
+    : run_(run), links_(run.npus.size() < run.hosting.num_npus() ? links : nullptr) {
   const auto is_elsewhere = [&](NpuId member) { return !run.hosting.is_here(member); };
   for (const auto& spec : run.communicators) {
     const auto& members = spec.representatives ? spec.representatives->npus : spec.group->members;

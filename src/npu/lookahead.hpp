@@ -59,7 +59,7 @@ class Lookaheads {
   bool passes_others(std::span<const NpuId> members) const { return links_ && !links_->keeps_here(members); }
 
   const RunContext& run_;
-  const network::MessageNetwork* links_;
+  const network::MessageNetwork* links_;  // null if messages pass none, or none of another rank
   std::vector<char> leads_away_;  // [communicators] whether its host, a participant or a link between them is elsewhere
   std::map<std::pair<const Program*, Pattern>, std::unique_ptr<const Lookahead>> made_;
 };

@@ -128,7 +128,6 @@ class LinkServers final : public MessageNetwork {
   const Links& links_;
   Options options_;
   RankPart part_;
-  bool is_alone_ = true;                     // this rank has all NPUs
   std::vector<std::uint32_t> first_server_;  // [num_npus] index of an NPU's first server; only of those that live here
   std::vector<Server> servers_;              // by local NPU, then by number among its links
   Slots<Message> messages_;                  // that are under way; events carry their slots
