@@ -241,15 +241,20 @@ TEST(MemoryServersLp, RequestsAreServedInTheOrderOfEvents) {
   EXPECT_EQ(pool.run(), (AllDone{{ns(207), 3, 0}, {ns(407), 1, 0}, {ns(607), 2, 0}, {ns(807), 0, 0}}));
 }
 
-// 5 bytes take no time at 10 B/ns, 100 bytes take 10 ns. The answer to the first request of 7 ns comes 2 ps later, in
-// the same ns. The third request waits for the second, and takes no time after that. What is asked for within a ns
-// counts from its begin.
-TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
+/// Returns a pool in which few bytes take no time. It serves requests in the order of the events behind them.
+RemoteMemoryOptions pool_without_latency() {
   RemoteMemoryOptions options = memory_of_kind("pool");
   options.rounding = Rounding::down_to_ns;
   options.latency_ns = 0;
   options.orders_requests = options.may_take_no_time = true;
-  Memory pool(options, 4);
+  return options;
+}
+
+// 5 bytes take no time at 10 B/ns, 100 bytes take 10 ns. The answer to the first request of 7 ns comes 2 ps later, in
+// the same ns. The third request waits for the second, and takes no time after that. What is asked for within a ns
+// counts from its begin.
+TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
+  Memory pool(pool_without_latency(), 4);
   const auto ask = [&](Time now, std::uint32_t npu, std::uint64_t bytes) {
     GroupAccess alone;
     alone.size = Bytes(bytes);
@@ -270,11 +275,7 @@ TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
 // in that event, and NPU 0 asks again because of it. This comes before the request of NPU 1. NPU 2 asks for what takes
 // no time while the memory is busy. It is told 2 ps later that its access goes on, and at 27 ns that it is done.
 TEST(MemoryServersLp, WhatFollowsFromAnAccessThatEndsAtOnceComesBeforeLaterEvents) {
-  RemoteMemoryOptions options = memory_of_kind("pool");
-  options.rounding = Rounding::down_to_ns;
-  options.latency_ns = 0;
-  options.orders_requests = options.may_take_no_time = true;
-  Memory pool(options, 4);
+  Memory pool(pool_without_latency(), 4);
   const auto event_of = [](std::uint32_t npu) { return EventHistory::first_of(NpuId(npu)).next(ns(4), 0); };
   const auto ask = [&](Time now, std::uint32_t npu, std::uint32_t node, std::uint64_t bytes) {
     GroupAccess alone;

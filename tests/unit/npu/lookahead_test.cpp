@@ -42,6 +42,17 @@ class LookaheadTest : public ::testing::Test {
     return Lookaheads(run, links_).of(npus_[0]);
   }
 
+  /// Compute 5, send to NPU 1, collective of NPUs 0 and 1, compute 6, send to NPU 2.
+  static GraphBuilder chain_of_partners() {
+    GraphBuilder graph;
+    graph.timed(NodeKind::compute, 5, {});
+    graph.message(NodeKind::send, here, {0});
+    graph.collective(neighbours, trace::all_dimensions, {1});
+    graph.timed(NodeKind::compute, 6, {2});
+    graph.message(NodeKind::send, away, {3});
+    return graph;
+  }
+
   Options options_;
   Rank server_ = Rank(1);
   const network::MessageNetwork* links_ = nullptr;
@@ -134,12 +145,7 @@ TEST_F(LookaheadTest, NothingIsNoticedAfterTheLastCommunication) {
 
 // What stays on the rank takes 0 at least and hides nothing behind it.
 TEST_F(LookaheadTest, PartnersOnTheSameRankAreNotNoticed) {
-  GraphBuilder graph;
-  graph.timed(NodeKind::compute, 5, {});
-  graph.message(NodeKind::send, here, {0});
-  graph.collective(neighbours, trace::all_dimensions, {1});
-  graph.timed(NodeKind::compute, 6, {2});
-  graph.message(NodeKind::send, away, {3});
+  const GraphBuilder graph = chain_of_partners();
   const auto found = find(graph);
   EXPECT_EQ(found.sends.tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
   EXPECT_EQ(found.sends.leads, (std::vector{ns(11), ns(6), ns(6), ns(6), zero}));
@@ -160,12 +166,7 @@ TEST_F(LookaheadTest, ReceivesAreNoticedWithRendezvousOnly) {
 // Messages over links are noticed unless all links of their ways are here: after the compute node of 6 ns then, or at
 // once.
 TEST_F(LookaheadTest, MessagesOverLinksOfThisRankAreNotNoticed) {
-  GraphBuilder graph;
-  graph.timed(NodeKind::compute, 5, {});
-  graph.message(NodeKind::send, here, {0});
-  graph.collective(neighbours, trace::all_dimensions, {1});
-  graph.timed(NodeKind::compute, 6, {2});
-  graph.message(NodeKind::send, away, {3});
+  const GraphBuilder graph = chain_of_partners();
   options_.network.model = network::ModelName("congestion-aware");
   test::FakeLinks links;
   links_ = &links;
