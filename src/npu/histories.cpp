@@ -19,7 +19,7 @@ void Histories::replace_instant(std::size_t index, const EventHistory& history) 
   instants_.push_back({is_over ? history : store_, true, 0, history});
 }
 
-/// Lets the ends that are in store be in one event, which nothing else is in.
+/// Puts the ends that the NPU has in store into one event of their own.
 void Histories::expect_stored_instants() {
   store_ = {};
   is_expected_ = false;

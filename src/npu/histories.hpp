@@ -76,8 +76,8 @@ class Histories {
   }
   /// Says that an end that was awaited is in the event that was returned. Returns false if that is not `history`.
   bool confirm_instant(std::size_t index, const EventHistory& history);
-  /// Says that an end that was awaited is not in that event. It becomes the last of these ends: an access that has
-  /// waited for another one, with whose end it begins, has this history. Of no event: it does not end now.
+  /// Says that an end that was awaited is not in that event. `history`: of the event in which it ends, because the
+  /// access has waited for another one; it becomes the last of these ends. Of no event: it does not end now.
   void replace_instant(std::size_t index, const EventHistory& history);
   /// Returns whether the first of these ends is awaited.
   bool is_held_up() const { return !instants_.empty() && next_instant()->is_awaited; }

@@ -5,6 +5,7 @@
 
 #include "histories.hpp"
 #include "orrery/base/archive.hpp"
+#include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/trace/graph.hpp"
 
@@ -19,8 +20,11 @@ class InstantNodes {
   InstantNodes(const trace::Graph& graph, Histories* histories) : graph_(graph), histories_(histories) {}
 
   bool empty() const { return nodes_.empty(); }
-  /// Swaps all of them.
-  void swap(std::vector<NodeId>& nodes) { nodes_.swap(nodes); }
+  /// Exchanges all of them for `nodes`. Where events have histories, there must be none.
+  void swap(std::vector<NodeId>& nodes) {
+    ensure(histories_ == nullptr || nodes_.empty(), "nodes are exchanged without their histories");
+    nodes_.swap(nodes);
+  }
 
   /// `history`: of the end, if events have histories.
   void add(NodeId id, const EventHistory& history) {

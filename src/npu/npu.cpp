@@ -287,8 +287,8 @@ void Npu::hold_queue(const pdes::Event& event) {
   if (last != RunningNode::no_queue) queues_.held = last;
 }
 
-/// Frees the queue, and joins the collectives that were to come meanwhile. The first of them takes the queue. The NPU
-/// has begun what it begins because of the event.
+/// Frees the queue, since the NPU has begun what it begins because of the event. Then joins the collectives that waited
+/// for this, of which the first one takes the queue.
 void Npu::free_queue(Time now) {
   const auto held = std::exchange(queues_.held, {});
   if (queues_.beside.empty()) return;
@@ -421,9 +421,13 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, cons
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
-  std::vector<pdes::Event> to_come(pending.begin(), pending.end());
-  if (moment_) to_come.insert(to_come.end(), moment_->begin(), moment_->end());
-  messaging_->serialize(execution_, archive, to_come, predecessor);
+  std::vector<pdes::Event> with_moment;  // and those that it puts off within the time at hand
+  if (moment_ && !moment_->empty()) {
+    with_moment.assign(pending.begin(), pending.end());
+    with_moment.insert(with_moment.end(), moment_->begin(), moment_->end());
+    pending = with_moment;
+  }
+  messaging_->serialize(execution_, archive, pending, predecessor);
   if (collectives_) collectives_->serialize(execution_, memberships_, archive);
   if (gpu_) gpu_->serialize(execution_, memberships_, archive);
   if (shared_sms_) archive(*shared_sms_);

@@ -8,9 +8,9 @@
 
 namespace orrery::communicator {
 
-/// Where what a participant does when it joins a collective stands among other events, with Setup::orders_ends.
+/// The place, among other events, of what a participant schedules when it joins a collective (Setup::orders_ends).
 struct JoinOrder {
-  EventHistory history;  ///< of the first event that the participant's first step schedules. The others follow beside
+  EventHistory history;  ///< of the first event that the participant's first step schedules, directly before the others
   std::uint64_t queues = 0;  ///< Join::queues of the participant
   /// The place of a queue (collective::Turn::place_of) that is free only when the participant has begun all that it
   /// begins in the same event; none: all queues are free.
@@ -20,7 +20,7 @@ struct JoinOrder {
   void serialize(Archive& archive) { archive(history, queues, held_queue, freed); }
 };
 
-/// Where the end of a participant's part in a collective stands, with Setup::orders_ends.
+/// The place, among other events, of the end of a participant's part in a collective (Setup::orders_ends).
 struct EndOrder {
   EventHistory history;                     ///< of the end; of no event if the messages of the collective are not known
   std::optional<std::uint32_t> last_queue;  ///< the place of the queue whose service was the last, likewise
