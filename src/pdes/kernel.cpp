@@ -101,6 +101,19 @@ void Kernel::post(Rank to, std::span<const std::byte> message) {
   channels_->post(to, message);
 }
 
+void Kernel::visit_server_events(const std::function<void(const Event&)>& visit) const {
+  pending_[server].for_each(visit);
+}
+
+std::vector<Event> Kernel::withdraw(const std::function<bool(const Event&)>& is_wanted,
+                                    std::function<void(Time)> give_back) {
+  if (load_) return {};
+  stop_.give_back = std::move(give_back);
+  std::vector<Event> events = pending_[server].take(is_wanted);
+  for (const Event& event : events) --lps_[event.target.index()].num_pending;
+  return events;
+}
+
 void Kernel::raise_depth(LpId lp, std::uint32_t depth) {
   auto& mine = lps_[lp.index()].depth;
   mine = std::max(mine, depth);
@@ -364,7 +377,10 @@ void Kernel::run() {
   const auto of_clients = ahead_ ? ahead_->cells.peak() : pending_[client].peak();
   statistics_.peak_pending_events =
       std::max<std::uint64_t>(statistics_.peak_pending_events, std::max(of_clients, pending_[server].peak()));
-  if (stop_.limit != Time::max()) stop_.stopped_at = std::max(stop_.limit, Time::zero());
+  if (stop_.limit != Time::max()) {
+    stop_.stopped_at = std::max(stop_.limit, Time::zero());
+    if (stop_.give_back) stop_.give_back(*stop_.stopped_at);
+  }
   const double blocked = statistics_.blocked_time - blocked_before;
   statistics_.busy_time += std::chrono::duration<double>(Clock::now() - start).count() - blocked;
 }

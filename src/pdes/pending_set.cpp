@@ -1,6 +1,7 @@
 #include "orrery/pdes/pending_set.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace orrery::pdes {
 namespace {
@@ -30,6 +31,19 @@ void PendingSet::approach() {
   }
   put_in_order(run_);
   near_until_ = buckets_.end();
+}
+
+/// Puts other events in the place of all.
+void PendingSet::refill(std::vector<Event> events) {
+  run_.clear();
+  next_ = 0;
+  heap_ = {};
+  heap_is_first_ = false;
+  near_until_ = {};
+  buckets_ = {};
+  size_ = events.size();
+  beyond_ = std::move(events);
+  if (size_ > 0) approach();
 }
 
 }  // namespace orrery::pdes

@@ -67,8 +67,10 @@ class Flows(harness.Folder):
         for case in (options[:1], options + ["--set=system.network.packets.window=none"],
                      ["--set=system.network.packets.preset=hpcc-2019"], ["--set=system.network.packets.completion=acknowledged"]):
             first = self.simulate_flows(LEAF_SPINE, *case)
+            first.pop("events")  # how many are skipped depends on the ranks
             for ranks in (1, 2, 3, 4):
                 other = self.simulate_flows(LEAF_SPINE, *case, ranks=ranks)
+                other.pop("events")
                 self.assertEqual(other, first, f"{case} on {ranks} ranks")
 
     def test_refusals(self):

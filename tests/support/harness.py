@@ -175,12 +175,14 @@ def check_identity(test, path):
             test.assertGreaterEqual(min(mine), 0, f"{path}: NPU {npu}: {dict(zip(TIME_COMPONENTS, mine))}")
 
 
-def difference(one, other):
-    """Returns what h5diff finds between two results files outside /kernel and the attributes of /; empty if they are equal.
+def difference(one, other, without=()):
+    """Returns what h5diff finds between two results files outside /kernel, the attributes of / and what is to be left out; empty if they
+    are equal.
 
     Files with dimension scales hold lists of references, which h5diff cannot compare; its words about them are left out.
     """
-    files = ["--exclude-path", "/kernel", "--exclude-attribute", "/", str(one), str(other)]
+    excluded = [word for path in ("/kernel", *without) for word in ("--exclude-path", path)]
+    files = [*excluded, "--exclude-attribute", "/", str(one), str(other)]
     found = subprocess.run(["h5diff", *files], capture_output=True, text=True)
     if found.returncode != 0:
         return found.stdout + found.stderr or f"h5diff: exit code {found.returncode}"

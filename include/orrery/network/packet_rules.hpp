@@ -160,6 +160,7 @@ struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRu
   PacketCompletion completion = PacketCompletion::last_byte;
   Time tick = Time::from_ps(1);  ///< transmission times are rounded to multiples of it
   std::uint32_t seed = 0;        ///< of the draws of marks, and of equal next hops
+  bool fast_forward = true;      ///< periods of long transfers that repeat themselves are skipped
 
   /// Returns the bytes of the largest packet that needs credit.
   std::uint64_t largest_packet() const { return std::max<std::uint64_t>(full_packet(), acknowledgement); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,6 +46,9 @@ class Kernel final : public Scheduler {
   bool advance(LpId client, Time time) override;
   void linger(LpId client) override;
   void post(Rank to, std::span<const std::byte> message) override;
+  void visit_server_events(const std::function<void(const Event&)>& visit) const override;
+  std::vector<Event> withdraw(const std::function<bool(const Event&)>& is_wanted,
+                              std::function<void(Time)> give_back) override;
   Time now() const override { return at_hand_.now; }
   std::uint32_t depth(LpId lp) const override { return lps_[lp.index()].depth; }
   void raise_depth(LpId lp, std::uint32_t depth) override;
@@ -95,9 +99,10 @@ class Kernel final : public Scheduler {
   };
   /// How far a requested stop has got.
   struct Stop {
-    Time limit = Time::max();        ///< no later event is handled
-    bool is_requested = false;       ///< nothing is handled here until the ranks agree on the limit
-    std::optional<Time> stopped_at;  ///< set when the run ended at the limit
+    Time limit = Time::max();                  ///< no later event is handled
+    bool is_requested = false;                 ///< nothing is handled here until the ranks agree on the limit
+    std::optional<Time> stopped_at;            ///< set when the run ended at the limit
+    std::function<void(Time)> give_back = {};  ///< called then; may be empty
   };
 
   static constexpr std::uint64_t burst = 256;  ///< events that are handled between two looks at messages

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "orrery/pdes/event_buckets.hpp"
@@ -57,6 +58,15 @@ class PendingSet {
     for (const Event& event : beyond_) visit(event);
   }
 
+  /// Takes out the events for which is_wanted(event), and returns them in no particular order. O(events).
+  template <class IsWanted>
+  std::vector<Event> take(IsWanted&& is_wanted) {
+    std::vector<Event> taken, left;
+    for_each([&](const Event& event) { (is_wanted(event) ? taken : left).push_back(event); });
+    if (!taken.empty()) refill(std::move(left));
+    return taken;
+  }
+
  private:
   bool nothing_is_near() const { return next_ == run_.size() && heap_.empty(); }
   void push_far(const Event& event) {
@@ -66,6 +76,7 @@ class PendingSet {
       beyond_.push_back(event);
   }
   void approach();
+  void refill(std::vector<Event> events);
 
   // Events before near_until_: those in order, from next_ on, and those that came since these were put in order.
   std::vector<Event> run_;

@@ -2,7 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/pdes/event.hpp"
@@ -36,6 +38,16 @@ class Scheduler {
   virtual void linger(LpId client) = 0;
   /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise of requests covers it.
   virtual void post(Rank to, std::span<const std::byte> message) = 0;
+
+  /// Calls visit(event) for each event that waits for a server of this rank, in no particular order. O(events).
+  virtual void visit_server_events(const std::function<void(const Event&)>&) const {}
+  /// Takes events that wait for servers of this rank back and returns them, in no particular order. The model knows
+  /// what becomes of them. It sends them again, perhaps with later times, before anything else can happen to these
+  /// servers. When the kernel has stopped at a time, it calls give_back(time) of the last call: the model has handled
+  /// what is not later, and sends the others. Returns none if all events are recorded. O(events).
+  virtual std::vector<Event> withdraw(const std::function<bool(const Event&)>&, std::function<void(Time)>) {
+    return {};
+  }
 
   /// Returns the time of the event that is being handled.
   virtual Time now() const = 0;

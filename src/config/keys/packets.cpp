@@ -223,6 +223,16 @@ void add_flows(PacketKeys& keys) {
       word(registered<network::ControlName>()), [](auto& rules) -> auto& { return rules.control; });
 }
 
+void add_speed(PacketKeys& keys) {
+  keys.add(
+      {.path = "system.network.packets.fast-forward",
+       .help = "periods of long transfers that repeat themselves are skipped; results are the same",
+       .example = "false",
+       .otherwise = Default::built_in(),
+       .see = "packet-network.md, *Long transfers*"},
+      boolean(), [](auto& rules) -> auto& { return rules.fast_forward; });
+}
+
 void add_uec(PacketKeys& keys) {
   keys.add(
       {.path = "system.network.packets.transport",
@@ -397,6 +407,7 @@ const Keys<Configuration>& packet_keys() {
     add_switches(keys);
     add_flow_control(keys);
     add_flows(keys);
+    add_speed(keys);
     add_uec(keys);
     add_delivery(keys);
     add_rates(keys);

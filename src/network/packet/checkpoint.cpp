@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "devices.hpp"
+#include "fast_forward.hpp"
 #include "messages.hpp"
 #include "orrery/base/error.hpp"
 #include "uec.hpp"
@@ -82,7 +83,7 @@ Flow& PacketDevices::restored_flow(const FlowId& id) {
 
 void PacketDevices::serialize(std::uint32_t node, Archive& archive) {
   std::uint64_t num_wakes = flows_.num_wakes;
-  archive(sequences_[node], buffers_[node].shared, buffers_[node].num_choices, num_wakes);
+  archive(nodes_[node].num_events, nodes_[node].shared, nodes_[node].num_choices, num_wakes);
   flows_.num_wakes = std::max(flows_.num_wakes, num_wakes);
   for (std::uint32_t p = 0; p < system_.graph.ports(node).size(); ++p) {
     if (recorder_) recorder_->serialize(index_of(port(node, p)), archive);
@@ -128,6 +129,7 @@ void PacketDevices::serialize(Nic& nic, std::uint32_t host, Archive& archive) {
     if (archive.reads()) nic.flows.push_back(&restored_flow(id));
     nic.flows[i]->id = id;
     serialize(*nic.flows[i], archive);
+    if (archive.reads() && fast_forward_ && !nic.flows[i]->is_over) fast_forward_->begin(*nic.flows[i]);
   }
 }
 

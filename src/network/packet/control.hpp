@@ -54,6 +54,8 @@ class Control {
   virtual void expire(FlowRate&, std::uint32_t, FlowTimers&) {}
   /// Nothing has come back for so long that the flow sends again what is not acknowledged.
   virtual void lose(FlowRate&, FlowTimers&) {}
+  /// Returns whether acknowledgements without marks leave it and its flow as they are, and no timer of it is running.
+  virtual bool is_steady() const { return false; }
   /// Writes what it has kept, or reads it.
   virtual void serialize(Archive& archive) = 0;
 };

@@ -148,9 +148,9 @@ std::vector<CreditWait> PacketDevices::credit_waits() const {
   for_each_port([&](const Port& out) {
     for (std::uint32_t slot = out.queue.first; slot != no_slot; slot = packets_[slot].next) {
       const Packet& packet = packets_[slot];
-      const Port& in = ports_[first_[out.node].port + packet.port];
+      const Port& in = ports_[nodes_[out.node].first_port + packet.port];
       const std::uint8_t channel = channel_for(out, packet);
-      const CreditWait wait{(first_[in.peer.node].port + in.peer.port) * channels + packet.channel,
+      const CreditWait wait{(nodes_[in.peer.node].first_port + in.peer.port) * channels + packet.channel,
                             index_of(out) * channels + channel,
                             in.peer.node,
                             out.node,
@@ -170,8 +170,8 @@ std::string PacketDevices::find_credit_leak() const {
   std::vector<std::int64_t> waiting(ports_.size() * credits_->num_channels());
   for (const Port& out : ports_)
     for (std::uint32_t slot = out.queue.first; slot != no_slot; slot = packets_[slot].next)
-      waiting[(first_[out.node].port + packets_[slot].port) * credits_->num_channels() + packets_[slot].channel] +=
-          packets_[slot].size;
+      waiting[(nodes_[out.node].first_port + packets_[slot].port) * credits_->num_channels() +
+              packets_[slot].channel] += packets_[slot].size;
   for (const Port& port : ports_)
     for (std::uint32_t channel = 0; is_here(port.node) && channel < credits_->num_channels(); ++channel) {
       const std::size_t index = index_of(port);
@@ -179,7 +179,7 @@ std::string PacketDevices::find_credit_leak() const {
       if (credits_->held(index, channel) != there)
         return fmt::format("port {} of node {} holds credit for {} bytes on channel {}, and {} bytes wait", port.number,
                            port.node, credits_->held(index, channel), channel, there);
-      const std::size_t peer = first_[port.peer.node].port + port.peer.port;
+      const std::size_t peer = nodes_[port.peer.node].first_port + port.peer.port;
       const std::int64_t sent = credits_->whole(index) - credits_->left(index, channel);
       if (sent != (is_here(port.peer.node) ? credits_->held(peer, channel) : 0))
         return fmt::format("port {} of node {} lacks credit for {} bytes on channel {}, which are not at node {}",

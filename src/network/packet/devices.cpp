@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "fast_forward.hpp"
 #include "orrery/base/error.hpp"
 #include "uec.hpp"
 
@@ -17,10 +18,10 @@ PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser&
   if (graph.num_hosts() > 0 && !graph.ports(graph.host(0)).empty())
     host_rate = graph.way_of(graph.ports(graph.host(0))[0]).rate;
   for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, host_rate);
-  sequences_.resize(graph.num_nodes());
   if (part.recording != PacketRecording{}) recorder_ = std::make_unique<PacketRecorder>(part.recording, ports_.size());
   if (system.rules.transport == PacketTransport::uec) uec_ = std::make_unique<UecTransport>(*this);
   if (system.rules.uses_credits) credits_ = std::make_unique<LinkCredits>(graph, system.rules);
+  if (FastForward::is_possible(system, part)) fast_forward_ = std::make_unique<FastForward>(*this);
 }
 
 PacketDevices::~PacketDevices() = default;
@@ -28,14 +29,15 @@ PacketDevices::~PacketDevices() = default;
 void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
   const PacketGraph& graph = system_.graph;
   const PacketRules& rules = system_.rules;
-  first_.push_back({ports_.size(), nics_.size()});
-  Buffer& buffer = buffers_.emplace_back();
-  buffer.shared_size = static_cast<std::int64_t>(graph.node(node).buffer.count());
+  NodeState& state = nodes_.emplace_back();
+  state.first_port = ports_.size();
+  state.first_nic = nics_.size();
+  state.shared_size = static_cast<std::int64_t>(graph.node(node).buffer.count());
   for (const PacketGraph::Port& end : graph.ports(node)) {
     const PacketGraph::Way out = graph.way_of(end), in = graph.way_into(end);
     Port& port = ports_.emplace_back();
     port.node = node;
-    port.number = static_cast<std::uint32_t>(ports_.size() - 1 - first_.back().port);
+    port.number = static_cast<std::uint32_t>(ports_.size() - 1 - state.first_port);
     port.peer = {end.peer, end.peer_port};
     port.rate = out.rate;
     port.delay = out.delay;
@@ -45,7 +47,7 @@ void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
         3));
     port.ingress.shift = rules.share_shift;
     for (std::uint64_t rate = in.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
-    buffer.shared_size -= port.ingress.headroom_size + rules.reserve;
+    state.shared_size -= port.ingress.headroom_size + rules.reserve;
     if (graph.node(node).is_host) {
       nics_.emplace_back();
     } else if (const auto found = rules.marks.find(out.rate); found != rules.marks.end()) {
@@ -69,11 +71,16 @@ void PacketDevices::start() {
 }
 
 pdes::Event PacketDevices::event(std::uint32_t from, std::uint32_t to, Time time) {
-  return pdes::Event::make(time, pdes::Stage::server, LpId(part_.first_process.value() + from), sequences_[from]++,
-                           LpId(part_.first_process.value() + to));
+  return pdes::Event::make(time, pdes::Stage::server, LpId(part_.first_process.value() + from),
+                           nodes_[from].num_events++, LpId(part_.first_process.value() + to));
 }
 
 void PacketDevices::serve(const pdes::Event& event) {
+  if (fast_forward_) fast_forward_->prepare(event);
+  handle(event);
+}
+
+void PacketDevices::handle(const pdes::Event& event) {
   const std::uint32_t node = event.target.value() - part_.first_process.value();
   if (event.kind >= first_kind_of_user) return user_.wake(event);
   switch (event.kind) {
@@ -101,16 +108,24 @@ void PacketDevices::serve(const pdes::Event& event) {
       return uec_->expire(event);
     case credit:
       return take_credit(event);
+    case going_on:
+      return fast_forward_ ? fast_forward_->go_on(event) : void();
     default:
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
   }
 }
 
+void PacketDevices::settle() {
+  if (fast_forward_) fast_forward_->settle();
+}
+
+bool PacketDevices::is_kept(const pdes::Event& event) { return fast_forward_->keeps(event); }
+
 void PacketDevices::foresee(const pdes::Event& event) const {
   if (event.kind != arrival) return;
   __builtin_prefetch(&packets_[event.node]);
   const std::uint32_t node = event.target.value() - part_.first_process.value();
-  __builtin_prefetch(&ports_[first_[node].port + event.reserved]);
+  __builtin_prefetch(&ports_[nodes_[node].first_port + event.reserved]);
 }
 
 void PacketDevices::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
@@ -160,7 +175,7 @@ void PacketDevices::expect_end(Port& port) {
   pdes::Event end = event(port.node, port.node, port.free);
   end.kind = transmission_end;
   end.reserved = static_cast<std::uint16_t>(port.number);
-  part_.kernel.send(part_.here, end);
+  send_on(part_.here, end);
   port.end_is_due = true;
 }
 
@@ -197,10 +212,10 @@ void PacketDevices::hand_over(Port& port, std::uint32_t slot, Time there) {
     told.kind = notice;
     told.node = packet.flow;
     told.detail = packet.destination;
-    part_.kernel.send(part_.of_node[packet.source], told);
+    send_on(part_.of_node[packet.source], told);
   }
   const Rank to = part_.of_node[port.peer.node];
-  if (to == part_.here) return part_.kernel.send(to, onward);
+  if (to == part_.here) return send_on(to, onward);
   std::byte bytes[sizeof(Packet) + sizeof(Telemetry)];
   std::size_t size = sizeof packet;
   std::memcpy(bytes, &packet, sizeof packet);
@@ -208,7 +223,7 @@ void PacketDevices::hand_over(Port& port, std::uint32_t slot, Time there) {
     std::memcpy(bytes + size, &telemetry_[packet.telemetry], sizeof(Telemetry));
     size += sizeof(Telemetry);
   }
-  part_.kernel.send(to, onward, std::span(bytes, size));
+  send_on(to, onward, std::span(bytes, size));
   free_packet(slot);
 }
 
@@ -241,6 +256,7 @@ void PacketDevices::arrive(std::uint32_t node, std::uint32_t number, std::uint32
 
 /// Puts a packet into the queue of a port.
 void PacketDevices::enqueue(Port& port, std::uint32_t slot) {
+  if (fast_forward_) fast_forward_->note_packet(index_of(port), packets_[slot]);
   port.queue.push(packets_, slot);
   port.done.deepest_queue = std::max(port.done.deepest_queue, port.queue.bytes);
   port.done.queueing -= now();
@@ -327,8 +343,8 @@ std::string PacketDevices::find_leak() const {
     if (port.ingress.bytes != 0 || port.ingress.headroom != 0)
       return fmt::format("port {} of node {} counts {} bytes that have left", port.number, port.node,
                          port.ingress.bytes + port.ingress.headroom);
-  for (const Buffer& buffer : buffers_)
-    if (buffer.shared != 0) return fmt::format("a buffer counts {} bytes that have left", buffer.shared);
+  for (const NodeState& state : nodes_)
+    if (state.shared != 0) return fmt::format("a buffer counts {} bytes that have left", state.shared);
   return {};
 }
 

@@ -24,6 +24,7 @@
 
 namespace orrery::network {
 
+class FastForward;
 class UecTransport;
 
 /// A message that a host is to send.
@@ -85,6 +86,8 @@ class PacketDevices {
   void send(const FlowRequest& request);
   /// Handles an event for a node of this rank.
   void serve(const pdes::Event& event);
+  /// Ends a time: the kernel has handled all events of the nodes of this rank for this time.
+  void settle();
   /// Fetches the packet and the port of an event from memory.
   void foresee(const pdes::Event& event) const;
   /// Keeps a packet that has come with an event of another rank, or what `pack` has returned.
@@ -116,26 +119,45 @@ class PacketDevices {
   void serialize(std::uint32_t node, Archive& archive);
 
  private:
+  friend class FastForward;   // skips what repeats itself,
+  friend class NetworkParts;  // finds what meets,
+  friend class PortStates;    // and compares states
   friend class UecTransport;  // the hosts and queues of that transport
   class Timers;
   using PacketBytes = std::vector<std::byte>;
-  enum Kind : std::uint16_t { arrival, transmission_end, wake, timer, link_failure, notice, uec_timer, credit };
-  /// The numbers of a node's first port, and of the NIC of a host's first port.
-  struct First {
-    std::size_t port = 0, nic = 0;
+  enum Kind : std::uint16_t {
+    arrival,
+    transmission_end,
+    wake,
+    timer,
+    link_failure,
+    notice,
+    uec_timer,
+    credit,
+    going_on
   };
-  struct Buffer {
-    std::int64_t shared_size = 0;   ///< without what ports have of their own
+  /// What a node has beside its ports, and the numbers of its first port and, if it is a host, of the NIC of that port.
+  struct NodeState {
+    std::size_t first_port = 0, first_nic = 0;
+    std::int64_t shared_size = 0;   ///< of a switch's buffer, without what ports have of their own
     std::int64_t shared = 0;        ///< in use
     std::uint64_t num_choices = 0;  ///< of next hops, in turn or by a draw
+    std::uint64_t num_events = 0;   ///< that it has caused
   };
 
-  Port& port(std::uint32_t node, std::uint32_t number) { return ports_[first_[node].port + number]; }
-  std::size_t index_of(const Port& port) const { return first_[port.node].port + port.number; }
-  std::size_t nic_of(const Port& port) const { return first_[port.node].nic + port.number; }
+  Port& port(std::uint32_t node, std::uint32_t number) { return ports_[nodes_[node].first_port + number]; }
+  std::size_t index_of(const Port& port) const { return nodes_[port.node].first_port + port.number; }
+  std::size_t nic_of(const Port& port) const { return nodes_[port.node].first_nic + port.number; }
   Nic& nic(const Port& port) { return nics_[nic_of(port)]; }
   bool is_host(const Port& port) const { return system_.graph.node(port.node).is_host; }
-  Time now() const { return part_.kernel.now(); }
+  Time now() const { return fast_forward_time_ != nullptr ? *fast_forward_time_ : part_.kernel.now(); }
+  void handle(const pdes::Event& event);
+  /// Sends an event to a node of any rank, or keeps it for a part of the network that catches up.
+  void send_on(Rank to, const pdes::Event& event, std::span<const std::byte> more = {}) {
+    if (fast_forward_time_ == nullptr || !is_kept(event)) [[likely]]
+      part_.kernel.send(to, event, more);
+  }
+  bool is_kept(const pdes::Event& event);
   void add_ports(std::uint32_t node, std::uint64_t host_rate);
 
   // Ports: devices.cpp.
@@ -220,18 +242,18 @@ class PacketDevices {
   System system_;
   Part part_;
   PacketUser& user_;
-  std::vector<First> first_;  // [nodes]
   std::vector<Port> ports_;
   std::vector<Nic> nics_;
-  std::vector<Buffer> buffers_;           // [nodes]
-  std::vector<std::uint64_t> sequences_;  // [nodes] of their events
+  std::vector<NodeState> nodes_;
   Slots<Packet> packets_;
   Slots<Telemetry> telemetry_;
   FlowPool flows_;
   Receptions receptions_;
-  std::unique_ptr<PacketRecorder> recorder_;  // null: nothing is recorded
-  std::unique_ptr<UecTransport> uec_;         // null: another transport
-  std::unique_ptr<LinkCredits> credits_;      // null: links need none
+  std::unique_ptr<PacketRecorder> recorder_;   // null: nothing is recorded
+  std::unique_ptr<UecTransport> uec_;          // null: another transport
+  std::unique_ptr<LinkCredits> credits_;       // null: links need none
+  std::unique_ptr<FastForward> fast_forward_;  // null: nothing is skipped
+  const Time* fast_forward_time_ = nullptr;    // while it catches up; else null
 };
 
 }  // namespace orrery::network

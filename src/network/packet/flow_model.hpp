@@ -27,7 +27,7 @@ class FlowModel final : public pdes::Model, private PacketUser {
 
   void handle(const pdes::Event& event) override { devices_->serve(event); }
   void foresee(const pdes::Event& event) const override { devices_->foresee(event); }
-  void settle(Time, pdes::Stage) override {}
+  void settle(Time, pdes::Stage) override { devices_->settle(); }
   bool admit(pdes::Event&) override;
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override { devices_->unpack(event, bytes); }
   pdes::Awaited awaits(LpId) const override { return {}; }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "devices.hpp"
+#include "fast_forward.hpp"
 #include "orrery/base/error.hpp"
 #include "uec.hpp"
 
@@ -36,7 +37,7 @@ void PacketDevices::start_timer(Flow& flow, std::uint32_t number, Time delay) {
   event.node = flow.slot;
   event.reserved = static_cast<std::uint16_t>(number);
   event.detail = flow.timers[number] = ++flows_.num_wakes;
-  part_.kernel.send(part_.here, event);
+  send_on(part_.here, event);
 }
 
 void PacketDevices::send(const FlowRequest& request) {
@@ -59,6 +60,7 @@ void PacketDevices::send(const FlowRequest& request) {
   if (is_here(flow.id.destination))
     flow.receiver =
         receptions_.pool.put({.source = flow.id.source, .flow = flow.id.number, .destination = flow.id.destination});
+  if (fast_forward_) fast_forward_->begin(flow);
   nic(out).flows.push_back(&flow);
   ++nic(out).num_unsent;
   kick(out);
@@ -137,6 +139,7 @@ void PacketDevices::send_next_packet(Port& port, Nic& there, Flow& flow) {
   if (!flow.has_more()) --there.num_unsent;
   flow.rate.sent = flow.next;
   flow.available = now() + flow.takes(packet.size, system_.rules.tick);
+  if (fast_forward_) fast_forward_->note_sent(flow);
   transmit(port, packets_.put(packet));
 }
 
@@ -155,7 +158,7 @@ void PacketDevices::wake_at(Port& port, Nic& there, Time time) {
   woken.reserved = static_cast<std::uint16_t>(port.number);
   woken.detail = there.wake = ++flows_.num_wakes;
   there.wakes_at = time;
-  part_.kernel.send(part_.here, woken);
+  send_on(part_.here, woken);
 }
 
 /// Returns the slot of the flow that a data packet belongs to, at its destination; `no_slot` if the flow is over.
@@ -218,6 +221,7 @@ void PacketDevices::answer(std::uint32_t slot, std::uint64_t expected, bool is_l
   packet.is_last = is_last;
   Port* const out = next_port(packet.source, packet);
   if (out == nullptr) return free_packet(slot);
+  if (fast_forward_) fast_forward_->note_packet(index_of(*out), packet);
   nic(*out).acknowledgements.push(packets_, slot);
   kick(*out);
 }
@@ -249,6 +253,7 @@ void PacketDevices::receive_acknowledgement(std::uint32_t slot) {
   flow.rate.sent = flow.next;
   flow.is_over = flow.rate.acknowledged >= flow.bytes && !flow.has_more();
   if (flow.is_over) ++nic(out).num_over;
+  if (flow.is_over && fast_forward_) fast_forward_->end(flow);
   if (flow.is_over)
     std::ranges::fill(flow.timers, 0);
   else

@@ -110,9 +110,7 @@ struct Flow {
   std::uint64_t timers[Control::most_timers + 1] = {};  ///< the number of the event that each waits for
   Known known;                                          ///< of the last packet
 
-  bool has_more() const {
-    return next < bytes || (bytes == 0 && !has_sent_empty) || sends_again();
-  }
+  bool has_more() const { return next < bytes || (bytes == 0 && !has_sent_empty) || sends_again(); }
   bool sends_again() const { return recovery && !recovery->missing.empty(); }
   /// Returns the first byte of the next packet: what is missing goes before what was never sent.
   std::uint64_t first_to_send() const { return sends_again() ? recovery->missing.first() : next; }
@@ -154,6 +152,8 @@ class FlowPool {
   Flow& operator[](std::uint32_t slot) { return *flows_[slot]; }
   const Flow& operator[](std::uint32_t slot) const { return *flows_[slot]; }
   void free(std::uint32_t slot) { free_.push_back(slot); }
+  /// Returns how many slots there are, free ones too.
+  std::size_t size() const { return flows_.size(); }
 
   /// Slots of flows of a checkpoint, by source and number: packets and timers from there know none.
   std::unordered_map<std::uint64_t, std::uint32_t> restored;

@@ -32,7 +32,7 @@ Port* PacketDevices::next_hop(std::uint32_t node, Packet& packet) {
       return &port(node, ports[mix(of_flow, packet.sequence) % ports.size()]);
     }
     case PacketRouting::round_robin:
-      return &port(node, ports[buffers_[node].num_choices++ % ports.size()]);
+      return &port(node, ports[nodes_[node].num_choices++ % ports.size()]);
     case PacketRouting::adaptive:
       if (packet.size >= least_adaptive_size) return least_queue(node, ports);
       [[fallthrough]];
@@ -69,7 +69,7 @@ Port* PacketDevices::least_queue(std::uint32_t node, std::span<const std::uint16
     least = std::min(least, waiting);
   }
   std::uint64_t chosen = 0;
-  if (num_equal > 1) chosen = mix(mix(system_.rules.seed, node), buffers_[node].num_choices++) % num_equal;
+  if (num_equal > 1) chosen = mix(mix(system_.rules.seed, node), nodes_[node].num_choices++) % num_equal;
   for (const std::uint16_t number : ports)
     if (Port& candidate = port(node, number); waiting_bytes(candidate, now()) == least && chosen-- == 0)
       return &candidate;

@@ -11,7 +11,7 @@ namespace orrery::network {
 
 /// Returns how many bytes the port may have in the shared buffer now.
 std::int64_t PacketDevices::threshold(const Port& port) const {
-  const Buffer& buffer = buffers_[port.node];
+  const NodeState& buffer = nodes_[port.node];
   return (buffer.shared_size - buffer.shared) >> port.ingress.shift;
 }
 
@@ -29,7 +29,7 @@ void PacketDevices::admit(Port& in, Port& out, std::uint32_t slot) {
     in.ingress.headroom += size;
   } else {
     in.ingress.bytes = filled;
-    buffers_[in.node].shared += std::min(size, filled - reserve);
+    nodes_[in.node].shared += std::min(size, filled - reserve);
   }
   if (rules.pauses && !in.ingress.pauses_peer && (in.ingress.headroom > 0 || used() >= threshold(in))) {
     send_frame(in, Packet::Kind::pause);
@@ -51,7 +51,7 @@ void PacketDevices::forward(Port& out, std::uint32_t slot) {
       std::min(size - from_headroom, std::max<std::int64_t>(in.ingress.bytes - rules.reserve, 0));
   in.ingress.headroom -= from_headroom;
   in.ingress.bytes -= size - from_headroom;
-  buffers_[out.node].shared -= from_shared;
+  nodes_[out.node].shared -= from_shared;
   if (out.marking.is_on) mark(out, packets_[slot]);
   if (in.ingress.pauses_peer && in.ingress.headroom == 0) {
     const std::int64_t used = std::max<std::int64_t>(in.ingress.bytes - rules.reserve, 0);

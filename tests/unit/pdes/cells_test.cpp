@@ -78,8 +78,8 @@ TEST(Cells, TheEarliestEventOfAllIsKnown) {
   EXPECT_EQ(cells.first_lp(), LpId(0));
 }
 
-// All events of two cells are deferred, so no cell is ready. Those of a client that is released make its cell ready, and
-// so do those that are released because they are before a time.
+// All events of two cells are deferred, so no cell is ready. Those of a client that is released make its cell ready,
+// and so do those that are released because they are before a time.
 TEST(Cells, ReleasedEventsMakeTheirCellReady) {
   Cells cells = two_cells();
   for (const auto& [time, lp] : {std::pair{10, 0U}, {20, 1U}, {30, 2U}}) cells.push(event(time, lp));

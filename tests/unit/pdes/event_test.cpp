@@ -143,6 +143,31 @@ TEST(PendingSet, ForeseesWhatComesOutSoon) {
   EXPECT_GT(num_foreseen, num_events / 2);
 }
 
+// 1,000 events are in the set, some near and most far. Those of odd LPs are taken out, a quarter of them come back
+// later, and all that is left comes out in order.
+TEST(PendingSet, GivesBackWhatIsTaken) {
+  std::mt19937_64 random(14);
+  PendingSet pending;
+  for (std::uint64_t i = 0; i < 1000; ++i)
+    pending.push(
+        event(static_cast<std::int64_t>(random() % 100'000), Stage::server, static_cast<std::uint32_t>(i % 2), i));
+  for (int i = 0; i < 10; ++i) pending.pop();
+  const auto is_odd = [](const Event& waiting) { return waiting.source().value() == 1; };
+  std::vector<Event> taken = pending.take(is_odd);
+  const std::size_t num_left = pending.size();
+  EXPECT_EQ(num_left + taken.size(), 990U);
+  EXPECT_TRUE(std::ranges::all_of(taken, is_odd));
+  for (std::size_t i = 0; i < taken.size(); i += 4) {
+    taken[i].time += Time::from_ps(150'000);
+    pending.push(taken[i]);
+  }
+  std::vector<Event> found;
+  while (!pending.empty()) found.push_back(pending.pop());
+  EXPECT_TRUE(std::ranges::is_sorted(found, before));
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count_if(found, is_odd)), found.size() - num_left);
+  EXPECT_TRUE(pending.take([](const Event&) { return true; }).empty());
+}
+
 // A set has had no events. Its time is never and its peak is 0.
 TEST(PendingSet, IsAtNoTimeWhenEmpty) {
   PendingSet pending;

@@ -122,8 +122,8 @@ TEST(Kernel, ServersFollowTheClientsOfTheSameTime) {
   run.schedule(10, Stage::client, 1, 1);
   run.schedule(15, Stage::client, 4, 9);  // at the time of the answers: their source comes first
   run.kernel.run();
-  EXPECT_EQ(run.script.log, (Log{"c1@10<1", "c2@10<2", "settle@10", "s8@10<1", "s8@10<2", "servers@10",
-                                 "c1@15<8", "c2@15<8", "c4@15<9", "settle@15"}));
+  EXPECT_EQ(run.script.log, (Log{"c1@10<1", "c2@10<2", "settle@10", "s8@10<1", "s8@10<2", "servers@10", "c1@15<8",
+                                 "c2@15<8", "c4@15<9", "settle@15"}));
 }
 
 // Clients 1 to 3 pass 3,000 events on to each other, and call a server now and then. The kernel stops after a burst,
@@ -169,6 +169,58 @@ TEST(Kernel, AnotherOneGoesOnFromTheStateOfOneThatHasStopped) {
   EXPECT_EQ(log, whole.script.log);
   EXPECT_EQ(state.num_handled, whole.kernel.statistics().events);
   EXPECT_EQ(state.critical_path, whole.kernel.statistics().critical_path);
+}
+
+// Server 8 has events at 10, 20 and 30 ps, and server 9 at 15 ps. While it handles the first one, the model takes the
+// others of server 8 back. It sends them again, 100 ps later, while server 9 handles its event.
+TEST(Kernel, WithdrawnEventsComeLater) {
+  Alone run;
+  std::vector<Event> withdrawn;
+  run.script.on_event = [&](const Event& event) {
+    if (event.time == Time::from_ps(10))
+      withdrawn = run.kernel.withdraw([](const Event& waiting) { return waiting.target == LpId(8); }, {});
+    if (event.target == LpId(9))
+      for (Event& later : withdrawn) {
+        later.time += Time::from_ps(100);
+        run.kernel.send(Rank(0), later);
+      }
+  };
+  for (const std::int64_t ps : {10, 20, 30}) run.schedule(ps, Stage::server, 8, 8);
+  run.schedule(15, Stage::server, 9, 9);
+  run.kernel.run();
+  EXPECT_EQ(run.script.log, (Log{"s8@10<8", "servers@10", "s9@15<9", "servers@15", "s8@120<8", "servers@120",
+                                 "s8@130<8", "servers@130"}));
+}
+
+// The model takes an event back at 1 ps. The kernel stops on request, and the model is told the time, which is that of
+// the last event. Then it sends the event again, and the kernel goes on to it.
+TEST(Kernel, AsksForWithdrawnEventsWhenItStops) {
+  Options options = Alone::options(Time::from_ps(5));
+  options.stop_requested = [] { return true; };
+  Alone run(std::move(options));
+  std::vector<Event> withdrawn;
+  std::vector<Time> told;
+  run.script.on_event = [&](const Event& event) {
+    if (event.time != Time::from_ps(1)) return;
+    withdrawn = run.kernel.withdraw([](const Event& waiting) { return waiting.target == LpId(9); },
+                                    [&](Time stopped_at) {
+                                      told.push_back(stopped_at);
+                                      for (const Event& later : std::exchange(withdrawn, {}))
+                                        run.kernel.send(Rank(0), later);
+                                    });
+  };
+  for (std::int64_t ps = 1; ps < 1000; ++ps) run.schedule(ps, Stage::server, 8, 8);
+  run.schedule(1500, Stage::server, 9, 9);
+  run.kernel.run();
+  ASSERT_TRUE(run.kernel.stopped_at().has_value());
+  EXPECT_EQ(told, std::vector<Time>{*run.kernel.stopped_at()});
+  EXPECT_EQ(run.script.log.back(), fmt::format("servers@{}", told.at(0).ps()));
+  while (run.kernel.stopped_at()) {
+    run.kernel.go_on();
+    run.kernel.run();
+    if (run.script.log.back() == "servers@1500") return;
+  }
+  FAIL() << run.script.log.back();
 }
 
 // A client calls a server when its time is settled. The server handles the call at that time.

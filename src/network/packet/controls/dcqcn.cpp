@@ -28,6 +28,7 @@ class Dcqcn final : public Control {
     increase(flow, timers);
   }
 
+  bool is_steady() const override { return !has_started_; }
   void serialize(Archive& archive) override {
     archive(alpha_, target_, stage_, has_started_, alpha_is_due_, decrease_is_due_);
   }

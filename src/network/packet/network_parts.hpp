@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "devices.hpp"
+#include "port_states.hpp"
+
+namespace orrery::network {
+
+/// Divides the network, as far as flows of this rank use it, into parts whose packets meet no others. Flows are in the
+/// same part if the paths of their packets or acknowledgements share a link or a switch. Switches belong to one part as
+/// a whole, because their ports share a buffer; each port of a host stands for itself.
+class NetworkParts {
+ public:
+  static constexpr std::uint32_t none = ~0U;
+
+  explicit NetworkParts(PacketDevices& devices);
+
+  const NetworkPart& operator[](std::uint32_t number) const { return parts_[number]; }
+  std::uint32_t of_port(std::size_t index) const { return of_port_[index]; }
+  std::uint32_t of_flow(std::uint32_t slot) const { return slot < of_flow_.size() ? of_flow_[slot] : none; }
+  /// Takes a flow that begins, without a part. Returns the parts that it meets, each once. O(links of its path).
+  std::vector<std::uint32_t> add(const Flow& flow);
+  /// Leaves the flows of a part without one. O(flows + ports of the part).
+  void dissolve(std::uint32_t number);
+  /// Puts all flows without a part that are not over into new parts. No other part meets them. Returns the new ones.
+  /// O(links of their paths + ports of the parts).
+  std::vector<std::uint32_t> divide();
+  /// Returns how many links the paths of flows without a part have, about.
+  std::size_t num_loose() const { return num_loose_; }
+
+ private:
+  /// Where the packets and the acknowledgements of a flow pass.
+  struct Path {
+    FlowId flow;
+    std::vector<std::uint32_t> elements;  ///< ports of hosts, and the first ports of switches
+    bool is_here = true;                  ///< all of it is on this rank
+  };
+
+  void follow(const PacketRouter::FlowKey& key, Path& path) const;
+  std::uint32_t element_of(const Port& port) const;
+  std::uint32_t root_of(std::uint32_t element);
+  bool is_current(std::uint32_t slot) const;
+  std::uint32_t make_part(std::span<const std::pair<std::uint32_t, std::uint32_t>> flows);
+
+  PacketDevices& devices_;
+  std::vector<NetworkPart> parts_;
+  std::vector<std::uint32_t> free_;               // numbers of parts
+  std::vector<std::uint32_t> of_port_, of_flow_;  // [ports], [slots of flows]
+  std::vector<Path> paths_;                       // [slots of flows]
+  std::vector<std::uint32_t> loose_;              // slots of flows without a part
+  std::size_t num_loose_ = 0;
+  std::vector<std::uint32_t> joined_to_;  // [ports] for root_of
+};
+
+}  // namespace orrery::network
