@@ -241,7 +241,7 @@ Token token_of(const nlohmann::json& json, const Model& model, std::uint32_t occ
     slot.family = whole<std::uint32_t>(written.at("family"), model.families.size(), "family");
     slot.sketch = whole<std::uint32_t>(written.at("sketch"), model.sketches.size(), "sketch");
     if (written.contains("rank")) slot.rank = integer<std::uint32_t>(written.at("rank"), "rank");
-    slot.channel = written.at("channel");
+    slot.channel = integer<std::uint32_t>(written.at("channel"), "channel");
     slot.exponents = written.at("exponents").get<std::vector<double>>();
     need(slot.exponents.size() == model.axes.size(), "exponents");
     const std::size_t size = std::size_t{occurrences} * token.count;
@@ -253,27 +253,28 @@ Token token_of(const nlohmann::json& json, const Model& model, std::uint32_t occ
 }
 
 Edge edge_of(const nlohmann::json& json) {
-  return {.token = json.at(0),
-          .offset = json.at(1),
+  return {.token = integer<std::uint32_t>(json.at(0), "edge"),
+          .offset = integer<std::uint32_t>(json.at(1), "edge"),
           .micro_batches = whole<Edge::Over>(json.at(2), 5, "edge"),
-          .micro_batch = json.at(3),
-          .part = json.at(4),
+          .micro_batch = integer<std::int32_t>(json.at(3), "edge"),
+          .part = integer<std::uint32_t>(json.at(4), "edge"),
           .layers = whole<Edge::Over>(json.at(5), 5, "edge"),
-          .layer = json.at(6)};
+          .layer = integer<std::int32_t>(json.at(6), "edge")};
 }
 
 HeldTensor tensor_of(const nlohmann::json& json) {
   const auto bits = whole<unsigned>(json.at(1), 16, "held");
-  HeldTensor tensor{
-      edge_of(json.at(0)), {(bits & 1U) != 0, (bits & 2U) != 0, (bits & 4U) != 0, (bits & 8U) != 0}, json.at(2)};
+  HeldTensor tensor{edge_of(json.at(0)),
+                    {(bits & 1U) != 0, (bits & 2U) != 0, (bits & 4U) != 0, (bits & 8U) != 0},
+                    integer<std::uint64_t>(json.at(2), "held")};
   need(tensor.bytes > 0 && tensor.bytes < 1ULL << 62U && bits != 0, "held");
   return tensor;
 }
 
 Role role_of_json(const nlohmann::json& json, const Model& model) {
   Role role;
-  role.num_npus = json.at("npus");
-  role.layers = json.at("layers");
+  role.num_npus = integer<std::uint32_t>(json.at("npus"), "npus");
+  role.layers = integer<std::uint32_t>(json.at("layers"), "layers");
   role.sequence = integers<std::uint32_t>(json.at("sequence"), "sequence");
   const auto& tokens = json.at("tokens");
   std::vector<std::uint32_t> occurrences(tokens.size());

@@ -205,6 +205,11 @@ class Synthesize(harness.Folder):
             changed = json.loads(text)
             del changed["roles"][0][name]
             return json.dumps(changed)
+
+        def with_role(name, value):
+            changed = json.loads(text)
+            changed["roles"][0][name] = value
+            return json.dumps(changed)
         for written, said in ((text[:len(text) // 2], rf"bad\.json:1: \(byte {len(text) // 2}\): the file ends within a value"),
                               ("{\n!" + text[1:], r"bad\.json:2: \(byte 2\): no JSON from here on"),
                               (json.dumps(model | {"axes": 3}), r"bad\.json: key '/axes': a value of another type"),
@@ -213,6 +218,8 @@ class Synthesize(harness.Folder):
                               (json.dumps(model | {"sketches": [[[1.0, 2.0]]]}), r"bad\.json: key '/sketches/0/0': a list that is too short"),
                               (json.dumps(model | {"layers": -1}), r"bad\.json: layers out of range"),
                               (json.dumps(model | {"role_table": [1e300]}), r"bad\.json: role_table out of range"),
+                              (with_role("npus", 1e300), r"bad\.json: npus out of range"),
+                              (with_role("edges", [[[7e66, 0, 0, 0, 0, 0, 0]]]), r"bad\.json: edge out of range"),
                               ("[]", r"bad\.json: a value of another type"), ("", r"bad\.json:1: \(byte 0\): the file ends within a value")):
             with self.subTest(said):
                 (self.folder / "bad.json").write_text(written)
