@@ -10,8 +10,8 @@ namespace {
 /// Values of states that may be visited for each event, and for each packet that was skipped: this bounds what looking
 /// for repetitions costs.
 constexpr std::uint64_t visits_per_event = 4;
-/// What costs about as much as so many values: looking at a pending event, putting it in order, and a link of a path.
-constexpr std::uint64_t visits_per_pending_event = 2, visits_per_ordered_event = 20, visits_per_link = 16;
+/// What costs about as much as so many values: looking at a pending event, putting it in order, and the path of a flow.
+constexpr std::uint64_t visits_per_pending_event = 2, visits_per_ordered_event = 20, visits_per_flow = 100;
 /// A flow with fewer packets left is no anchor.
 constexpr std::uint64_t least_packets = 32;
 /// A part does not rest for fewer periods.
@@ -46,8 +46,9 @@ void FastForward::dissolve(std::uint32_t number) {
 
 void FastForward::divide() {
   wants_division_ = false;
-  num_visited_ += parts_.num_loose() * visits_per_link;
+  num_visited_ += devices_.flows_.size();
   for (const std::uint32_t number : parts_.divide()) {
+    num_visited_ += parts_[number].flows.size() * visits_per_flow + parts_[number].ports.size();
     if (number >= watches_.size()) watches_.resize(number + 1);
     if (parts_[number].is_here) choose_anchor(number);
   }

@@ -1,14 +1,11 @@
 #include "network_parts.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace orrery::network {
 
 NetworkParts::NetworkParts(PacketDevices& devices)
-    : devices_(devices), of_port_(devices.ports_.size(), none), joined_to_(devices.ports_.size()) {
-  std::iota(joined_to_.begin(), joined_to_.end(), 0U);
-}
+    : devices_(devices), of_port_(devices.ports_.size(), none), sets_(devices.ports_.size()) {}
 
 /// Returns the port that stands for all that shares something with a port.
 std::uint32_t NetworkParts::element_of(const Port& port) const {
@@ -35,72 +32,60 @@ void NetworkParts::follow(const PacketRouter::FlowKey& key, Path& path) const {
   }
 }
 
+/// Finds the path of the flow in a slot, if it is not known yet. Routes stay as they are.
+NetworkParts::Path& NetworkParts::path_of(std::uint32_t slot) {
+  Path& path = paths_[slot];
+  if (!path.elements.empty()) return path;
+  const Flow& flow = devices_.flows_[slot];
+  path.is_here = true;
+  follow({flow.id.source, flow.id.destination, flow.ports}, path);
+  follow({flow.id.destination, flow.id.source, flow.ports >> 16U | flow.ports << 16U}, path);
+  std::ranges::sort(path.elements);
+  path.elements.erase(std::ranges::unique(path.elements).begin(), path.elements.end());
+  return path;
+}
+
 std::vector<std::uint32_t> NetworkParts::add(const Flow& flow) {
   if (flow.slot >= paths_.size()) {
     paths_.resize(flow.slot + 1);
     of_flow_.resize(flow.slot + 1, none);
   }
-  Path path{.flow = flow.id, .elements = {}, .is_here = true};
-  follow({flow.id.source, flow.id.destination, flow.ports}, path);
-  follow({flow.id.destination, flow.id.source, flow.ports >> 16U | flow.ports << 16U}, path);
-  std::ranges::sort(path.elements);
-  path.elements.erase(std::ranges::unique(path.elements).begin(), path.elements.end());
+  of_flow_[flow.slot] = none;
+  paths_[flow.slot].elements.clear();
   std::vector<std::uint32_t> met;
-  for (const std::uint32_t element : path.elements)
+  if (free_.size() == parts_.size()) return met;  // there are no parts
+  for (const std::uint32_t element : path_of(flow.slot).elements)
     if (const std::uint32_t part = of_port_[element]; part != none && std::ranges::find(met, part) == met.end())
       met.push_back(part);
-  of_flow_[flow.slot] = none;
-  num_loose_ += path.elements.size();
-  paths_[flow.slot] = std::move(path);
-  loose_.push_back(flow.slot);
   return met;
 }
 
 void NetworkParts::dissolve(std::uint32_t number) {
   NetworkPart& part = parts_[number];
-  for (const std::uint32_t slot : part.flows) {
-    of_flow_[slot] = none;
-    if (!is_current(slot)) continue;
-    loose_.push_back(slot);
-    num_loose_ += paths_[slot].elements.size();
-  }
+  for (const std::uint32_t slot : part.flows) of_flow_[slot] = none;
   for (const std::uint32_t port : part.ports) of_port_[port] = none;
   part = {};
   free_.push_back(number);
 }
 
-/// Returns whether the flow of a path is there and not over.
-bool NetworkParts::is_current(std::uint32_t slot) const {
-  const Flow& flow = devices_.flows_[slot];
-  return flow.id.number == paths_[slot].flow.number && flow.id.source == paths_[slot].flow.source && !flow.is_over;
-}
-
-std::uint32_t NetworkParts::root_of(std::uint32_t element) {
-  while (joined_to_[element] != element) element = joined_to_[element] = joined_to_[joined_to_[element]];
-  return element;
-}
-
 std::vector<std::uint32_t> NetworkParts::divide() {
-  std::ranges::sort(loose_);
-  loose_.erase(std::ranges::unique(loose_).begin(), loose_.end());
-  std::erase_if(loose_, [&](std::uint32_t slot) { return !is_current(slot) || of_flow_[slot] != none; });
-  for (const std::uint32_t slot : loose_)
-    for (const std::uint32_t element : paths_[slot].elements)
-      joined_to_[root_of(element)] = root_of(paths_[slot].elements.front());
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_root;
-  for (const std::uint32_t slot : loose_)
-    if (!paths_[slot].elements.empty()) by_root.emplace_back(root_of(paths_[slot].elements.front()), slot);
-  std::ranges::sort(by_root);
-  for (const std::uint32_t slot : loose_)
-    for (const std::uint32_t element : paths_[slot].elements) joined_to_[element] = element;
+  std::vector<std::uint32_t> loose;
+  for (std::uint32_t slot = 0; slot < paths_.size(); ++slot)
+    if (of_flow_[slot] == none && !devices_.flows_[slot].is_over && !path_of(slot).elements.empty())
+      loose.push_back(slot);
+  for (const std::uint32_t slot : loose)
+    for (const std::uint32_t element : paths_[slot].elements) sets_.make_set(element);
+  for (const std::uint32_t slot : loose)
+    for (const std::uint32_t element : paths_[slot].elements) sets_.union_set(paths_[slot].elements.front(), element);
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_set;
+  for (const std::uint32_t slot : loose) by_set.emplace_back(sets_.find_set(paths_[slot].elements.front()), slot);
+  std::ranges::sort(by_set);
   std::vector<std::uint32_t> made;
-  for (auto begin = by_root.begin(); begin != by_root.end();) {
-    const auto end = std::find_if(begin, by_root.end(), [&](const auto& entry) { return entry.first != begin->first; });
+  for (auto begin = by_set.begin(); begin != by_set.end();) {
+    const auto end = std::find_if(begin, by_set.end(), [&](const auto& entry) { return entry.first != begin->first; });
     made.push_back(make_part({begin, end}));
     begin = end;
   }
-  loose_.clear();
-  num_loose_ = 0;
   return made;
 }
 
@@ -119,7 +104,7 @@ std::uint32_t NetworkParts::make_part(std::span<const std::pair<std::uint32_t, s
     of_port_[index] = number;
     part.ports.push_back(index);
   };
-  for (const auto& [root, slot] : flows) {
+  for (const auto& [set, slot] : flows) {
     part.flows.push_back(slot);
     of_flow_[slot] = number;
     part.is_here = part.is_here && paths_[slot].is_here;

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <boost/pending/disjoint_sets.hpp>
+
 #include "devices.hpp"
 #include "port_states.hpp"
 
@@ -23,28 +25,25 @@ class NetworkParts {
   const NetworkPart& operator[](std::uint32_t number) const { return parts_[number]; }
   std::uint32_t of_port(std::size_t index) const { return of_port_[index]; }
   std::uint32_t of_flow(std::uint32_t slot) const { return slot < of_flow_.size() ? of_flow_[slot] : none; }
-  /// Takes a flow that begins, without a part. Returns the parts that it meets, each once. O(links of its path).
+  /// Takes a flow that begins, without a part. Returns the parts that it meets, each once. O(links of its path), and
+  /// O(1) while there are no parts.
   std::vector<std::uint32_t> add(const Flow& flow);
   /// Leaves the flows of a part without one. O(flows + ports of the part).
   void dissolve(std::uint32_t number);
   /// Puts all flows without a part that are not over into new parts. No other part meets them. Returns the new ones.
-  /// O(links of their paths + ports of the parts).
+  /// O(slots of flows + links of their paths + ports of the parts).
   std::vector<std::uint32_t> divide();
-  /// Returns how many links the paths of flows without a part have, about.
-  std::size_t num_loose() const { return num_loose_; }
 
  private:
   /// Where the packets and the acknowledgements of a flow pass.
   struct Path {
-    FlowId flow;
-    std::vector<std::uint32_t> elements;  ///< ports of hosts, and the first ports of switches
+    std::vector<std::uint32_t> elements;  ///< ports of hosts, and the first ports of switches; empty: not known yet
     bool is_here = true;                  ///< all of it is on this rank
   };
 
   void follow(const PacketRouter::FlowKey& key, Path& path) const;
   std::uint32_t element_of(const Port& port) const;
-  std::uint32_t root_of(std::uint32_t element);
-  bool is_current(std::uint32_t slot) const;
+  Path& path_of(std::uint32_t slot);
   std::uint32_t make_part(std::span<const std::pair<std::uint32_t, std::uint32_t>> flows);
 
   PacketDevices& devices_;
@@ -52,9 +51,7 @@ class NetworkParts {
   std::vector<std::uint32_t> free_;               // numbers of parts
   std::vector<std::uint32_t> of_port_, of_flow_;  // [ports], [slots of flows]
   std::vector<Path> paths_;                       // [slots of flows]
-  std::vector<std::uint32_t> loose_;              // slots of flows without a part
-  std::size_t num_loose_ = 0;
-  std::vector<std::uint32_t> joined_to_;  // [ports] for root_of
+  boost::disjoint_sets_with_storage<> sets_;      // of elements that are in one part, while `divide` makes it
 };
 
 }  // namespace orrery::network
