@@ -109,7 +109,8 @@ void PacketDevices::handle(const pdes::Event& event) {
     case credit:
       return take_credit(event);
     case going_on:
-      return fast_forward_ ? fast_forward_->go_on(event) : void();
+      if (fast_forward_) fast_forward_->go_on(event);
+      return;
     default:
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
   }

@@ -119,9 +119,9 @@ class PacketDevices {
   void serialize(std::uint32_t node, Archive& archive);
 
  private:
-  friend class FastForward;   // skips what repeats itself,
-  friend class NetworkParts;  // finds what meets,
-  friend class PortStates;    // and compares states
+  friend class FastForward;   // takes events of nodes back and handles them later
+  friend class NetworkParts;  // follows the paths of flows
+  friend class PortStates;    // compares what ports, flows and packets are
   friend class UecTransport;  // the hosts and queues of that transport
   class Timers;
   using PacketBytes = std::vector<std::byte>;
