@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include <boost/pending/disjoint_sets.hpp>
+
 namespace orrery::network {
 
-NetworkParts::NetworkParts(PacketDevices& devices)
-    : devices_(devices), of_port_(devices.ports_.size(), none), sets_(devices.ports_.size()) {}
+NetworkParts::NetworkParts(PacketDevices& devices) : devices_(devices), of_port_(devices.ports_.size(), none) {}
 
 /// Returns the port that stands for all that shares something with a port.
 std::uint32_t NetworkParts::element_of(const Port& port) const {
@@ -73,12 +74,22 @@ std::vector<std::uint32_t> NetworkParts::divide() {
   for (std::uint32_t slot = 0; slot < paths_.size(); ++slot)
     if (of_flow_[slot] == none && !devices_.flows_[slot].is_over && !path_of(slot).elements.empty())
       loose.push_back(slot);
+  std::vector<std::uint32_t> all;
   for (const std::uint32_t slot : loose)
-    for (const std::uint32_t element : paths_[slot].elements) sets_.make_set(element);
+    all.insert(all.end(), paths_[slot].elements.begin(), paths_[slot].elements.end());
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  const auto number_of = [&](std::uint32_t element) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(all, element) - all.begin());
+  };
+  boost::disjoint_sets_with_storage<> sets(all.size());
+  for (std::size_t i = 0; i < all.size(); ++i) sets.make_set(i);
   for (const std::uint32_t slot : loose)
-    for (const std::uint32_t element : paths_[slot].elements) sets_.union_set(paths_[slot].elements.front(), element);
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> by_set;
-  for (const std::uint32_t slot : loose) by_set.emplace_back(sets_.find_set(paths_[slot].elements.front()), slot);
+    for (const std::uint32_t element : paths_[slot].elements)
+      sets.union_set(number_of(paths_[slot].elements.front()), number_of(element));
+  std::vector<std::pair<std::size_t, std::uint32_t>> by_set;
+  for (const std::uint32_t slot : loose)
+    by_set.emplace_back(sets.find_set(number_of(paths_[slot].elements.front())), slot);
   std::ranges::sort(by_set);
   std::vector<std::uint32_t> made;
   for (auto begin = by_set.begin(); begin != by_set.end();) {
@@ -90,7 +101,7 @@ std::vector<std::uint32_t> NetworkParts::divide() {
 }
 
 /// Makes a part of flows, which are given with a number that is the same for all. Returns its number.
-std::uint32_t NetworkParts::make_part(std::span<const std::pair<std::uint32_t, std::uint32_t>> flows) {
+std::uint32_t NetworkParts::make_part(std::span<const std::pair<std::size_t, std::uint32_t>> flows) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(parts_.size()));
     parts_.emplace_back();

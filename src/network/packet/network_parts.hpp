@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <boost/pending/disjoint_sets.hpp>
-
 #include "devices.hpp"
 #include "port_states.hpp"
 
@@ -44,14 +42,13 @@ class NetworkParts {
   void follow(const PacketRouter::FlowKey& key, Path& path) const;
   std::uint32_t element_of(const Port& port) const;
   Path& path_of(std::uint32_t slot);
-  std::uint32_t make_part(std::span<const std::pair<std::uint32_t, std::uint32_t>> flows);
+  std::uint32_t make_part(std::span<const std::pair<std::size_t, std::uint32_t>> flows);
 
   PacketDevices& devices_;
   std::vector<NetworkPart> parts_;
   std::vector<std::uint32_t> free_;               // numbers of parts
   std::vector<std::uint32_t> of_port_, of_flow_;  // [ports], [slots of flows]
   std::vector<Path> paths_;                       // [slots of flows]
-  boost::disjoint_sets_with_storage<> sets_;      // of elements that are in one part, while `divide` makes it
 };
 
 }  // namespace orrery::network
