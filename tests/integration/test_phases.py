@@ -28,7 +28,11 @@ TRACE = {"DISTURB_PATH": "w.3.et"}  # of rank 1, where there are two
 
 
 def state(pid):
-    return re.search(r"State:\s*(\w)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]
+    """Returns the letter of a process's state. A process that has ended in the meantime, as mpirun starts some, has none."""
+    try:
+        return re.search(r"State:\s*(\w)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 class Phases(harness.Folder):
