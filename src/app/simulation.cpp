@@ -63,9 +63,11 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
   if (checkpoints_ || stop_requested_ || preparation.folding())
-    kernel_options.stop_requested = [this] {
-      return !are_npus_done_ &&
-             ((stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due()) || has_diverged());
+    kernel_options.stop_wish = [this] {
+      if (are_npus_done_) return pdes::StopWish::none;
+      if (has_diverged()) return pdes::StopWish::caught_up;
+      const bool is_wanted = (stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due());
+      return is_wanted && !is_diverging_ ? pdes::StopWish::now : pdes::StopWish::none;
     };
   if (options.shows_progress()) {
     std::uint64_t num_nodes = 0;
@@ -95,7 +97,8 @@ bool Simulation::has_diverged() const {
   });
 }
 
-/// Runs the kernel to its end, or to a stop for good. It also stops for each checkpoint.
+/// Runs the kernel to its end, or to a stop for good. It also stops for each checkpoint. Which divergences count is
+/// known only if all ranks have come to the same time, so no other stop is made between the first one and that.
 void Simulation::simulate() {
   if (span_.from != nullptr)
     model::SavedRank(model_).restore(*kernel_, *span_.from);
@@ -111,11 +114,13 @@ void Simulation::simulate() {
     world_.maximum(flags);
     are_npus_done_ = flags[0] == 0;
     if (!are_npus_done_) {
-      if (flags[2] != 0) return;
-      if (checkpoints_) save();
-      if (flags[1] != 0) return;
+      is_diverging_ = flags[2] != 0;
+      if (is_diverging_ && kernel_->has_caught_up()) return;
+      if (!is_diverging_) {
+        if (checkpoints_) save();
+        if (flags[1] != 0) return;
+      }
     }
-    kernel_->go_on();
   }
   if (checkpoints_) checkpoints_->note_end(model_, *kernel_);
 }

@@ -72,6 +72,7 @@ class Simulation {
   Span span_;
   std::function<bool()> stop_requested_;  ///< for good, not for a checkpoint
   bool are_npus_done_ = false;            ///< at the last stop: what is left then is not stopped
+  bool is_diverging_ = false;             ///< some rank knew of a divergence at the last stop
   std::optional<Time> stopped_at_;
 };
 

@@ -20,7 +20,7 @@ using OperationKind = CustomCollective::OperationKind;
 constexpr std::int64_t largest_int = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 constexpr std::int64_t most_chunks = std::int64_t{1} << 24;
-constexpr std::uint64_t most_chunks_of_all = std::uint64_t{1} << 27;  // 3 GiB while the file is carried out
+constexpr std::uint64_t most_chunks_of_all = std::uint64_t{1} << 26;  // 1.5 GiB while the file is carried out
 
 constexpr std::pair<std::string_view, Kind> kinds[] = {
     {"allreduce", Kind::all_reduce},

@@ -52,6 +52,9 @@ class PlanReader {
     } catch (const Json::parse_error& error) {
       throw Error(ErrorCode::bad_input, {.file = plan_.file, .byte_offset = error.byte}, "this is no JSON",
                   "an execution plan of MSCCL++");
+    } catch (const Json::out_of_range&) {
+      throw Error(ErrorCode::bad_input, {.file = plan_.file}, "a number that no double can hold",
+                  "an execution plan of MSCCL++");
     }
     read_head(json);
     const Json& gpus = at_.list(json, "gpus");

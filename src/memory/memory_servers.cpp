@@ -29,6 +29,12 @@ PathCollective path_collective(trace::CollectiveKind kind) {
   }
 }
 
+std::vector<std::byte> packed(GroupAccess access) {
+  Archive archive;
+  archive(access);
+  return archive.written();
+}
+
 }  // namespace
 
 // ---- Accesses of groups ----
@@ -94,10 +100,7 @@ void MemoryServers::ask(Rank to, pdes::Event request, const GroupAccess& access)
     request.detail = asked_.put(access);
     return kernel_.send(to, request);
   }
-  Archive archive;
-  GroupAccess sent = access;
-  archive(sent);
-  kernel_.send(to, request, archive.written());
+  kernel_.send(to, request, packed(access));
 }
 
 void MemoryServers::unpack(pdes::Event& request, std::span<const std::byte> bytes) {
@@ -106,6 +109,11 @@ void MemoryServers::unpack(pdes::Event& request, std::span<const std::byte> byte
   archive(access);
   ensure(archive.is_at_end(), "an access of a group of wrong size");
   request.detail = asked_.put(access);
+}
+
+std::vector<std::byte> MemoryServers::pack(const pdes::Event& event) const {
+  if (event.kind != static_cast<std::uint16_t>(EventKind::group_access)) return {};
+  return packed(asked_[static_cast<std::uint32_t>(event.detail)]);
 }
 
 // ---- Servers of this rank ----
@@ -203,7 +211,6 @@ std::vector<LpId> MemoryServers::used() const {
 }
 
 void MemoryServers::serialize(LpId lp, std::uint32_t number, Archive& archive) {
-  ensure(asked_.in_use() == 0, "a request under way at a checkpoint");
   Server& its = server(lp);
   archive(its.sequence);
   its.memory->serialize(archive);

@@ -33,11 +33,10 @@ std::map<LpId, LpState> by_lp(const pdes::KernelState& kernel) {
   return states;
 }
 
-/// Returns the links that have served a message or have one to serve.
-std::vector<LpId> links_to_save(network::MessageNetwork& links, const std::map<LpId, LpState>& states,
-                                LpId first_link) {
-  std::vector<LpId> all = links.used();
-  for (auto state = states.lower_bound(first_link); state != states.end(); ++state) all.push_back(state->first);
+/// Returns those processes from `first` to before `end` that are in use or have a pending event.
+std::vector<LpId> with_pending(std::vector<LpId> used, const std::map<LpId, LpState>& states, LpId first, LpId end) {
+  std::vector<LpId> all = std::move(used);
+  for (auto state = states.lower_bound(first); state != states.lower_bound(end); ++state) all.push_back(state->first);
   std::ranges::sort(all);
   const auto rest = std::ranges::unique(all);
   all.erase(rest.begin(), rest.end());
@@ -92,8 +91,12 @@ std::vector<Piece> SavedRank::save(const pdes::KernelState& kernel) {
   const auto add = [&](LpId lp) {
     Archive archive;
     LpState& state = states[lp];
-    if (parts().links)
-      for (const pdes::Event& event : state.events) state.more.push_back(parts().links->pack(event));
+    for (const pdes::Event& event : state.events) {
+      if (lp >= run_.first_server() && lp < run_.first_link())
+        state.more.push_back(parts().servers.pack(event));
+      else if (parts().links)
+        state.more.push_back(parts().links->pack(event));
+    }
     archive(state);
     serialize(lp, state.events, archive);
     pieces.push_back({lp, archive.written()});
@@ -102,9 +105,10 @@ std::vector<Piece> SavedRank::save(const pdes::KernelState& kernel) {
   for (const NpuId npu : parts().npu_ids) add(LpId(npu.value()));
   for (const GroupId group : parts().communicators.hosts().used())
     add(LpId(run_.first_communicator().value() + group.value()));
-  for (const LpId server : parts().servers.used()) add(server);
+  for (const LpId server : with_pending(parts().servers.used(), states, run_.first_server(), run_.first_link()))
+    add(server);
   if (parts().links)
-    for (const LpId link : links_to_save(*parts().links, states, run_.first_link())) add(link);
+    for (const LpId link : with_pending(parts().links->used(), states, run_.first_link(), Piece::of_all)) add(link);
   for (const auto& [lp, state] : states) ensure(state.events.empty(), "a pending event of no logical process here");
   Archive sums;
   pdes::KernelState totals{
@@ -128,8 +132,13 @@ void SavedRank::restore(pdes::Kernel& kernel, Time now, std::span<const Piece> p
     } else {
       LpState state;
       archive(state);
-      for (std::size_t i = 0; i < state.more.size(); ++i)
-        if (!state.more[i].empty()) parts().links->unpack(state.events.at(i), state.more[i]);
+      for (std::size_t i = 0; i < state.more.size(); ++i) {
+        if (state.more[i].empty()) continue;
+        if (piece.lp >= run_.first_server() && piece.lp < run_.first_link())
+          parts().servers.unpack(state.events.at(i), state.more[i]);
+        else
+          parts().links->unpack(state.events.at(i), state.more[i]);
+      }
       add(all, piece.lp, state);
       serialize(piece.lp, state.events, archive);
     }

@@ -87,10 +87,9 @@ void Accounting::end_run(Time now) {
 }
 
 void Accounting::stop(Time now) {
-  if (now < finish_) return;
-  activity_.advance(now);
-  if (local_memory_) local_memory_->advance(now);
-  finish_ = now;
+  finish_ = std::max(now, activity_.counted_to());
+  activity_.advance(finish_);
+  if (local_memory_) local_memory_->advance(finish_);
 }
 
 void Accounting::serialize(Archive& archive) {

@@ -45,6 +45,8 @@ class Activity {
     record.waits = waits_;
     record.waits[static_cast<std::size_t>(Cause::other)] += unexplained_;  // of a run that ended early
   }
+  /// Returns the time up to which it has counted.
+  Time counted_to() const { return last_; }
   /// Counts up to `now`.
   void advance(Time now) {
     const Time elapsed = now - last_;

@@ -27,9 +27,52 @@ class Alone final : public Transport {
   std::vector<std::int64_t> minima_, sums_;
 };
 
+/// Sums over all ranks, one after the other. They have a communicator of their own, because they come in another order
+/// among the other calls on each rank.
+class Beats {
+ public:
+  explicit Beats(const MpiCommunicator& world) : world_(world) {
+    mpi(MPI_Comm_dup(world.handle(), &handle_));
+    mpi(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN));
+  }
+  void free() { MPI_Comm_free(&handle_); }
+
+  std::optional<std::int64_t> beat(std::int64_t count) {
+    if (under_way_ == MPI_REQUEST_NULL) {
+      begin(count);
+      return std::nullopt;
+    }
+    int done = 0;
+    mpi(MPI_Testall(1, &under_way_, &done, MPI_STATUSES_IGNORE));
+    return done ? std::optional(sum_) : std::nullopt;
+  }
+
+  // A sum begins after the one before is complete. So some ranks may have begun one sum more than others.
+  void end() {
+    std::int64_t most = 0;
+    mpi(MPI_Allreduce(&num_begun_, &most, 1, MPI_INT64_T, MPI_MAX, world_.handle()));
+    mpi(MPI_Waitall(1, &under_way_, MPI_STATUSES_IGNORE));
+    if (num_begun_ == most) return;
+    begin(0);
+    mpi(MPI_Waitall(1, &under_way_, MPI_STATUSES_IGNORE));
+  }
+
+ private:
+  void begin(std::int64_t count) {
+    count_ = count;
+    mpi(MPI_Iallreduce(&count_, &sum_, 1, MPI_INT64_T, MPI_SUM, handle_, &under_way_));
+    ++num_begun_;
+  }
+
+  const MpiCommunicator& world_;
+  MPI_Comm handle_ = MPI_COMM_NULL;
+  MPI_Request under_way_ = MPI_REQUEST_NULL;
+  std::int64_t count_ = 0, sum_ = 0, num_begun_ = 0;
+};
+
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(const MpiCommunicator& world) : world_(world) {
+  explicit MpiTransport(const MpiCommunicator& world) : world_(world), beats_(world) {
     mpi(MPI_Comm_dup(world.handle(), &handle_));
     mpi(MPI_Comm_set_errhandler(handle_, MPI_ERRORS_RETURN));
   }
@@ -38,6 +81,7 @@ class MpiTransport final : public Transport {
     if (std::uncaught_exceptions() != 0 && !world_.failure_is_agreed()) return;
     MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
     MPI_Comm_free(&handle_);
+    beats_.free();
   }
 
   void send(Rank to, std::span<const std::byte> message) override {
@@ -95,6 +139,9 @@ class MpiTransport final : public Transport {
     return Reduced{minima_, sums_};
   }
 
+  std::optional<std::int64_t> beat(std::int64_t count) override { return beats_.beat(count); }
+  void end_beats() override { beats_.end(); }
+
  private:
   static constexpr std::size_t max_message = (std::size_t{1} << 31) - 1;
 
@@ -132,6 +179,7 @@ class MpiTransport final : public Transport {
   std::vector<std::byte> incoming_;
   std::vector<std::int64_t> given_minima_, given_sums_, minima_, sums_;
   MPI_Request reductions_[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+  Beats beats_;
 };
 
 }  // namespace

@@ -189,8 +189,16 @@ void Channels::update_promised() {
 // under way.
 void Channels::join_reduction(const LbtsContribution& mine) {
   if (reducing_) return;
-  const std::array<std::int64_t, 8> minima{mine.sends.ps(), mine.calls.ps(), mine.reply.ps(),    mine.request.ps(),
-                                           mine.event.ps(), -mine.stop.ps(), mine.stops ? 0 : 1, mine.stops ? 1 : 0};
+  const auto wish = static_cast<std::int64_t>(mine.wish);
+  const std::array<std::int64_t, 9> minima{mine.sends.ps(),
+                                           mine.calls.ps(),
+                                           mine.reply.ps(),
+                                           mine.request.ps(),
+                                           mine.event.ps(),
+                                           -mine.latest.ps(),
+                                           -mine.broken_off.ps(),
+                                           wish,
+                                           -wish};
   const std::array<std::int64_t, 2> sums{sent_, received_};
   transport_->start_reduction(minima, sums);
   reducing_ = true;
@@ -207,11 +215,16 @@ std::optional<LbtsContribution> Channels::try_reduction(const Options& options) 
   reducing_ = false;
   if (reduced->sums[0] != reduced->sums[1]) return std::nullopt;
   const auto least = [&](std::size_t i) { return Time::from_ps(reduced->minima[i]); };
-  const bool stops = reduced->minima[6] == 0;
-  const LbtsContribution all{least(0), least(1),
-                             least(2), least(3),
-                             least(4), stops ? Time::from_ps(-reduced->minima[5]) : Time::max(),
-                             stops,    reduced->minima[7] == 1};
+  const auto greatest = [&](std::size_t i) { return Time::from_ps(-reduced->minima[i]); };
+  const LbtsContribution all{.sends = least(0),
+                             .calls = least(1),
+                             .reply = least(2),
+                             .request = least(3),
+                             .event = least(4),
+                             .latest = greatest(5),
+                             .broken_off = greatest(6),
+                             .wish = static_cast<StopWish>(-reduced->minima[8]),
+                             .all_stop = reduced->minima[7] != static_cast<std::int64_t>(StopWish::none)};
   // From the state that it shows on, the first event that reaches a rank comes from a send, one event delay later at
   // least; from a server, called at `request` or `calls`; or from posts, of which `reply` speaks for those that have
   // come. What it then brings about comes later still.

@@ -41,14 +41,15 @@ std::string in_ps(Time time);
 /// What a blocked rank contributes to the lower bound on the time stamps that are still to come (LBTS), as if no
 /// message were to come. The result of the reduction over all ranks has the same form.
 struct LbtsContribution {
-  Time sends;             ///< least time of a send to another rank
-  Time calls;             ///< least time of a call of a server of another rank, or of a post
-  Time reply;             ///< least Model::pending_reply
-  Time request;           ///< least time of a request that waits at a server, or of a relay (LookaheadBounds::relays)
-  Time event;             ///< least time of any pending event; max() = nothing can ever happen again
-  Time stop;              ///< a rank gives its own clock; the result is the latest clock if some rank stops, else max()
-  bool stops = false;     ///< this rank, or some rank, wants to stop
-  bool all_stop = false;  ///< of the result: all ranks want to
+  Time sends;       ///< least time of a send to another rank
+  Time calls;       ///< least time of a call of a server of another rank, or of a post
+  Time reply;       ///< least Model::pending_reply
+  Time request;     ///< least time of a request that waits at a server, or of a relay (LookaheadBounds::relays)
+  Time event;       ///< least time of any pending event; max() = nothing can ever happen again
+  Time latest;      ///< the latest time of any event that has been handled
+  Time broken_off;  ///< the latest time in the middle of which a client is; -1 ps if there is none
+  StopWish wish = StopWish::none;  ///< of this rank; of the result: the strongest of all
+  bool all_stop = false;           ///< of the result: no rank has no wish
 };
 
 /// The channels between this rank and its neighbours: batches of events and posts, promises, requests for promises, and
@@ -92,6 +93,12 @@ class Channels {
   void join_reduction(const LbtsContribution& mine);
   /// Returns the result, if a reduction has ended and no message was on its way, and raises the promises by it.
   std::optional<LbtsContribution> try_reduction(const Options& options);
+
+  /// Adds the number of events that this rank has handled to a sum over all ranks, which goes on beside everything
+  /// else. Returns the sum if it is complete.
+  std::optional<std::int64_t> beat() { return transport_->beat(static_cast<std::int64_t>(statistics_.events)); }
+  /// Completes the last sum. Collective, at the end of a run.
+  void end_beats() { transport_->end_beats(); }
 
   std::size_t num_neighbours() const { return channels_.size(); }
   const Neighbour& neighbour(std::size_t i) const { return channels_[i].neighbour; }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "channels.hpp"
+#include "orrery/base/signs_of_life.hpp"
 #include "orrery/pdes/load_recorder.hpp"
 #include "rank_loop.hpp"
 
@@ -370,6 +371,7 @@ void Kernel::run() {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   const double blocked_before = statistics_.blocked_time;
+  if (stop_.stopped_at) stop_ = {};
   if (channels_)
     RankLoop(*this).run();
   else
@@ -379,7 +381,7 @@ void Kernel::run() {
       std::max<std::uint64_t>(statistics_.peak_pending_events, std::max(of_clients, pending_[server].peak()));
   if (stop_.limit != Time::max()) {
     stop_.stopped_at = std::max(stop_.limit, Time::zero());
-    if (stop_.give_back) stop_.give_back(*stop_.stopped_at);
+    if (stop_.give_back) stop_.give_back(std::max(*stop_.stopped_at, latest_[server]));
   }
   const double blocked = statistics_.blocked_time - blocked_before;
   statistics_.busy_time += std::chrono::duration<double>(Clock::now() - start).count() - blocked;
@@ -414,16 +416,24 @@ void Kernel::restore(const KernelState& state) {
 
 void Kernel::run_alone() {
   while (process() > 0) {
+    SignsOfLife::give();
     if (options_.progress) options_.progress(statistics_.events, now());
-    heed_stop_request();
-    if (stop_.is_requested) stop_.limit = std::max(latest_[client], latest_[server]);
-    stop_.is_requested = false;
+    heed_stop_wish();
+    if (stop_.wish != StopWish::none) stop(lbts_contribution());
   }
 }
 
-void Kernel::heed_stop_request() {
-  if (stop_.limit == Time::max() && !stop_.is_requested && options_.stop_requested)
-    stop_.is_requested = options_.stop_requested();
+void Kernel::heed_stop_wish() {
+  if (stop_.limit == Time::max() && stop_.wish == StopWish::none && options_.stop_wish)
+    stop_.wish = options_.stop_wish();
+}
+
+// Clients that are in the middle of a time cannot be saved. They come to its end when all others have come there.
+void Kernel::stop(const LbtsContribution& all) {
+  stop_.wish = StopWish::none;
+  if (all.event == Time::max()) return;  // the run is over
+  stop_.has_caught_up = all.wish == StopWish::caught_up;
+  stop_.limit = stop_.has_caught_up ? all.latest : std::max(all.event - Time::from_ps(1), all.broken_off);
 }
 
 bool Kernel::is_at_end() const {
@@ -432,17 +442,23 @@ bool Kernel::is_at_end() const {
 }
 
 LbtsContribution Kernel::lbts_contribution() {
-  Time reply = model_.pending_reply(here_);
+  LbtsContribution mine{.event = next_event(),
+                        .latest = std::max(latest_[client], latest_[server]),
+                        .broken_off = Time::from_ps(-1),
+                        .wish = stop_.wish};
+  if (stop_.wish != StopWish::none && ahead_)
+    ahead_->cells.for_each([&](const Event& event) {
+      if (event.kind == Event::lingering) mine.broken_off = std::max(mine.broken_off, event.time);
+    });
+  if (!channels_) return mine;
+  mine.reply = model_.pending_reply(here_);
   for (std::size_t i = 0; i < channels_->num_neighbours(); ++i)
-    reply = std::min(reply, model_.pending_reply(channels_->neighbour(i).rank));
+    mine.reply = std::min(mine.reply, model_.pending_reply(channels_->neighbour(i).rank));
   const LookaheadBounds bounds = model_.lookahead();
-  return {own_output(bounds.sends),
-          own_output(bounds.calls),
-          reply,
-          std::min(leading_.next(pending_[server]), own_output(bounds.relays)),
-          next_event(),
-          std::max(latest_[client], latest_[server]),
-          stop_.is_requested};
+  mine.sends = own_output(bounds.sends);
+  mine.calls = own_output(bounds.calls);
+  mine.request = std::min(leading_.next(pending_[server]), own_output(bounds.relays));
+  return mine;
 }
 
 void Kernel::report_no_progress() const {

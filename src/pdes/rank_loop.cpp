@@ -9,7 +9,7 @@ namespace {
 
 // Seconds, not polls, because on a machine with more ranks than cores a single poll takes much longer.
 constexpr double least_patience = 1e-6, most_patience = 1e-3, seconds_before_reduction = 10e-6;
-constexpr double seconds_between_signs_of_life = 1;
+constexpr double seconds_between_signs_of_life = 1, seconds_between_beats = 0.25;
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -25,7 +25,8 @@ Kernel::RankLoop::RankLoop(Kernel& kernel) : kernel_(kernel), channels_(*kernel.
 
 void Kernel::RankLoop::run() {
   for (;;) {
-    kernel_.heed_stop_request();
+    kernel_.heed_stop_wish();
+    heed_others();
     if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     if (const auto handled = kernel_.process(); handled > 0) {
       work(handled);
@@ -41,7 +42,19 @@ void Kernel::RankLoop::run() {
     if (kernel_.options_.watchdog_seconds > 0 && waited > kernel_.options_.watchdog_seconds)
       kernel_.report_no_progress();
   }
+  channels_.end_beats();
   kernel_.statistics_.blocked_time += seconds_since(blocked_since_);
+}
+
+/// Looks now and then whether any rank has handled events: a rank that waits need not have a neighbour that tells it.
+void Kernel::RankLoop::heed_others() {
+  const auto now = Clock::now();
+  if (seconds_between(last_beat_, now) < seconds_between_beats) return;
+  last_beat_ = now;
+  const auto sum = channels_.beat();
+  if (!sum || *sum == handled_by_all_) return;
+  handled_by_all_ = *sum;
+  last_sign_ = now;
 }
 
 /// Ends a wait, if there was one, and exchanges messages after a burst of events.
@@ -129,10 +142,10 @@ bool Kernel::RankLoop::reduce() {
   wait_end_ = WaitEnd::other;
   // A rank that does not know of the wish yet may handle what another rank sends it that has seen the result. So the
   // limit comes from a reduction that all ranks have joined while they handled nothing.
-  if (all->stops) {
-    if (all->all_stop) kernel_.stop_.limit = all->stop;
-    kernel_.stop_.is_requested = !all->all_stop;
-  }
+  if (all->all_stop)
+    kernel_.stop(*all);
+  else if (all->wish != StopWish::none)
+    kernel_.stop_.wish = all->wish;
   return all->event == Time::max() || all->event > kernel_.stop_.limit;
 }
 

@@ -59,6 +59,9 @@ nlohmann::json infragraph_values(std::string_view text, const std::string& file)
     } catch (const nlohmann::json::parse_error& error) {
       throw Error(ErrorCode::bad_input, {.file = file, .byte_offset = error.byte}, "this is no JSON",
                   "a description of InfraGraph");
+    } catch (const nlohmann::json::out_of_range&) {
+      throw Error(ErrorCode::bad_input, {.file = file}, "a number that no double can hold",
+                  "a description of InfraGraph");
     }
   }
   try {

@@ -24,6 +24,26 @@ NOISE = "--noise=0.05"
 LONG = f"--iterations={harness.cases(5, 50, 50)}"  # some seconds, so that a signal comes before the end
 
 
+APART = """
+system:
+  network:
+    dimensions:
+      - {shape: FullyConnected, size: 8, bandwidth: 450 GB/s, latency: 500 ns}
+      - {shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 1 us}
+  compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}
+jobs:
+  - {name: long, npus: 8, workload: {model: {layers: 1, hidden: 65536, heads: 128, sequence: 8192}, parallel: {tp: 8, sp: true}, iterations: FIRST}}
+  - {name: short, npus: 8, workload: {model: {layers: 8, hidden: 4096, heads: 32, sequence: 2048}, parallel: {tp: 8, sp: true}, iterations: SECOND}}
+"""
+
+
+def apart(folder, first, second):
+    """Writes the configuration of two jobs that share nothing, with these iterations, and returns its path."""
+    path = folder / "apart.yaml"
+    path.write_text(APART.replace("FIRST", str(first)).replace("SECOND", str(second)))
+    return path
+
+
 class Checkpoint(checkpoints.KilledRuns):
     # ---- kinds of runs ----
 
@@ -32,7 +52,7 @@ class Checkpoint(checkpoints.KilledRuns):
         for seed in (9005,) if checkpoints.KILLS == 1 else range(9005, 9010):
             with self.subTest(seed=seed):
                 workload = random_workload.Workload(seed, max_npus=64, operations=(40, 200))
-                self.check(self.workload(workload, "--iterations=30"), workload.num_npus)
+                self.check(self.workload(workload, "--iterations=150"), workload.num_npus)
                 self.clear_folder()
 
     def test_noise(self):
@@ -75,8 +95,13 @@ class Checkpoint(checkpoints.KilledRuns):
             with self.subTest(kind):
                 seed = next(s for s in range(1, 1000) if test_one_answer.MemoryWorkload(s, kind).num_npus >= 8)
                 workload = test_one_answer.MemoryWorkload(seed, kind)
-                self.check(self.workload(workload, "--iterations=30"), workload.num_npus)
+                self.check(self.workload(workload, "--iterations=200"), workload.num_npus)
                 self.clear_folder()
+
+    def test_jobs_that_share_nothing(self):
+        """Two jobs, each with ranks of its own or both on one. The first takes a hundred times as long, in few events, so that it is far ahead
+        of the second at any checkpoint."""
+        self.check([apart(self.folder, 100, 1500), NOISE], 16)
 
     # ---- ends ----
 
@@ -98,6 +123,15 @@ class Checkpoint(checkpoints.KilledRuns):
         outcome = harness.orrery("run", *SMALL, harness.FOR_EVER, "--max-walltime=2", f"--checkpoint={self.file}",
                                  f"--output={self.folder}/limited.h5", "--quiet")
         self.assertEqual(outcome.code, 75, outcome.err)
+        self.assertTrue(self.file.exists())
+
+    def test_a_rank_that_is_done_waits_for_another_job(self):
+        """One of two jobs that share nothing is done soon, and the other never. Its rank waits for longer than the watchdog allows a rank that
+        hears of nothing. Both ranks stop at the limit of wall time."""
+        outcome = harness.orrery("run", apart(self.folder, 10, 100_000_000), "--set=run.watchdog=4 s", "--max-walltime=8",
+                                 f"--checkpoint={self.file}", f"--output={self.folder}/stopped.h5", "--quiet", ranks=2)
+        self.assertEqual(outcome.code, 75, outcome.err)
+        self.assertIn("stopped by the wall-time limit at simulated", outcome.err)
         self.assertTrue(self.file.exists())
 
     def test_checkpoints_can_be_chained(self):

@@ -59,7 +59,7 @@ class Packets(checkpoints.KilledRuns):
         """The congestion-aware network on a graph: messages wait at links between leaves and spines."""
         (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))
         network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
-        self.check(self.step(network, "true", 3, model="congestion-aware"), 8)
+        self.check(self.step(network, "true", 8, model="congestion-aware"), 8)
 
     def test_credits(self):
         """Links with little credit, on two channels: packets wait for it, and credits are under way."""
@@ -71,7 +71,7 @@ class Packets(checkpoints.KilledRuns):
         """A spine fails during a run of the congestion-aware network: messages that wait leave their queues."""
         graph = {**graphs.leaves([6, 4]), "failures": [[10, 12, "3 ms"]]}
         (self.folder / "leaves.yaml").write_text(json.dumps(graph))
-        self.check(self.step("{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}", "true", 3, model="congestion-aware"), 8)
+        self.check(self.step("{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}", "true", 8, model="congestion-aware"), 8)
 
     def test_losses(self):
         """Switches that drop packets: receivers complain, and senders go back."""

@@ -264,15 +264,15 @@ class Background:
         """Returns what it has printed so far."""
         return pathlib.Path(self.file.name).read_text(errors="replace")
 
-    def wait_until(self, condition, what):
-        """Waits until a condition holds. Fails if the command ends before."""
+    def wait_until(self, condition, what, step=0.01):
+        """Looks every `step` seconds whether a condition holds, until it does. Fails if the command ends before."""
         deadline = time.monotonic() + PATIENCE
         while not condition():
             if self.process.poll() is not None:
                 raise AssertionError(f"the command ended with {self.process.returncode} before {what}: {self.text()}")
             if time.monotonic() > deadline:
                 raise TookTooLong(f"not {what} after {PATIENCE} s: {self.text()}")
-            time.sleep(0.01)
+            time.sleep(step)
 
     def wait_until_simulating(self):
         """Waits until a run of the program with the options PROGRESS has simulated something."""

@@ -93,8 +93,10 @@ class MemoryServers {
   void ask(Rank to, pdes::Event request);
   /// Sends an NPU's part of an access of a group, or an access whose place among others counts, in the same way.
   void ask(Rank to, pdes::Event request, const GroupAccess& access);
-  /// Keeps the access of a request that has come from another rank: see pdes::Model::unpack.
+  /// Keeps the access of a request that has come from another rank or a checkpoint: see pdes::Model::unpack.
   void unpack(pdes::Event& request, std::span<const std::byte> bytes);
+  /// Returns what unpack needs of an event that waits for a server here; nothing if it needs nothing.
+  std::vector<std::byte> pack(const pdes::Event& event) const;
 
   /// Handles an event for one of the servers here.
   void handle(const pdes::Event& event);

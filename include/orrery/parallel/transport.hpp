@@ -13,8 +13,8 @@
 
 namespace orrery::parallel {
 
-/// Non-blocking messages between ranks, in order on each channel, and one non-blocking reduction at a time. Nothing
-/// here waits for another rank, so no order of calls can deadlock.
+/// Non-blocking messages between ranks, in order on each channel, one non-blocking reduction at a time, and one sum.
+/// Nothing here but `end_beats` waits for another rank, so no order of calls can deadlock.
 class Transport {
  public:
   using Receiver = std::function<void(Rank from, std::span<const std::byte> message)>;
@@ -37,6 +37,12 @@ class Transport {
   };
   /// Returns the result once all ranks have contributed; afterwards the next may start.
   virtual std::optional<Reduced> finish_reduction() = 0;
+
+  /// Adds a count to the sum over all ranks that is under way, or returns this sum if every rank has added its own.
+  /// Ranks call it now and then, whatever else they do. A transport that makes no sums returns nothing.
+  virtual std::optional<std::int64_t> beat([[maybe_unused]] std::int64_t count) { return std::nullopt; }
+  /// Completes the sum that is under way. Collective, after the last reduction.
+  virtual void end_beats() {}
 };
 
 /// Makes the transport of a communicator. With one rank, a message to itself is an error, and a reduction returns what

@@ -72,7 +72,7 @@ class Cells {
     bool is_ready = false;
   };
   static constexpr std::uint32_t none = ~0U;
-  static constexpr std::uint64_t turn = 4096;  ///< events, so that no cell is far ahead of all others
+  static constexpr std::uint64_t turn = 4096;  ///< events, so that all cells get on
 
   Time pending_time(std::uint32_t cell) const {
     return cells_[cell].pending.empty() ? Time::max() : cells_[cell].pending.top().time;

@@ -56,19 +56,21 @@ class Kernel final : public Scheduler {
   /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken
   /// and when the watchdog finds no progress.
   ///
-  /// When a stop is requested, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
+  /// When a rank wishes to stop, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
+  /// Another call goes on from there.
   void run();
   std::optional<Time> stopped_at() const { return stop_.stopped_at; }
+  /// Returns whether no event has been handled that is later than `stopped_at`.
+  bool has_caught_up() const { return stop_.has_caught_up; }
   /// Stops the run at a time, the same on all ranks: no later event is handled, and no other stop is heeded.
   void stop_at(Time limit) { stop_.limit = limit; }
-  /// Forgets that a requested stop has ended the run: another call of `run` goes on from there.
-  void go_on() { stop_ = {}; }
 
   /// Lets a recorder, which outlives the kernel, take note of all events. Nothing may have been scheduled yet.
   void record_load(LoadRecorder* recorder) { load_ = recorder; }
 
-  /// Returns what the kernel holds when `run` has stopped on request: then nothing is under way between ranks, and
-  /// every event that is not later than `stopped_at` has been handled on all ranks. O(LPs + events).
+  /// Returns what the kernel holds when `run` has stopped on request: then nothing is under way between ranks, every
+  /// event that is not later than `stopped_at` has been handled on all ranks, and no client is in the middle of a time.
+  /// LPs may be ahead: what they have handled could come before anything that is still pending. O(LPs + events).
   KernelState state() const;
   /// Takes over such a state, or that part of the states of other ranks which concerns LPs of this rank. Nothing may
   /// have been handled yet.
@@ -100,7 +102,8 @@ class Kernel final : public Scheduler {
   /// How far a requested stop has got.
   struct Stop {
     Time limit = Time::max();                  ///< no later event is handled
-    bool is_requested = false;                 ///< nothing is handled here until the ranks agree on the limit
+    StopWish wish = StopWish::none;            ///< else nothing is handled here until the ranks agree on the limit
+    bool has_caught_up = true;                 ///< nothing later than the limit had been handled before
     std::optional<Time> stopped_at;            ///< set when the run ended at the limit
     std::function<void(Time)> give_back = {};  ///< called then; may be empty
   };
@@ -120,8 +123,10 @@ class Kernel final : public Scheduler {
   void accept(Event event);
   void insert(const Event& event, const char* what);
   void run_alone();
-  void heed_stop_request();
-  bool may_handle(Time time) const { return time <= stop_.limit && !stop_.is_requested; }
+  void heed_stop_wish();
+  /// Sets the limit of a stop. `all` has what all ranks have contributed.
+  void stop(const LbtsContribution& all);
+  bool may_handle(Time time) const { return time <= stop_.limit && stop_.wish == StopWish::none; }
 
   void push(const Event& event);
   void put_on_wake_list(LpId client);

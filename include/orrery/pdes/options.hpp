@@ -21,6 +21,13 @@ struct Neighbour {
   bool requests = false;             ///< clients here may call servers there, without delay
 };
 
+/// Whether and how a run is to end early.
+enum class StopWish : std::uint8_t {
+  none,
+  now,        ///< as soon as all ranks know; clients and ranks may be ahead of others then
+  caught_up,  ///< when every event is handled that is not later than the latest one that any rank has handled
+};
+
 struct Options {
   std::vector<Neighbour> neighbours;       ///< ascending in rank, without this rank
   std::uint32_t num_lps = 0;               ///< LPs on all ranks; every LP id is smaller
@@ -36,7 +43,7 @@ struct Options {
   /// A rank that has sent more bytes than this which the receivers have not taken yet handles nothing until they have.
   std::uint64_t most_bytes_under_way = std::uint64_t{64} << 20U;
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
-  std::function<bool()> stop_requested;  ///< the kernel asks it now and then whether to end early; any rank may say so
+  std::function<StopWish()> stop_wish;  ///< the kernel asks it now and then; the wish of one rank is that of all
 };
 
 }  // namespace orrery::pdes

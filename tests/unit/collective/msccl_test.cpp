@@ -112,7 +112,7 @@ TEST_F(MscclFile, WhatIsNoAlgorithmIsRefused) {
   expect(
       read_refusal("<algo ngpus='6' coll='allreduce' nchunksperloop='16777216'><gpu id='0'/><gpu id='1'/><gpu id='2'/>"
                    "<gpu id='3'/><gpu id='4'/><gpu id='5'/></algo>"),
-      {"buffers of all ranks have 201326592 chunks", "134217728 at the most"});
+      {"buffers of all ranks have 201326592 chunks", "67108864 at the most"});
   expect(refusal("nchunksperloop=\"2\"", "nchunksperloop=\"x\""), {"nchunksperloop of the algo is 'x'"});
   EXPECT_THROW(read_custom_collective(folder_.path() / "nothing.xml", Kind::all_reduce, {}), Error);
   EXPECT_THROW(read_custom_collective(folder_.path() / "nothing", Kind::all_reduce, {}), Error);

@@ -120,6 +120,7 @@ TEST_F(MscclppFile, OtherOperationsAreRefused) {
   EXPECT_NE(refusal(plan(R"({"name": "glres", "src_buff": [], "dst_buff": []})", "")).find("src_buff has 0 entries"),
             std::string::npos);
   EXPECT_NE(refusal("{").find("this is no JSON"), std::string::npos);
+  EXPECT_NE(refusal("{\"gpus\": 8e2888}").find("a number that no double can hold"), std::string::npos);
   const std::string itself = R"({"name": "signal", "channel_type": "memory", "channel_ids": [1]})";
   EXPECT_NE(refusal(plan(itself, "")).find("GPU 0, thread block 0, operation 0 (signal): channel_ids is 1"),
             std::string::npos);

@@ -154,7 +154,7 @@ TEST(Kernel, AnotherOneGoesOnFromTheStateOfOneThatHasStopped) {
   int parts = 0;
   for (bool is_stopped = true; is_stopped; ++parts) {
     Options options = Alone::options(Time::from_ps(5));
-    options.stop_requested = [] { return true; };
+    options.stop_wish = [parts] { return parts % 2 == 0 ? StopWish::now : StopWish::caught_up; };
     Alone part(std::move(options));
     part.sequence = sequence;
     play(part);
@@ -192,11 +192,56 @@ TEST(Kernel, WithdrawnEventsComeLater) {
                                  "s8@130<8", "servers@130"}));
 }
 
+// Client 1 computes until 1 ms, and client 2 until 10,000 ps, one after the other. When client 1 has come to its end,
+// the kernel is asked to stop. It stops before the next event of client 2. Another kernel goes on from there to the
+// end.
+TEST(Kernel, StopsAtOnceThoughAClientIsAhead) {
+  constexpr std::int64_t end = 1'000'000'000;
+  bool is_wanted = false;
+  const auto options = [&is_wanted] {
+    Options ahead = Alone::options(Time::from_ps(5));
+    ahead.lps_run_ahead = true;
+    ahead.cell_of = {0, 0, 1};
+    ahead.stop_wish = [&is_wanted] { return is_wanted ? StopWish::now : StopWish::none; };
+    return ahead;
+  };
+  const auto play = [&](Alone& run) {
+    run.script.on_awaits = [](LpId) { return Awaited{}; };
+    run.script.on_event = [&](const Event& event) {
+      const std::int64_t at = event.time.ps();
+      const bool is_first = event.target == LpId(1);
+      if (at == end) is_wanted = true;
+      if (at < (is_first ? end : 10'000))
+        run.schedule(at + (is_first ? 1'000'000 : 1), Stage::client, is_first ? 1 : 2, 0);
+    };
+  };
+  Alone run(options());
+  play(run);
+  for (std::uint32_t client = 1; client < 3; ++client) run.schedule(0, Stage::client, client, 0);
+  run.kernel.run();
+  ASSERT_TRUE(run.kernel.stopped_at().has_value());
+  EXPECT_FALSE(run.kernel.has_caught_up());
+  EXPECT_LT(*run.kernel.stopped_at(), Time::from_ps(10'000));
+  const KernelState state = run.kernel.state();
+  ASSERT_EQ(state.events.size(), 1U);
+  EXPECT_EQ(state.events[0].time, *run.kernel.stopped_at() + Time::from_ps(1));
+
+  is_wanted = false;
+  Alone rest(options());
+  rest.sequence = run.sequence;
+  play(rest);
+  rest.kernel.restore(state);
+  rest.kernel.run();
+  EXPECT_FALSE(rest.kernel.stopped_at().has_value());
+  EXPECT_EQ(rest.kernel.statistics().events, 1'001U + 10'001U);
+  EXPECT_EQ(rest.script.log.back(), "settle@10000");
+}
+
 // The model takes an event back at 1 ps. The kernel stops on request, and the model is told the time, which is that of
 // the last event. Then it sends the event again, and the kernel goes on to it.
 TEST(Kernel, AsksForWithdrawnEventsWhenItStops) {
   Options options = Alone::options(Time::from_ps(5));
-  options.stop_requested = [] { return true; };
+  options.stop_wish = [] { return StopWish::caught_up; };
   Alone run(std::move(options));
   std::vector<Event> withdrawn;
   std::vector<Time> told;
@@ -216,7 +261,6 @@ TEST(Kernel, AsksForWithdrawnEventsWhenItStops) {
   EXPECT_EQ(told, std::vector<Time>{*run.kernel.stopped_at()});
   EXPECT_EQ(run.script.log.back(), fmt::format("servers@{}", told.at(0).ps()));
   while (run.kernel.stopped_at()) {
-    run.kernel.go_on();
     run.kernel.run();
     if (run.script.log.back() == "servers@1500") return;
   }

@@ -194,6 +194,7 @@ TEST(InfraGraph, FaultsAreTold) {
       {replaced(good, "edges:", "connections:"), "one schema of InfraGraph in a file"},
       {replaced(good, "nic, count: 4", "nic, count: 2"), "names 'nic[0:4:2]', of which there are 2"},
       {"{", "this is no JSON"},
+      {"{\"count\": 8e2888}", "a number that no double can hold"},
       {"a: [", "this is no YAML"},
       {"name: x", "has no instances"}};
   for (const auto& [text, expected] : faults)
