@@ -29,7 +29,7 @@ struct Span {
 /// The simulation of a prepared run, until no event is left.
 class Simulation {
  public:
-  /// The kernel calls `stop_requested` from time to time: see pdes::Options. `checkpoints`: null if there are none.
+  /// The kernel asks from time to time whether a stop for good is requested. `checkpoints`: null if there are none.
   Simulation(Preparation& preparation, const config::RunOptions& options, std::function<bool()> stop_requested,
              parallel::Communicator& world, Checkpoints* checkpoints = nullptr, Span span = {});
   ~Simulation();

@@ -100,7 +100,7 @@ struct TrialOptions {
 };
 /// Simulates one configuration on this rank alone, and changes those of its options that say what is recorded. Not
 /// collective. Faults of the configuration and runs that get stuck are results; throws all other Errors. Returns
-/// nothing if `stop_requested` (see pdes::Options) ended it.
+/// nothing if `stop_requested`, which it asks from time to time, ended it.
 std::optional<Trial> simulate_trial(config::Configuration& configuration, const TrialOptions& options,
                                     const std::function<bool()>& stop_requested);
 /// Reads and simulates one configuration.

@@ -87,7 +87,7 @@ void Accounting::end_run(Time now) {
 }
 
 void Accounting::stop(Time now) {
-  finish_ = std::max(now, activity_.counted_to());
+  finish_ = std::max({now, finish_, activity_.counted_to()});
   activity_.advance(finish_);
   if (local_memory_) local_memory_->advance(finish_);
 }

@@ -438,7 +438,7 @@ void Kernel::stop(const LbtsContribution& all) {
 
 bool Kernel::is_at_end() const {
   const Time next = next_event();
-  return next == Time::max() || next > stop_.limit;
+  return next == Time::max() || !may_handle(next);
 }
 
 LbtsContribution Kernel::lbts_contribution() {

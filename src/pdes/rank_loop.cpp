@@ -82,6 +82,7 @@ void Kernel::RankLoop::wait_for_receivers() {
   const auto began = Clock::now();
   for (auto last_taken = began; under_way > 0;) {
     channels_.poll();
+    heed_others();
     if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     const std::uint64_t left = channels_.bytes_under_way(most);
     if (left < under_way) {

@@ -60,7 +60,8 @@ class Kernel final : public Scheduler {
   /// Another call goes on from there.
   void run();
   std::optional<Time> stopped_at() const { return stop_.stopped_at; }
-  /// Returns whether no event has been handled that is later than `stopped_at`.
+  /// Returns whether this kernel has handled no event that is later than `stopped_at`; the state that it went on from
+  /// may have LPs that are ahead.
   bool has_caught_up() const { return stop_.has_caught_up; }
   /// Stops the run at a time, the same on all ranks: no later event is handled, and no other stop is heeded.
   void stop_at(Time limit) { stop_.limit = limit; }

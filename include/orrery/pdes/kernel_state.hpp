@@ -16,7 +16,7 @@ struct KernelState {
     Time clock;               ///< of the last event that it handled; before 0: none
     std::uint32_t depth = 0;  ///< events on the longest chain of causes that has reached it
   };
-  Time now;                   ///< all events up to this time have been handled
+  Time now;                   ///< all events up to this time have been handled; LPs may be ahead of it
   std::vector<Event> events;  ///< pending, in the order in which they will be handled
   std::vector<Lp> lps;        ///< ascending; those without an entry are as at the start
   std::uint64_t num_handled = 0;
