@@ -99,8 +99,8 @@ class Checkpoint(checkpoints.KilledRuns):
                 self.clear_folder()
 
     def test_jobs_that_share_nothing(self):
-        """Two jobs, each with ranks of its own or both on one. The first takes a hundred times as long, in few events, so that it is far ahead
-        of the second at any checkpoint."""
+        """Two jobs that share nothing. Each has ranks of its own, or both are on one rank. The first job takes longer and has fewer events, so
+        it is far ahead of the second one at any checkpoint."""
         self.check([apart(self.folder, 100, 1500), NOISE], 16)
 
     # ---- ends ----

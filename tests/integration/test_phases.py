@@ -28,7 +28,7 @@ TRACE = {"DISTURB_PATH": "w.3.et"}  # of rank 1, where there are two
 
 
 def state(pid):
-    """Returns the letter of a process's state. A process that has ended in the meantime, as mpirun starts some, has none."""
+    """Returns the letter of a process's state, or nothing if the process has ended: mpirun starts some that end soon."""
     try:
         return re.search(r"State:\s*(\w)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]
     except (FileNotFoundError, ProcessLookupError):

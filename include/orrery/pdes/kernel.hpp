@@ -103,8 +103,8 @@ class Kernel final : public Scheduler {
   /// How far a requested stop has got.
   struct Stop {
     Time limit = Time::max();                  ///< no later event is handled
-    StopWish wish = StopWish::none;            ///< else nothing is handled here until the ranks agree on the limit
-    bool has_caught_up = true;                 ///< nothing later than the limit had been handled before
+    StopWish wish = StopWish::none;            ///< with a wish, nothing is handled until the ranks agree on the limit
+    bool has_caught_up = true;                 ///< no event later than the limit had been handled before
     std::optional<Time> stopped_at;            ///< set when the run ended at the limit
     std::function<void(Time)> give_back = {};  ///< called then; may be empty
   };
