@@ -83,14 +83,14 @@ bool Channels::has_reason_to_flush() const {
   return std::ranges::any_of(channels_, [](const Channel& c) { return !c.batch.empty() || c.wanted; });
 }
 
-bool Channels::flush(const EarliestOutput& output, bool tell_all, Need need) {
+bool Channels::flush(const EarliestOutput& output, Need need) {
   need = with_what_others_want(need);
   bool any = false;
   for (Channel& c : channels_) {
     if (c.batch.empty() && !c.wanted) continue;
     promise(c, output);
     const bool suffices = c.wanted && c.told.exceed(*c.wanted);
-    if (c.batch.empty() && !suffices && !tell_all) continue;
+    if (c.batch.empty() && !suffices) continue;
     const bool asks = must_ask(c, need);
     if (asks) c.asked = need;
     any = any || asks;

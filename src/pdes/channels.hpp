@@ -82,9 +82,9 @@ class Channels {
   std::uint64_t bytes_under_way(std::uint64_t most) { return transport_->bytes_under_way(most); }
   /// Returns whether `flush` would do anything.
   bool has_reason_to_flush() const;
-  /// Sends every batch that holds data, and a promise to each neighbour that asked for it, if it now suffices (or with
-  /// `tell_all`). What leaves asks for `need` where `ask` would. Returns whether any message asks.
-  bool flush(const EarliestOutput& output, bool tell_all, Need need);
+  /// Sends every batch that holds data, and a promise to each neighbour that asked for it, if it now suffices. What
+  /// leaves asks for `need` where `ask` would. Returns whether any message asks.
+  bool flush(const EarliestOutput& output, Need need);
   /// Asks the neighbours whose promises hold up `need`, or hold up what they ask of us, once for each need. Returns
   /// whether it asked any.
   bool ask(Need need, const EarliestOutput& output);

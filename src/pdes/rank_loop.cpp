@@ -9,7 +9,7 @@ namespace {
 
 // Seconds, not polls, because on a machine with more ranks than cores a single poll takes much longer.
 constexpr double least_patience = 1e-6, most_patience = 1e-3, seconds_before_reduction = 10e-6;
-constexpr double seconds_between_signs_of_life = 1, seconds_between_beats = 0.25;
+constexpr double seconds_between_beats = 0.25;
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
   return std::chrono::duration<double>(to - from).count();
@@ -46,7 +46,7 @@ void Kernel::RankLoop::run() {
   kernel_.statistics_.blocked_time += seconds_since(blocked_since_);
 }
 
-/// Looks now and then whether any rank has handled events: a rank that waits need not have a neighbour that tells it.
+/// Looks now and then whether any rank has handled events. A rank that waits hears of those that work in no other way.
 void Kernel::RankLoop::heed_others() {
   const auto now = Clock::now();
   if (seconds_between(last_beat_, now) < seconds_between_beats) return;
@@ -66,11 +66,9 @@ void Kernel::RankLoop::work(std::uint64_t handled) {
   state_ = State::working;
   has_asked_ = false;
   SignsOfLife::give();
-  const bool tell_all = seconds_since(last_told_) > seconds_between_signs_of_life;
-  if (tell_all) last_told_ = Clock::now();
   const bool ask_at_once = handled < burst && patience_ == least_patience;
   if (channels_.has_reason_to_flush())
-    has_asked_ = channels_.flush(kernel_.earliest_output(), tell_all, ask_at_once ? kernel_.need() : Need{});
+    has_asked_ = channels_.flush(kernel_.earliest_output(), ask_at_once ? kernel_.need() : Need{});
   channels_.poll();
 }
 
@@ -130,7 +128,7 @@ void Kernel::RankLoop::tell_others(double waited) {
   state_ = State::waiting;
   if (!is_informed && !asks) return;
   const EarliestOutput& output = kernel_.earliest_output();
-  channels_.flush(output, false, {});
+  channels_.flush(output, {});
   if (asks) has_asked_ = channels_.ask(kernel_.need(), output) || has_asked_;
 }
 

@@ -57,7 +57,6 @@ class Kernel::RankLoop {
   double patience_;                    // seconds before a neighbour is asked: what it waits for may be on its way
   Clock::time_point blocked_since_ = Clock::now();
   Clock::time_point last_sign_ = blocked_since_;  // of life from others, while blocked
-  Clock::time_point last_told_ = blocked_since_;  // all who have asked, that this rank lives
   Clock::time_point last_beat_ = blocked_since_;  // last look at what all ranks have handled
   std::int64_t handled_by_all_ = 0;               // as it was seen last
   Clock::time_point freed_ = blocked_since_;      // by the last message or reduction
