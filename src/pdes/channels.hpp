@@ -41,13 +41,13 @@ std::string in_ps(Time time);
 /// What a blocked rank contributes to the lower bound on the time stamps that are still to come (LBTS), as if no
 /// message were to come. The result of the reduction over all ranks has the same form.
 struct LbtsContribution {
-  Time sends;       ///< least time of a send to another rank
-  Time calls;       ///< least time of a call of a server of another rank, or of a post
-  Time reply;       ///< least Model::pending_reply
-  Time request;     ///< least time of a request that waits at a server, or of a relay (LookaheadBounds::relays)
-  Time event;       ///< least time of any pending event; max() = nothing can ever happen again
-  Time latest;      ///< the latest time of any event that has been handled
-  Time broken_off;  ///< the latest time in the middle of which a client is; -1 ps if there is none
+  Time sends = {};       ///< least time of a send to another rank
+  Time calls = {};       ///< least time of a call of a server of another rank, or of a post
+  Time reply = {};       ///< least Model::pending_reply
+  Time request = {};     ///< least time of a request that waits at a server, or of a relay (LookaheadBounds::relays)
+  Time event = {};       ///< least time of any pending event; max() = nothing can ever happen again
+  Time latest = {};      ///< the latest time of any event that has been handled
+  Time broken_off = {};  ///< the latest time in the middle of which a client is; -1 ps if there is none
   StopWish wish = StopWish::none;  ///< of this rank; of the result: the strongest of all
   bool all_stop = false;           ///< of the result: no rank has no wish
 };
