@@ -19,8 +19,9 @@ namespace orrery {
 /// replaces a and b. So a class with state has one function `serialize(Archive&)` for both directions.
 ///
 /// It takes trivially copyable values as their bytes (which must hold no addresses), classes with `serialize`, and
-/// strings, vectors, pairs, optional values and maps of such. Every read checks that the bytes suffice (a broken
-/// invariant: whoever keeps the bytes guards them against damage).
+/// strings, vectors, pairs, optional values and maps of such. Bytes between the members of a value are written as
+/// zeros. Every read checks that the bytes suffice (a broken invariant: whoever keeps the bytes guards them against
+/// damage).
 class Archive {
  public:
   /// Makes an archive that writes.
@@ -55,17 +56,34 @@ class Archive {
   static constexpr bool has_serialize = requires(T& value, Archive& archive) {
     value.serialize(archive);
   };
+  // An optional value that is not there has bytes that nothing has set.
   template <class T>
-  static constexpr bool is_plain = std::is_trivially_copyable_v<T> && !has_serialize<T> && !std::is_pointer_v<T>;
+  static constexpr bool is_optional = requires(T& value) {
+    value.has_value();
+    value.reset();
+  };
+  template <class T>
+  static constexpr bool is_plain =
+      std::is_trivially_copyable_v<T> && !has_serialize<T> && !std::is_pointer_v<T> && !is_optional<T>;
 
   template <class T>
   void take(T& value) {
     if constexpr (has_serialize<T>)
       value.serialize(*this);
     else if constexpr (is_plain<T>)
-      take_bytes(&value, sizeof value);
+      take_plain(std::span(&value, 1));
     else
       take_container(value);
+  }
+
+  template <class T>
+  void take_plain(std::span<T> values) {
+#if __has_builtin(__builtin_clear_padding)
+    if constexpr (!std::has_unique_object_representations_v<T> && !std::is_floating_point_v<T>)
+      if (!reads_)
+        for (T& value : values) __builtin_clear_padding(&value);
+#endif
+    take_bytes(values.data(), values.size_bytes());
   }
 
   std::size_t take_size(std::size_t size) {
@@ -90,7 +108,7 @@ class Archive {
     require(size, is_plain<T> ? sizeof(T) : 1);
     values.resize(size);
     if constexpr (is_plain<T>) {
-      take_bytes(values.data(), size * sizeof(T));
+      take_plain(std::span(values));
     } else {
       for (T& value : values) take(value);
     }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <span>
@@ -55,6 +56,31 @@ TEST(Archive, ReadsWhatItWrote) {
   Archive again(of_none);
   again(over);
   EXPECT_EQ(over, Whole());
+}
+
+/// Equal values are written as equal bytes, whatever is left between their members or in an optional value that is not
+/// there.
+TEST(Archive, WritesEqualValuesAsEqualBytes) {
+#if !__has_builtin(__builtin_clear_padding)
+  GTEST_SKIP() << "this compiler cannot clear what is between members";
+#endif
+  struct Padded {
+    char kind;
+    std::int64_t number;
+  };
+  const auto written = [](unsigned char left) {
+    Padded value;
+    std::memset(&value, left, sizeof value);
+    value.kind = 'a';
+    value.number = 1;
+    std::vector<Padded> values(2, value);
+    std::optional<std::uint32_t> none(left);
+    none.reset();
+    Archive out;
+    out(value, values, none);
+    return out.written();
+  };
+  EXPECT_EQ(written(0), written(255));
 }
 
 /// Bytes that are cut off anywhere are found.
