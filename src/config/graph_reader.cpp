@@ -62,7 +62,9 @@ class GraphReader {
   std::vector<topology::InfragraphFile> read_devices();
   void read_nodes();
   void read_links();
+  void read_link(const Value& item, const std::string& key);
   void read_failures();
+  void read_failure(const Value& item, const std::string& key);
   void read_routes();
   void read_placement();
   void read_generated();
@@ -177,20 +179,23 @@ void GraphReader::read_links() {
   const Value* const links = section_.need("links", link_expected);
   if (links == nullptr || given_.graph.num_nodes() == 0) return;
   faults_.attempt([&] {
-    for (const Value& item : as_list(*links, path, link_expected))
-      faults_.attempt([&] {
-        const auto& row = as_row(item, path, 4, link_expected);
-        const auto [rate, rate_back] = as_ways(row[2], path);
-        const auto [delay, delay_back] = as_ways(row[3], path);
-        const PacketGraph::Way way{as_bit_rate(rate, path), as_graph_time(delay, path)};
-        const PacketGraph::Way back{as_bit_rate(rate_back, path), as_graph_time(delay_back, path)};
-        PacketGraph::Link link{as_node(row[0], path), as_node(row[1], path), way.rate, way.delay};
-        if (link.a == link.b)
-          throw Error(ErrorCode::bad_input, item.place(path), "found a link from a node to itself", link_expected);
-        if (back != way) link.back = back;
-        given_.graph.add_link(link);
-      });
+    const auto& items = as_list(*links, path, link_expected);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      faults_.attempt([&] { read_link(items[i], fmt::format("{}.{}", path, i)); });
   });
+}
+
+void GraphReader::read_link(const Value& item, const std::string& key) {
+  const auto& row = as_row(item, key, 4, link_expected);
+  const auto [rate, rate_back] = as_ways(row[2], key);
+  const auto [delay, delay_back] = as_ways(row[3], key);
+  const PacketGraph::Way way{as_bit_rate(rate, key), as_graph_time(delay, key)};
+  const PacketGraph::Way back{as_bit_rate(rate_back, key), as_graph_time(delay_back, key)};
+  PacketGraph::Link link{as_node(row[0], key), as_node(row[1], key), way.rate, way.delay};
+  if (link.a == link.b)
+    throw Error(ErrorCode::bad_input, item.place(key), "found a link from a node to itself", link_expected);
+  if (back != way) link.back = back;
+  given_.graph.add_link(link);
 }
 
 void GraphReader::read_failures() {
@@ -199,18 +204,22 @@ void GraphReader::read_failures() {
   if (failures == nullptr) return;
   faults_.attempt([&] {
     if (failures->kind == Value::Kind::sequence && failures->items.empty()) return;
-    for (const Value& item : as_list(*failures, path, failure_expected)) {
-      if (item.items.size() == 2) {
-        const auto& row = as_row(item, path, 2, failure_expected);
-        const Time time = as_graph_time(row[1], path);
-        for (const auto& port : given_.graph.ports(as_node(row[0], path))) given_.failures.push_back({port.link, time});
-        continue;
-      }
-      const auto& row = as_row(item, path, 3, failure_expected);
-      given_.failures.push_back({find_link(item, path), as_graph_time(row[2], path)});
-    }
+    const auto& items = as_list(*failures, path, failure_expected);
+    for (std::size_t i = 0; i < items.size(); ++i)
+      faults_.attempt([&] { read_failure(items[i], fmt::format("{}.{}", path, i)); });
   });
   std::ranges::stable_sort(given_.failures, {}, &network::LinkFailure::time);
+}
+
+void GraphReader::read_failure(const Value& item, const std::string& key) {
+  if (item.items.size() == 2) {
+    const auto& row = as_row(item, key, 2, failure_expected);
+    const Time time = as_graph_time(row[1], key);
+    for (const auto& port : given_.graph.ports(as_node(row[0], key))) given_.failures.push_back({port.link, time});
+    return;
+  }
+  const auto& row = as_row(item, key, 3, failure_expected);
+  given_.failures.push_back({find_link(item, key), as_graph_time(row[2], key)});
 }
 
 void GraphReader::read_routes() {

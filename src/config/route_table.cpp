@@ -119,8 +119,10 @@ std::vector<StaticRoute> read_route_table(const Value& value, const std::string&
   if (const Value* const name = section.find("file")) {
     rows = read_route_file(as_path(*name, section.path("file")), name->place(section.path("file")), graph);
   } else if (const Value* const table = section.need("table", route_expected)) {
-    const std::string key = section.path("table");
-    for (const Value& item : as_list(*table, key, route_expected)) {
+    const auto& items = as_list(*table, section.path("table"), route_expected);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Value& item = items[i];
+      const std::string key = fmt::format("{}.{}", section.path("table"), i);
       if (item.kind != Value::Kind::sequence || item.items.size() != 3)
         throw Error(ErrorCode::bad_input, item.place(key), fmt::format("found {}", item.description()), route_expected);
       const auto node = [&](std::size_t field) { return as_count(item.items[field], key, 0, graph.num_nodes() - 1); };

@@ -105,6 +105,9 @@ class OlderReader : InfragraphReader {
       component.is_counted = stated || depth > 0;
       const char* const key = entry.contains("type") ? "type" : "choice";
       const auto kind = text(entry, key, where);
+      if (const auto choice = text(entry, "choice", where); choice && choice != kind)
+        fail(where, fmt::format("has the type '{}' and the choice '{}'", cited(*kind), cited(*choice)),
+             "one of them");
       component.is_package = find(entry, "components", where) != nullptr;
       component.is_device = component.is_package || kind == "device";
       if (kind && kind != "device") component.kind = kind_of(*kind, key, where);

@@ -173,6 +173,8 @@ device:
             3U);
   EXPECT_NE(refusal_of(replaced(text, "core.1]", "core.2]")).find("names 'duo[2]', of which there are 2"),
             std::string::npos);
+  const std::string both = refusal_of(replaced(text, "{name: acc, type: xpu}", "{name: acc, type: xpu, choice: nic}"));
+  EXPECT_NE(both.find("has the type 'xpu' and the choice 'nic'"), std::string::npos) << both;
   EXPECT_NE(refusal_of(replaced(text, "{name: acc, type: xpu}", "{name: acc, type: custom}"))
                 .find("ends at 'duo', which has components of its own"),
             std::string::npos);
