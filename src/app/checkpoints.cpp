@@ -127,7 +127,7 @@ Checkpoints::Checkpoints(const config::Configuration& configuration, parallel::C
       interval_(configuration.run.checkpoint_interval_s),
       is_quiet_(configuration.run.quiet),
       has_repetitions_(configuration.perturbation.repetitions > 1) {
-  head_ = {.program = fmt::format("{} {}", version(), revision()),
+  head_ = {.program = program(),
            .configuration = compared(configuration),
            .texts = texts_of(configuration),
            .traces = {},
@@ -137,9 +137,37 @@ Checkpoints::Checkpoints(const config::Configuration& configuration, parallel::C
   world_.agree([&] {
     if (file_.empty() && restart_.empty()) return;
     if (!world_.is_root()) return;
-    if (!file_.empty()) check_output(file_, true);
+    if (!restart_.empty()) restart_ = without_links(restart_);
+    if (!file_.empty()) {
+      file_ = without_links(file_);
+      check_place(configuration.run);
+    }
     if (!restart_.empty()) find();
   });
+}
+
+/// Checks that the checkpoints can be written and replace nothing that the user has not named. For rank 0.
+void Checkpoints::check_place(const config::RunOptions& options) {
+  const auto fail = [&](const fs::path& file, std::string_view found, const std::string& what_to_do) {
+    throw Error(ErrorCode::output, {.file = file.string(), .key = "run.checkpoint"}, std::string(found), {},
+                what_to_do);
+  };
+  std::error_code ignored;
+  if (fs::weakly_canonical(file_, ignored) == fs::weakly_canonical(without_links(options.output), ignored))
+    fail(file_, "is the file of the results, too", "Give checkpoints a name of their own.");
+  check_output(file_, true);
+  if (fs::is_directory(checkpoint::previous(file_), ignored))
+    fail(checkpoint::previous(file_), "is a folder", "The checkpoint before the newest one gets this name.");
+  const bool goes_on =
+      !restart_.empty() && fs::weakly_canonical(file_, ignored) == fs::weakly_canonical(restart_, ignored);
+  for (const fs::path& file : {file_, checkpoint::previous(file_)}) {
+    if (goes_on || !fs::exists(file, ignored)) continue;
+    if (!checkpoint::is_checkpoint(file)) fail(file, "exists already and is no checkpoint", "Give another name.");
+    if (!options.force)
+      fail(file, "exists already",
+           fmt::format("--restart={} goes on from it, and --force replaces it.", file_.string()));
+  }
+  older_ = fs::exists(file_, ignored) ? checkpoint::Older::replaced : checkpoint::Older::none;
 }
 
 /// Finds the checkpoint to go on from and takes over its head. For rank 0.
@@ -148,6 +176,7 @@ void Checkpoints::find() {
   if (!found.why_not_newest.empty())
     spdlog::warn("{} The run goes on from {}", found.why_not_newest, found.file.string());
   found_ = found.file;
+  if (found_ == file_) older_ = checkpoint::Older::whole;
   CheckpointHead saved;
   Archive archive(found.head);
   archive(saved.program);
@@ -231,10 +260,13 @@ void Checkpoints::write(model::RankModel& model, const pdes::Kernel& kernel) {
   if (is_later_)
     for (auto& piece : pieces) piece.simulation = later_simulation;
   pieces.insert(pieces.end(), end_of_first_.begin(), end_of_first_.end());
-  const std::string failure = checkpoint::write(file_, archive.written(), std::move(pieces), world_);
+  const std::string failure = checkpoint::write(file_, older_, archive.written(), std::move(pieces), world_);
   last_ = Clock::now();
   cost_ = last_ - start;
-  if (failure.empty()) written_ = file_;
+  if (failure.empty()) {
+    written_ = file_;
+    older_ = checkpoint::Older::whole;
+  }
   if (!world_.is_root()) return;
   std::error_code ignored;
   if (!failure.empty())

@@ -10,6 +10,7 @@
 
 #include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/checkpoint/file.hpp"
 #include "orrery/checkpoint/piece.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/model/rank_model.hpp"
@@ -50,7 +51,8 @@ class Checkpoints {
  public:
   /// Finds the checkpoint to go on from, if there is one, and compares its configuration with this one. Throws Error
   /// (bad_input) on all ranks for a run that takes no checkpoints, and for a checkpoint that is damaged, of another
-  /// program or of another configuration; Error (output) if one could not be written. Collective.
+  /// program or of another configuration; Error (output) if one could not be written, or would replace a file that is
+  /// no checkpoint, or one from which the run does not go on, without --force. Collective.
   Checkpoints(const config::Configuration& configuration, parallel::Communicator& world);
 
   /// Compares the traces with those of the checkpoint, and folds the NPUs as its run did. Throws Error (bad_input) on
@@ -81,12 +83,14 @@ class Checkpoints {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void check_place(const config::RunOptions& options);
   void find();
   SavedSimulation& present() { return is_later_ ? head_.later : head_.first; }
 
   parallel::Communicator& world_;
-  std::filesystem::path file_, restart_;  ///< empty: none
-  std::filesystem::path found_;           ///< the generation of restart_ that is read, on rank 0
+  std::filesystem::path file_, restart_;               ///< empty: none
+  checkpoint::Older older_ = checkpoint::Older::none;  ///< what is at the place of the next one, on rank 0
+  std::filesystem::path found_;                        ///< the generation of restart_ that is read, on rank 0
   std::chrono::duration<double> interval_;
   Clock::time_point last_ = Clock::now();
   Clock::duration cost_{};  ///< of the last one

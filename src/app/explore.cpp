@@ -143,7 +143,7 @@ TrialJournal::Identity identity_of(const Study& study, const config::ExploreComm
     else
       same->second = mix(same->second, digest);
   };
-  add("the program's revision", fmt::format("{} {}", version(), revision()));
+  add("the program", program());
   add(command.file.filename().string(), study.text);
   add("--set", fmt::format("{}", fmt::join(command.overrides, "\n")));
   for (const auto& parameter : study.parameters)

@@ -84,7 +84,8 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
 
 /// Ends all ranks with the exit code of a run that was stopped on request. Collective.
 [[noreturn]] void end_interrupted(Time stopped_at, const std::filesystem::path& file,
-                                  const std::filesystem::path& checkpoint, parallel::Communicator& world) {
+                                  const std::filesystem::path& checkpoint, const std::filesystem::path& restart,
+                                  parallel::Communicator& world) {
   parallel::Packer packer;
   packer.put_text(stop_reason());
   const std::vector<std::byte> mine = packer.take();
@@ -93,9 +94,10 @@ std::optional<results::Generation> generation_of(const config::Configuration& co
     if (!world.is_root()) return;
     std::string reason;
     for (parallel::Unpacker unpacker(reasons); reason.empty() && !unpacker.empty();) reason = unpacker.get_text();
-    const std::string goes_on = checkpoint.empty()
-                                    ? "runs again from the start"
-                                    : fmt::format("with --restart={} goes on from there", checkpoint.string());
+    const std::string goes_on = !checkpoint.empty()
+                                    ? fmt::format("with --restart={} goes on from there", checkpoint.string())
+                                : !restart.empty() ? fmt::format("goes on from {} again", restart.string())
+                                                   : "runs again from the start";
     throw Error(
         ErrorCode::interrupted,
         fmt::format("stopped by {} at simulated {}: {} holds what is known so far (status \"interrupted\"). The same "
@@ -200,7 +202,8 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (world.is_root() && all.file != configuration.run.output)
     spdlog::warn("{} has appeared during the run and is kept, because --force is not given: the results are in {}",
                  configuration.run.output.string(), all.file.string());
-  if (stopped_at) end_interrupted(*stopped_at, all.file, checkpoints ? checkpoints->written() : "", world);
+  if (stopped_at)
+    end_interrupted(*stopped_at, all.file, checkpoints ? checkpoints->written() : "", configuration.run.restart, world);
   if (world.is_root()) print_results(all, description, configuration, folding, figures);
 }
 

@@ -37,13 +37,13 @@ using NamedDigest = std::pair<std::string, std::uint64_t>;
 
 /// Returns what all ranks must have in common, the files before what follows from them.
 std::vector<NamedDigest> inputs_to_compare(const config::Configuration& configuration) {
-  std::vector<NamedDigest> inputs = {
-      {"the program's revision", digest_of(fmt::format("{} {}", version(), revision()))}};
+  std::vector<NamedDigest> inputs = {{"the program", digest_of(program())}};
   const auto add = [&](const config::InputText& input) { inputs.emplace_back(input.first, digest_of(input.second)); };
   for (const auto& input : configuration.inputs) add(input);
   if (configuration.workload.groups_text) add(*configuration.workload.groups_text);
   if (configuration.partition_text) add(*configuration.partition_text);
   inputs.emplace_back("the resolved configuration", digest_of(without_current_folder(configuration.to_yaml(false))));
+  inputs.emplace_back("the set of options below `run`", digest_of(without_current_folder(configuration.to_yaml())));
   return inputs;
 }
 

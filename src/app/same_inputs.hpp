@@ -6,9 +6,9 @@
 
 namespace orrery::app {
 
-/// Throws Error (bad_input) on all ranks unless they have read the same configuration, by the same revision of the
-/// program. Ranks may differ if a file changes while they start, if a file system shows an old state, or if each
-/// machine has its own copy. Collective. O(bytes of the inputs).
+/// Throws Error (bad_input) on all ranks unless they have read the same configuration and have the same options, by
+/// the same program. Ranks may differ if a file changes while they start, if a file system shows an old state, if each
+/// machine has its own copy, or if a script gives them other options. Collective. O(bytes of the inputs).
 void require_same_configuration(const config::Configuration& configuration, parallel::Communicator& world);
 
 /// Throws Error (bad_input) on all ranks if two of them, or one of them twice, have read a trace file with different

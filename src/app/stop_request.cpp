@@ -49,7 +49,7 @@ bool is_stop_requested() {
 void end_if_stopped() {
   if (!is_stop_requested()) return;
   throw Error(ErrorCode::interrupted, {}, fmt::format("stopped by {} before the simulation began", stop_reason()), {},
-              "No results are written, and none replaced. The same command runs again from the start.");
+              "No results are written, and none replaced. Give the same command again.");
 }
 
 const char* stop_reason() {

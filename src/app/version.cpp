@@ -9,8 +9,8 @@
 namespace orrery::app {
 
 void print_version() {
-  fmt::print("orrery {} (revision {})\nMPI: {}\nHDF5: {}\nprotobuf: {}\n", version(), revision(),
-             parallel::library_version(), results::hdf5_version(), trace::protobuf_version());
+  fmt::print("orrery {}\nMPI: {}\nHDF5: {}\nprotobuf: {}\n", program(), parallel::library_version(),
+             results::hdf5_version(), trace::protobuf_version());
 }
 
 }  // namespace orrery::app

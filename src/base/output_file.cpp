@@ -52,19 +52,6 @@ void forget_name(const fs::path& partial) {
               fmt::format("cannot be written ({}): {}", doing, std::strerror(code)));
 }
 
-/// What the symbolic links at `path` lead to, whether it is there or not.
-fs::path target_of(const fs::path& path) {
-  constexpr int most_links = 40;  // as the kernel
-  fs::path target = path;
-  std::error_code failure;
-  for (int link = 0; fs::is_symlink(target, failure); ++link) {
-    if (link == most_links) fail(path, "following its links", ELOOP);
-    target = target.parent_path() / fs::read_symlink(target, failure);
-    if (failure) fail(path, "following its links", failure.value());
-  }
-  return target;
-}
-
 fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
 
 std::string_view kind(fs::file_type type) {
@@ -154,10 +141,22 @@ void check_target(const fs::path& path, const fs::path& target, bool force) {
 
 }  // namespace
 
+fs::path without_links(const fs::path& path) {
+  constexpr int most_links = 40;  // as the kernel
+  fs::path target = path;
+  std::error_code failure;
+  for (int link = 0; fs::is_symlink(target, failure); ++link) {
+    if (link == most_links) fail(path, "following its links", ELOOP);
+    target = target.parent_path() / fs::read_symlink(target, failure);
+    if (failure) fail(path, "following its links", failure.value());
+  }
+  return target;
+}
+
 void check_outputs(std::span<const fs::path> paths, bool force) {
   std::map<fs::path, std::set<std::string>> names_in;
   for (const auto& path : paths) {
-    const fs::path target = target_of(path);
+    const fs::path target = without_links(path);
     check_target(path, target, force);
     names_in[folder_of(target)].insert(target.filename().string());
   }
@@ -169,7 +168,7 @@ void check_outputs(std::span<const fs::path> paths, bool force) {
 
 void check_output(const fs::path& path, bool force) { check_outputs(std::span(&path, 1), force); }
 
-PartialFile::PartialFile(fs::path path) : path_(std::move(path)), target_(target_of(path_)), partial_(target_) {
+PartialFile::PartialFile(fs::path path) : path_(std::move(path)), target_(without_links(path_)), partial_(target_) {
   partial_ += fmt::format("{}{}", mark_of_partials(), ::getpid());
   keep_name(partial_);
 }

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <optional>
@@ -81,11 +82,15 @@ class BlockWriter {
     ++num_blocks_;
   }
   /// Ends the file and puts it in place of the one before.
-  void commit(const fs::path& path) {
+  void commit(const fs::path& path, Older older) {
     write({BlockKind::end, 0, num_blocks_}, {});
     file_.sync_contents();
     std::error_code failure, ignored;
-    const bool has_older = fs::exists(path, ignored);
+    const bool is_there = fs::exists(path, ignored);
+    if (older == Older::none && is_there)
+      throw Error(ErrorCode::output, {.file = path.string()}, "has come there during the run", {},
+                  "Does another run write it?");
+    const bool has_older = older == Older::whole && is_there;
     if (has_older) fs::rename(path, previous(path), failure);
     if (failure)
       throw Error(ErrorCode::output, {.file = path.string()},
@@ -112,10 +117,16 @@ class BlockWriter {
 /// Reads the blocks of a file one after the other and checks them.
 class BlockReader {
  public:
-  explicit BlockReader(const fs::path& path) : path_(path), stream_(path, std::ios::binary) {
+  explicit BlockReader(const fs::path& path) : path_(path) {
+    std::error_code ignored;
+    if (fs::exists(path, ignored) && !fs::is_regular_file(path, ignored)) fail("it is no regular file");
+    errno = 0;
+    stream_.open(path, std::ios::binary);
+    const int code = errno;
     std::error_code failure;
     left_ = fs::file_size(path, failure);
-    if (!stream_ || failure) fail("it cannot be opened");
+    if (!stream_ || failure)
+      fail(fmt::format("it cannot be opened: {}", std::strerror(stream_ ? failure.value() : code)));
     std::string begin(mark.size(), '\0');
     take(begin.data(), begin.size());
     if (begin != mark) fail("it is no checkpoint of this format");
@@ -230,7 +241,13 @@ void attempt(const parallel::Communicator& world, std::string& failure, Step ste
 
 fs::path previous(const fs::path& path) { return path.string() + ".previous"; }
 
-std::string write(const fs::path& path, std::span<const std::byte> head, std::vector<Piece> mine,
+bool is_checkpoint(const fs::path& path) {
+  std::string begin(mark.size(), '\0');
+  std::ifstream stream(path, std::ios::binary);
+  return stream.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == mark;
+}
+
+std::string write(const fs::path& path, Older older, std::span<const std::byte> head, std::vector<Piece> mine,
                   parallel::Communicator& world) {
   constexpr std::size_t most_at_root = std::size_t{256} << 20U, least_block = std::size_t{64} << 10U;
   BlockPacker blocks(std::move(mine), std::max(most_at_root / static_cast<std::size_t>(world.size()), least_block));
@@ -253,7 +270,7 @@ std::string write(const fs::path& path, std::span<const std::byte> head, std::ve
       }
     });
   }
-  attempt(world, failure, [&] { writer->commit(path); });
+  attempt(world, failure, [&] { writer->commit(path, older); });
   writer.reset();
   world.broadcast(failure, Rank(0));
   return failure;

@@ -44,6 +44,26 @@ std::optional<std::uint64_t> checksum_of(std::istream& in, std::uint64_t size) {
   return checksum;
 }
 
+/// Returns where the superblock says that the contents of an HDF5 file end; nothing for another kind of superblock.
+std::optional<std::uint64_t> end_of_contents(std::istream& in) {
+  constexpr std::string_view signature("\x89HDF\r\n\x1a\n", 8);
+  constexpr std::size_t size_of_superblock = 52;
+  std::array<char, size_of_superblock> begin{};
+  in.seekg(0);
+  if (!in.read(begin.data(), begin.size()) || std::string_view(begin.data(), signature.size()) != signature) return {};
+  // Where the size of an address and the address of the end are, by the version of the superblock.
+  struct Places {
+    std::size_t size, end;
+  };
+  constexpr std::array<Places, 4> places = {{{13, 40}, {13, 44}, {9, 28}, {9, 28}}};
+  const auto version = static_cast<unsigned char>(begin[signature.size()]);
+  if (version >= places.size() || begin[places[version].size] != 8) return {};
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < 8; ++i)
+    end |= std::uint64_t{static_cast<unsigned char>(begin[places[version].end + i])} << 8 * i;
+  return end;
+}
+
 }  // namespace
 
 std::error_code seal(const std::filesystem::path& path) {
@@ -69,7 +89,11 @@ bool has_broken_seal(const std::filesystem::path& path) {
   if (failure || size < seal_size) return false;
   Seal found;
   file.seekg(static_cast<std::streamoff>(size - seal_size));
-  if (!file.read(found.data(), found.size()) || std::string_view(found.data(), mark.size()) != mark) return false;
+  if (!file.read(found.data(), found.size())) return true;
+  if (std::string_view(found.data(), mark.size()) != mark) {
+    const auto end = end_of_contents(file);
+    return end && *end < size;  // where the seal was, there is something else
+  }
   file.seekg(0);
   const auto checksum = checksum_of(file, size - seal_size);
   return !checksum || found != seal_of(size - seal_size, *checksum);

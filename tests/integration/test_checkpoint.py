@@ -5,6 +5,7 @@ Each case is simulated once without checkpoints. Then it is started on some rank
 all of its processes are killed at a random moment. From the newest checkpoint it goes on, on other numbers of ranks and with other
 partitions, and the results must be those of the first run. With ORRERY_CHECKPOINT_KILLS=50 each case is killed 50 times, and goes on
 on 1, 2, 3 and 8 ranks each time."""
+import os
 import pathlib
 import random
 import re
@@ -153,8 +154,8 @@ class Refusals(harness.Folder):
         super().setUp()
         self.file = self.folder / "run.chk"
         self.arguments = [*SMALL, "--set=workload.iterations=20000"]
-        for _ in range(2):
-            outcome = harness.orrery("run", *self.arguments, "--max-walltime=1", f"--checkpoint={self.file}", f"--output={self.folder}/first.h5", "--quiet")
+        for more in ([], [f"--restart={self.file}"]):
+            outcome = harness.orrery("run", *self.arguments, "--max-walltime=1", f"--checkpoint={self.file}", f"--output={self.folder}/first.h5", "--quiet", *more)
             self.assertEqual(outcome.code, 75, outcome.err)
 
     def refusal(self, *more, arguments=None, code=3):
@@ -185,6 +186,7 @@ class Refusals(harness.Folder):
         """A trace with other contents is refused, and the message names it."""
         workload = random_workload.Workload(9005, max_npus=16)
         self.arguments = [harness.write_workload(self.folder, workload.traces), *workload.system.write(self.folder), "--iterations=100000000"]
+        self.file = self.folder / "other.chk"
         outcome = harness.orrery("run", *self.arguments, "--max-walltime=1", f"--checkpoint={self.file}", f"--output={self.folder}/first.h5", "--quiet")
         self.assertEqual(outcome.code, 75, outcome.err)
         workload.traces[1][0].duration += 1
@@ -213,6 +215,57 @@ class Refusals(harness.Folder):
         self.assertIn("goes on from", self.goes_on(), "the newest one is missing")
         previous.unlink()
         self.refusal()
+
+    def test_nothing_else_is_replaced(self):
+        """A file that is no checkpoint, the file of the results and a checkpoint from which the run does not go on stay as they are: exit
+        code 5. --force replaces a checkpoint, and nothing else."""
+        other = self.folder / "other"
+        for file, contents, more, said in ((other, b"precious", [], "exists already and is no checkpoint"),
+                                           (other, b"precious", ["--force"], "exists already and is no checkpoint"),
+                                           (pathlib.Path(f"{other}.previous"), b"precious", [], "exists already and is no checkpoint"),
+                                           (self.folder / "refused.h5", None, [], "is the file of the results, too"),
+                                           (self.file, self.file.read_bytes(), [], "--force replaces it")):
+            with self.subTest(file=file.name, more=more):
+                if contents is not None:
+                    file.write_bytes(contents)
+                outcome = harness.orrery("run", *self.arguments, f"--checkpoint={str(file).removesuffix('.previous')}",
+                                         f"--output={self.folder}/refused.h5", "--max-walltime=1", *more)
+                self.assertEqual(outcome.code, 5, outcome.err)
+                self.assertIn(said, outcome.err)
+                self.assertEqual(file.read_bytes() if file.exists() else None, contents)
+                if file != self.file:
+                    file.unlink(missing_ok=True)
+        before = self.file.read_bytes()
+        outcome = harness.orrery("run", *self.arguments, f"--checkpoint={self.file}", f"--output={self.folder}/new.h5", "--max-walltime=1", "--force")
+        self.assertEqual(outcome.code, 75, outcome.err)
+        self.assertNotEqual(self.file.read_bytes(), before)
+
+    def test_a_damaged_checkpoint_is_not_kept(self):
+        """A run goes on from the generation before, because the newest one is damaged. When it writes its first checkpoint, the damaged one
+        goes, and the generation before stays."""
+        previous = pathlib.Path(f"{self.file}.previous").read_bytes()
+        self.file.write_bytes(self.file.read_bytes()[:-1])
+        self.assertIn("goes on from", self.goes_on(f"--checkpoint={self.file}"))
+        self.assertEqual(pathlib.Path(f"{self.file}.previous").read_bytes(), previous)
+        self.assertNotIn("is damaged", self.goes_on())
+
+    def test_a_link_stays(self):
+        """A symbolic link leads to both generations, and stays."""
+        (self.folder / "scratch").mkdir()
+        link = self.folder / "link.chk"
+        link.symlink_to("scratch/run.chk")
+        outcome = harness.orrery("run", *self.arguments, f"--checkpoint={link}", checkpoints.OFTEN, f"--output={self.folder}/new.h5", "--max-walltime=2", "--quiet")
+        self.assertEqual(outcome.code, 75, outcome.err)
+        self.assertTrue(link.is_symlink())
+        self.assertEqual({path.name for path in (self.folder / "scratch").iterdir()}, {"run.chk", "run.chk.previous"})
+        self.file = link
+        self.goes_on()
+
+    def test_a_pipe_is_refused(self):
+        """A checkpoint that is no regular file is refused. It is not waited for."""
+        self.file = self.folder / "pipe"
+        os.mkfifo(self.file)
+        self.assertIn("it is no regular file", self.refusal())
 
     def test_a_failed_write_loses_nothing(self):
         """A folder that no longer takes files costs a warning: the run goes on, and the checkpoint before is kept."""

@@ -126,6 +126,18 @@ class DamagedResults(harness.Folder):
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertIn("checksum", outcome.err)
 
+    def test_an_end_that_has_changed_is_found(self):
+        """The end of the file is zeros, as a power failure leaves it, or has more bytes than it had. The checksum is at this end."""
+        contents = self.good.read_bytes()
+        path = self.folder / "damaged.h5"
+        ends = [contents[:-size] + bytes(size) for size in (8, 17, 24, 100, 2048, 3000)] + [contents + bytes(size) for size in (1, 24, 5000)]
+        for number, end in enumerate(ends):
+            path.write_bytes(end)
+            for command in (self.commands(path)[0], self.commands(path)[number % 6]):
+                outcome = harness.orrery(*command)
+                self.assertEqual(outcome.code, 3, outcome.err)
+                self.assertIn("checksum", outcome.err)
+
     def test_every_command_ends_in_order(self):
         """Each damaged file is read by three commands without Python and, of each four files, by one in Python."""
         count = OPTIONS.count // 4 if harness.FEWER_CASES else OPTIONS.count

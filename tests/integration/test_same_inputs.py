@@ -44,15 +44,16 @@ class SameInputs(harness.Folder):
         chakra.write(folder / f"w.{npu}.et", [Node(1, chakra.COMP, "work", duration=duration),
                                               Node(2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20, pg_name="ab"[npu // 2])])
 
-    def run_in_folders(self, *arguments, ranks=3):
+    def run_in_folders(self, *arguments, ranks=3, option_of_rank_1=""):
         """Runs the program on ranks that each have a folder of their own, and returns the Outcome."""
-        command = [harness.SOURCE / "scripts/mpirun.sh", str(ranks), "sh", "-c", 'cd "$0/$OMPI_COMM_WORLD_RANK" && exec "$@"', self.folder, harness.BINARY, "run",
+        script = f'cd "$0/$OMPI_COMM_WORLD_RANK" && [ "$OMPI_COMM_WORLD_RANK" != 1 ] || set -- "$@" {option_of_rank_1}; exec "$@"'
+        command = [harness.SOURCE / "scripts/mpirun.sh", str(ranks), "sh", "-c", script, self.folder, harness.BINARY, "run",
                    *arguments, f"--output={self.output}", "--quiet", "--progress=none", "--force"]
         done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE)
         return harness.Outcome(done.returncode, done.stdout, done.stderr)
 
-    def assert_refused(self, expected, *arguments):
-        outcome = self.run_in_folders(*arguments)
+    def assert_refused(self, expected, *arguments, **more):
+        outcome = self.run_in_folders(*arguments, **more)
         self.assertEqual(outcome.code, 3, outcome.err)
         self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
         self.assertRegex(outcome.err, expected)
@@ -83,6 +84,11 @@ class SameInputs(harness.Folder):
         path = self.folder / "1/config.yaml"
         path.write_text(path.read_text() + "run: {fold: true}\n")
         self.assert_refused(r"rank 1 on .*: configuration.yaml is not the same", "config.yaml")
+
+    def test_other_flags(self):
+        """Rank 1 has an option more on its command line, which a script adds where a file is."""
+        for option in ("--timeline", "--fold", "--checkpoint=run.chk", "--restart=run.chk", "--partition=round-robin"):
+            self.assert_refused(r"rank 1 on .*: the set of options below `run` is not the same", "config.yaml", option_of_rank_1=option)
 
     def test_another_trace_in_a_folded_run(self):
         """NPU 1 is slower than the others, so that it is a class of its own. Rank 0 reads its trace to find the classes, and rank 1 reads

@@ -7,6 +7,9 @@
 
 namespace orrery {
 
+/// Returns what the symbolic links at `path` lead to, whether it is there or not. Throws Error (output).
+std::filesystem::path without_links(const std::filesystem::path& path);
+
 /// Makes the folders of `paths` that are missing. Throws Error (output) if one of `paths` could not be written later:
 /// no permission, something that is no regular file, or a file that exists without `force`. Symbolic links are
 /// followed. Then removes what runs that were killed left beside these files: the partial files of processes of this

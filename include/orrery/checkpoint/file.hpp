@@ -17,12 +17,22 @@ namespace orrery::checkpoint {
 /// Returns the name of the generation before: "run.chk.previous" for "run.chk".
 std::filesystem::path previous(const std::filesystem::path& path);
 
-/// Writes a checkpoint of all ranks through rank 0: a head, which is that of rank 0, and the pieces. The file before it
-/// becomes previous(path); at any moment at least one of the two names has a whole file. Returns on all ranks what went
-/// wrong; empty if all went well. After a failure `path` is as it was. Collective. Rank 0 holds 256 MiB of
-/// pieces at a time, or one piece if that is larger.
-std::string write(const std::filesystem::path& path, std::span<const std::byte> head, std::vector<Piece> mine,
-                  parallel::Communicator& world);
+/// Says whether a file begins as a checkpoint does. For one rank.
+bool is_checkpoint(const std::filesystem::path& path);
+
+/// What is at the place of a checkpoint before it is written.
+enum class Older : std::uint8_t {
+  none,     ///< nothing: if something is there after all, it stays, and writing fails
+  whole,    ///< a checkpoint that this run has written or has read whole: it becomes the generation before
+  replaced  ///< something that may be damaged, or that nobody wants: it is replaced, and the generation before stays
+};
+
+/// Writes a checkpoint of all ranks through rank 0: a head, which is that of rank 0, and the pieces. At any moment at
+/// least one of `path` and previous(path) has a whole file, if one of them had. Returns on all ranks what went wrong;
+/// empty if all went well. After a failure `path` is as it was. `older` is that of rank 0. Collective. Rank 0 holds
+/// 256 MiB of pieces at a time, or one piece if that is larger.
+std::string write(const std::filesystem::path& path, Older older, std::span<const std::byte> head,
+                  std::vector<Piece> mine, parallel::Communicator& world);
 
 /// A checkpoint that has been found whole.
 struct Found {

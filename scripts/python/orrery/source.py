@@ -17,17 +17,26 @@ LABELS = ("units", "long_name", "description")
 SEAL = b"ORRERYh5"  # begins the last 24 bytes of a file, before the number of bytes before them and their CRC-32
 
 
+def end_of_contents(begin):
+    """Returns where the superblock says that the contents of an HDF5 file end, or None for another kind of superblock."""
+    if len(begin) < 52 or not begin.startswith(b"\x89HDF\r\n\x1a\n") or begin[8] > 3:
+        return None
+    size, end = ((13, 40), (13, 44), (9, 28), (9, 28))[begin[8]]  # the places of these two, by the version of the superblock
+    return int.from_bytes(begin[end:end + 8], "little") if begin[size] == 8 else None
+
+
 def has_broken_seal(path):
-    """Says whether a file ends with a seal that does not fit the bytes before it. Reads the whole file."""
+    """Says whether a file ends with a seal that does not fit the bytes before it, or has something else in its place. Reads the whole file."""
     size = os.path.getsize(path) - 24
     if size < 0:
         return False
     with open(path, "rb") as file:
         file.seek(size)
         seal = file.read()
-        if not seal.startswith(SEAL):
-            return False
         file.seek(0)
+        if not seal.startswith(SEAL):
+            end = end_of_contents(file.read(52))
+            return end is not None and end < size + 24
         checksum, left = 0, size
         while left > 0 and (part := file.read(min(left, 1 << 20))):
             checksum = zlib.crc32(part, checksum)

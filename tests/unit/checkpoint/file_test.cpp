@@ -42,12 +42,12 @@ class CheckpointFile : public ::testing::Test {
   }
   ~CheckpointFile() override { world().barrier(); }
 
-  std::string write(const std::string& head) {
+  std::string write(const std::string& head, Older older = Older::none) {
     std::vector<Piece> mine;
     for (std::uint32_t i = 0; i < num_pieces; ++i)
       if (i % static_cast<std::uint32_t>(world().size()) == static_cast<std::uint32_t>(world().rank().value()))
         mine.push_back(piece(i));
-    return checkpoint::write(path_, bytes_of(head), mine, world());
+    return checkpoint::write(path_, older, bytes_of(head), mine, world());
   }
   /// Spoils one byte of a file, on rank 0.
   void spoil(const fs::path& path, std::uint64_t at) {
@@ -87,7 +87,7 @@ TEST_F(CheckpointFile, GivesEachRankItsPieces) {
 // Of two checkpoints under one name both are there. If the newer one is spoilt, the older one is found.
 TEST_F(CheckpointFile, KeepsTheGenerationBefore) {
   ASSERT_EQ(write("first"), "");
-  ASSERT_EQ(write("second"), "");
+  ASSERT_EQ(write("second", Older::whole), "");
   EXPECT_EQ(find(path_).head, bytes_of("second"));
   EXPECT_EQ(find(previous(path_)).head, bytes_of("first"));
   world().barrier();
@@ -96,6 +96,30 @@ TEST_F(CheckpointFile, KeepsTheGenerationBefore) {
   EXPECT_EQ(found.head, bytes_of("first"));
   EXPECT_EQ(found.file, previous(path_));
   EXPECT_NE(found.why_not_newest, "");
+  world().barrier();
+}
+
+// A run that goes on from the generation before does not know the newest one as whole: the next checkpoint replaces that
+// one, and the generation before stays.
+TEST_F(CheckpointFile, ADamagedOneNeverBecomesTheGenerationBefore) {
+  ASSERT_EQ(write("first"), "");
+  ASSERT_EQ(write("second", Older::whole), "");
+  spoil(path_, fs::file_size(path_) / 2);
+  ASSERT_EQ(write("third", Older::replaced), "");
+  EXPECT_EQ(find(path_).head, bytes_of("third"));
+  EXPECT_EQ(find(previous(path_)).head, bytes_of("first"));
+  world().barrier();
+}
+
+// A file that has come to the place of the first checkpoint stays, and all ranks hear of it.
+TEST_F(CheckpointFile, AFileThatAppearsIsKept) {
+  ASSERT_EQ(write("of another run"), "");
+  EXPECT_NE(write("mine").find("has come there during the run"), std::string::npos);
+  EXPECT_EQ(find(path_).head, bytes_of("of another run"));
+  EXPECT_TRUE(is_checkpoint(path_));
+  world().barrier();
+  spoil(path_, 0);
+  EXPECT_FALSE(is_checkpoint(path_));
   world().barrier();
 }
 
