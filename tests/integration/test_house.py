@@ -116,15 +116,18 @@ def beside(path, name):
     return module / name if (module / name).exists() and not (path.parent / name).exists() else path.parent / name
 
 
-def tracked_files():
-    """Returns the text files that git tracks, or without git those that are there; data and reference cases apart."""
+def tracked_paths():
+    """Returns the files that git tracks, or without git those that are there."""
     listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z"], cwd=SOURCE, capture_output=True)
     if listed.returncode == 0:
-        paths = [SOURCE / name for name in listed.stdout.decode().split("\0") if name]
-    else:
-        paths = [p for p in SOURCE.rglob("*") if p.is_file() and "build" not in p.relative_to(SOURCE).parts]
+        return [SOURCE / name for name in listed.stdout.decode().split("\0") if name]
+    return [p for p in SOURCE.rglob("*") if p.is_file() and "build" not in p.relative_to(SOURCE).parts]
+
+
+def tracked_files():
+    """Returns the text files among tracked_paths, data and reference cases apart."""
     text_files = {".cpp", ".hpp", ".in", ".py", ".sh", ".md", ".txt", ".cmake", ".yaml", ".yml", ".json", ".sbatch", ""}
-    return [p for p in paths if p.exists() and p.suffix in text_files and "cases" not in p.parts]
+    return [p for p in tracked_paths() if p.exists() and p.suffix in text_files and "cases" not in p.parts]
 
 
 def plain(text):
@@ -302,6 +305,13 @@ class House(unittest.TestCase):
                     if found:
                         faults.append(f"{self.name(path)}:{number}: '{found[0]}' instead of {instead}")
         self.assertEqual(faults, [])
+
+    def test_the_top_folder_holds_nothing_else(self):
+        """The top folder has the files and folders of the project, and what a program has left there is not tracked."""
+        files = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md"}
+        folders = {"configs", "docs", "include", "partitions", "scripts", "src", "tests"}
+        top = {path.relative_to(SOURCE).parts[0] for path in tracked_paths()}
+        self.assertEqual({name for name in top if not name.startswith(".")}, files | folders)
 
     def test_no_file_names_a_folder_of_one_machine(self):
         """No tracked file has the path of a home or working folder."""
