@@ -1,6 +1,7 @@
 #include "checkpoints.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <sstream>
 #include <string_view>
@@ -112,6 +113,13 @@ CheckpointHead::Digests all_traces(const trace::Store& store, parallel::Communic
   return {digests.begin(), digests.end()};
 }
 
+/// Says whether two names are those of one file, whether it is there or not.
+bool are_same(const fs::path& a, const fs::path& b) {
+  std::error_code ignored;
+  const auto plain = [&](const fs::path& path) { return fs::weakly_canonical(without_links(path), ignored); };
+  return plain(a) == plain(b);
+}
+
 /// Returns the number of ends of links by which data leave an NPU or a switch.
 std::uint64_t num_link_ends(const config::Configuration& configuration, const topology::Topology& topology) {
   const auto& given = configuration.execution.network.graph;
@@ -152,15 +160,13 @@ void Checkpoints::check_place(const config::RunOptions& options) {
     throw Error(ErrorCode::output, {.file = file.string(), .key = "run.checkpoint"}, std::string(found), {},
                 what_to_do);
   };
-  std::error_code ignored;
-  if (fs::weakly_canonical(file_, ignored) == fs::weakly_canonical(without_links(options.output), ignored))
+  if (are_same(file_, options.output))
     fail(file_, "is the file of the results, too", "Give checkpoints a name of their own.");
-  check_output(file_, true);
-  if (fs::is_directory(checkpoint::previous(file_), ignored))
-    fail(checkpoint::previous(file_), "is a folder", "The checkpoint before the newest one gets this name.");
-  const bool goes_on =
-      !restart_.empty() && fs::weakly_canonical(file_, ignored) == fs::weakly_canonical(restart_, ignored);
-  for (const fs::path& file : {file_, checkpoint::previous(file_)}) {
+  const std::array generations = {file_, checkpoint::previous(file_)};
+  check_outputs(generations, true);
+  std::error_code ignored;
+  const bool goes_on = !restart_.empty() && are_same(file_, restart_);
+  for (const fs::path& file : generations) {
     if (goes_on || !fs::exists(file, ignored)) continue;
     if (!checkpoint::is_checkpoint(file)) fail(file, "exists already and is no checkpoint", "Give another name.");
     if (!options.force)
@@ -176,7 +182,7 @@ void Checkpoints::find() {
   if (!found.why_not_newest.empty())
     spdlog::warn("{} The run goes on from {}", found.why_not_newest, found.file.string());
   found_ = found.file;
-  if (found_ == file_) older_ = checkpoint::Older::whole;
+  if (!file_.empty() && are_same(found_, file_)) older_ = checkpoint::Older::whole;
   CheckpointHead saved;
   Archive archive(found.head);
   archive(saved.program);

@@ -88,7 +88,7 @@ class BlockWriter {
     std::error_code failure, ignored;
     const bool is_there = fs::exists(path, ignored);
     if (older == Older::none && is_there)
-      throw Error(ErrorCode::output, {.file = path.string()}, "has come there during the run", {},
+      throw Error(ErrorCode::output, {.file = path.string()}, "has appeared during the run", {},
                   "Does another run write it?");
     const bool has_older = older == Older::whole && is_there;
     if (has_older) fs::rename(path, previous(path), failure);

@@ -89,10 +89,10 @@ bool has_broken_seal(const std::filesystem::path& path) {
   if (failure || size < seal_size) return false;
   Seal found;
   file.seekg(static_cast<std::streamoff>(size - seal_size));
-  if (!file.read(found.data(), found.size())) return true;
+  if (!file.read(found.data(), found.size())) return false;  // whoever opens the file says why
   if (std::string_view(found.data(), mark.size()) != mark) {
     const auto end = end_of_contents(file);
-    return end && *end < size;  // where the seal was, there is something else
+    return end && *end < size;  // something else is in the place of the seal
   }
   file.seekg(0);
   const auto checksum = checksum_of(file, size - seal_size);

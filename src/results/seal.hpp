@@ -12,7 +12,8 @@ namespace orrery::results {
 /// Appends the seal to a file. Returns why that failed; no error if it did not. O(bytes of the file).
 std::error_code seal(const std::filesystem::path& path);
 
-/// Returns whether a file ends with a seal that does not fit the bytes before it. O(bytes of the file).
+/// Returns whether a file ends with a seal that does not fit the bytes before it, or with other bytes in its place.
+/// O(bytes of the file).
 bool has_broken_seal(const std::filesystem::path& path);
 
 }  // namespace orrery::results

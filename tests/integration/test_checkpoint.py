@@ -248,7 +248,9 @@ class Refusals(harness.Folder):
         self.file.write_bytes(self.file.read_bytes()[:-1])
         self.assertIn(FROM_PREVIOUS, self.goes_on(f"--checkpoint={self.file}"))
         self.assertEqual(pathlib.Path(f"{self.file}.previous").read_bytes(), previous)
-        self.assertNotIn(FROM_PREVIOUS, self.goes_on())
+        newest = self.file.read_bytes()
+        self.assertNotIn(FROM_PREVIOUS, self.goes_on(f"--checkpoint={self.folder}/./{self.file.name}"))
+        self.assertEqual(pathlib.Path(f"{self.file}.previous").read_bytes(), newest, "a whole one is kept, whatever its name looks like")
 
     def test_a_link_stays(self):
         """A symbolic link leads to both generations, and stays."""
@@ -263,9 +265,12 @@ class Refusals(harness.Folder):
         self.goes_on()
 
     def test_a_pipe_is_refused(self):
-        """A checkpoint that is no regular file is refused. It is not waited for."""
+        """A pipe is no checkpoint, and cannot become one or the generation before. It is not waited for."""
+        other = self.folder / "other.chk"
+        for pipe in (self.folder / "pipe", pathlib.Path(f"{other}.previous")):
+            os.mkfifo(pipe)
+        self.assertIn("it is a FIFO", self.refusal(f"--checkpoint={other}", code=5))
         self.file = self.folder / "pipe"
-        os.mkfifo(self.file)
         self.assertIn("it is no regular file", self.refusal())
 
     def test_a_failed_write_loses_nothing(self):

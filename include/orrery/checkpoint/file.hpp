@@ -17,14 +17,14 @@ namespace orrery::checkpoint {
 /// Returns the name of the generation before: "run.chk.previous" for "run.chk".
 std::filesystem::path previous(const std::filesystem::path& path);
 
-/// Says whether a file begins as a checkpoint does. For one rank.
+/// Says whether a regular file begins as a checkpoint does. For one rank.
 bool is_checkpoint(const std::filesystem::path& path);
 
 /// What is at the place of a checkpoint before it is written.
 enum class Older : std::uint8_t {
   none,     ///< nothing: if something is there after all, it stays, and writing fails
   whole,    ///< a checkpoint that this run has written or has read whole: it becomes the generation before
-  replaced  ///< something that may be damaged, or that nobody wants: it is replaced, and the generation before stays
+  replaced  ///< a file that may be damaged, or that --force gives up: it is replaced, and the generation before stays
 };
 
 /// Writes a checkpoint of all ranks through rank 0: a head, which is that of rank 0, and the pieces. At any moment at

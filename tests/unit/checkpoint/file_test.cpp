@@ -114,7 +114,7 @@ TEST_F(CheckpointFile, ADamagedOneNeverBecomesTheGenerationBefore) {
 // A file that has come to the place of the first checkpoint stays, and all ranks hear of it.
 TEST_F(CheckpointFile, AFileThatAppearsIsKept) {
   ASSERT_EQ(write("of another run"), "");
-  EXPECT_NE(write("mine").find("has come there during the run"), std::string::npos);
+  EXPECT_NE(write("mine").find("has appeared during the run"), std::string::npos);
   EXPECT_EQ(find(path_).head, bytes_of("of another run"));
   EXPECT_TRUE(is_checkpoint(path_));
   world().barrier();
