@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # memcheck.sh [TEST ...]: runs unit tests, property tests and small runs of the program under valgrind's memcheck, which finds values that
 # nothing has set. The sanitizers do not look for them. TEST is a test program such as unit_pdes, or "runs"; without arguments, all of
-# them. It takes Debian's package valgrind and the programs in build/release. It takes a quarter of an hour.
-# Exit code 1: memcheck has found something, or a test has failed; the output says what.
+# them, which takes a quarter of an hour. It needs Debian's package valgrind and the programs in build/release.
+# Exit code 1: memcheck has found something, or a test has failed; the output says what. 2: something that it needs is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +17,7 @@ check=(valgrind --quiet --error-exitcode=9 --leak-check=no --num-callers=15 --su
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+[ -x "$bin/orrery" ] || { echo "memcheck: found no $bin/orrery; run: scripts/build.sh" >&2; exit 2; }
 failed=()
 
 # step NAME COMMAND [ARGUMENT ...]: runs a command and shows its output only if it fails.
@@ -38,8 +39,8 @@ run() {
   shift
   for ranks in 1 2; do
     step "$name, ranks: $ranks" scripts/mpirun.sh "$ranks" "${check[@]}" "$bin/orrery" run "$@" --timeline --quiet --force \
-      --output="$folder/$name.h5" --checkpoint="$saved" --checkpoint-interval=0.5
-    [ ! -f "$saved" ] || step "$name, ranks: $ranks, restarted" scripts/mpirun.sh "$ranks" "${check[@]}" "$bin/orrery" run "$@" \
+      --output="$folder/$name.h5" --checkpoint="$saved" --checkpoint-interval=0.1
+    step "$name, ranks: $ranks, restarted" scripts/mpirun.sh "$ranks" "${check[@]}" "$bin/orrery" run "$@" \
       --timeline --quiet --force --output="$folder/$name.h5" --restart="$saved"
     rm -f "$saved"*
   done
