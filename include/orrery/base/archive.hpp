@@ -19,9 +19,9 @@ namespace orrery {
 /// replaces a and b. So a class with state has one function `serialize(Archive&)` for both directions.
 ///
 /// It takes trivially copyable values as their bytes (which must hold no addresses), classes with `serialize`, and
-/// strings, vectors, pairs, optional values and maps of such. Bytes between the members of a value are written as
-/// zeros. Every read checks that the bytes suffice (a broken invariant: whoever keeps the bytes guards them against
-/// damage).
+/// strings, vectors, pairs, optional values and maps of such. With GCC, bytes between the members of a value are
+/// written as zeros. Every read checks that the bytes suffice (a broken invariant: whoever keeps the bytes guards them
+/// against damage).
 class Archive {
  public:
   /// Makes an archive that writes.
