@@ -33,6 +33,14 @@ bool is_trace(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error) && trace::format_of(path).has_value();
 }
 
+void print_checkpoint_size(const Preparation& preparation, const config::Configuration& configuration) {
+  const std::uint64_t size = checkpoint_size(preparation, configuration);
+  const auto& options = configuration.execution;
+  const bool has_packets = options.goes_over_links() && options.network.model->sends_packets;
+  fmt::print("a checkpoint takes about {}{}\n", size_text(size, size),
+             has_packets ? ", and what the packets under way take" : "");
+}
+
 }  // namespace
 
 int check(const config::CheckCommand& command) {
@@ -48,9 +56,7 @@ int check(const config::CheckCommand& command) {
     const Preparation preparation(*configuration, *world, faults);
     for (const auto& [kind, entry] : preparation.notices().entries())
       spdlog::warn("{} (NPU {})", entry.text, entry.npu);
-    if (faults.empty() && !configuration->run.checkpoint.empty())
-      fmt::print("a checkpoint takes about {}\n",
-                 size_text(checkpoint_size(preparation, *configuration), checkpoint_size(preparation, *configuration)));
+    if (faults.empty() && !configuration->run.checkpoint.empty()) print_checkpoint_size(preparation, *configuration);
     if (faults.empty())
       fmt::print("{}, {} of {}, {}: nothing wrong was found\n", counted(preparation.num_npus(), "NPU"),
                  counted(preparation.num_nodes(), "node"),

@@ -29,8 +29,6 @@ namespace fs = std::filesystem;
 // The pieces of a checkpoint are of these.
 constexpr std::uint32_t first_simulation = 0, later_simulation = 1;
 
-std::uint64_t digest_of_text(std::string_view text) { return mix_all(0, std::span<const char>(text)); }
-
 /// Returns what the results depend on, and what a checkpoint holds depends on.
 std::string compared(const config::Configuration& configuration) {
   return fmt::format(
@@ -46,9 +44,9 @@ CheckpointHead::Digests texts_of(const config::Configuration& configuration) {
   // What these two say is in the resolved configuration, without what does not matter.
   const auto is_resolved = [](std::string_view name) { return name == "configuration.yaml" || name == "stack.yaml"; };
   for (const auto& [name, text] : configuration.inputs)
-    if (!is_resolved(name)) digests.emplace_back(name, digest_of_text(text));
+    if (!is_resolved(name)) digests.emplace_back(name, digest_of(text));
   if (const auto& groups = configuration.workload.groups_text)
-    digests.emplace_back(groups->first, digest_of_text(groups->second));
+    digests.emplace_back(groups->first, digest_of(groups->second));
   return digests;
 }
 

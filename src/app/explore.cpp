@@ -136,7 +136,7 @@ TrialJournal::Identity identity_of(const Study& study, const config::ExploreComm
                                    const explore::Space& space, const Choice& first) {
   TrialJournal::Identity identity;
   const auto add = [&](const std::string& name, std::string_view text) {
-    const std::uint64_t digest = mix_all(0, std::span<const char>(text));
+    const std::uint64_t digest = digest_of(text);
     const auto same = std::ranges::find(identity, name, &std::pair<std::string, std::uint64_t>::first);
     if (same == identity.end())
       identity.emplace_back(name, digest);

@@ -115,6 +115,7 @@ config::Configuration read_configuration(const config::Inputs& inputs, std::chro
     auto result = config::read(inputs);
     stop_request(result.run.max_walltime_s, start);
     StopGuard::set_watchdog(result.run.watchdog_s);
+    StopGuard::set_checkpoint(result.run.restart.string());
     return result;
   });
   require_same_configuration(configuration, world);

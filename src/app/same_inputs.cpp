@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +19,6 @@ namespace {
 
 constexpr std::string_view what_to_do =
     "Do not change files while ranks start, give all machines the same files and the same program, and run again.";
-
-std::uint64_t digest_of(std::string_view text) { return mix_all(0, std::span<const char>(text)); }
 
 /// Returns a text without the names of the current folder, which may be another on each machine.
 std::string without_current_folder(std::string text) {

@@ -128,6 +128,7 @@ void Simulation::simulate() {
 void Simulation::save() {
   StopGuard::enter(RunPhase::saving);
   checkpoints_->write(model_, *kernel_);
+  if (const auto& written = checkpoints_->written(); !written.empty()) StopGuard::set_checkpoint(written.string());
   StopGuard::enter(RunPhase::simulating);
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -40,6 +41,7 @@ struct Guarded {
   std::atomic<double> watchdog_s{300};
   int rank = 0;
   std::mutex mutex;
+  std::string checkpoint;  // under the mutex
   std::condition_variable end;
   bool is_over = false;
   std::thread thread;
@@ -64,8 +66,11 @@ std::string_view doing(RunPhase phase) {
   return "";
 }
 
-std::string_view what_is_left(RunPhase phase) {
-  return phase == RunPhase::ending ? "The results are complete." : "No results are written, and none replaced.";
+/// Says what the user has. For the thread, which holds the mutex.
+std::string what_is_left(RunPhase phase) {
+  if (phase == RunPhase::ending) return "The results are complete.";
+  return "No results are written, and none replaced." +
+         (guarded.checkpoint.empty() ? "" : fmt::format(" --restart={} goes on.", guarded.checkpoint));
 }
 
 int exit_code_after_alarm = 0;
@@ -174,6 +179,11 @@ void StopGuard::start(Rank here) {
 }
 
 void StopGuard::set_watchdog(double seconds) { guarded.watchdog_s = seconds; }
+
+void StopGuard::set_checkpoint(std::string file) {
+  const std::scoped_lock lock(guarded.mutex);
+  guarded.checkpoint = std::move(file);
+}
 
 // A guard that ends the job never gives the mutex back, so that no file is begun after those that it has removed.
 void StopGuard::enter(RunPhase phase) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "orrery/base/ids.hpp"
 
 namespace orrery::app {
@@ -36,6 +38,8 @@ class StopGuard {
   static void start(Rank here);
   /// Sets the time of the watchdog; 0: never.
   static void set_watchdog(double seconds);
+  /// Names the checkpoint from which a run that is ended can go on; empty: none.
+  static void set_checkpoint(std::string file);
   /// Says what the main thread does from now on. Does not return if the guard ends the job.
   static void enter(RunPhase phase);
 };

@@ -28,15 +28,13 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t checksum_digits = 16;
 
-std::uint64_t checksum(std::string_view text) { return mix_all(0, std::span<const char>(text)); }
-
 /// Returns the record of a line; none if the line is torn.
 std::optional<std::string_view> record_of(std::string_view line) {
   if (line.size() <= checksum_digits || line[checksum_digits] != ' ') return {};
   const std::string_view record = line.substr(checksum_digits + 1);
   std::uint64_t expected = 0;
   const auto read = std::from_chars(line.data(), line.data() + checksum_digits, expected, 16);
-  if (read.ptr != line.data() + checksum_digits || checksum(record) != expected) return {};
+  if (read.ptr != line.data() + checksum_digits || digest_of(record) != expected) return {};
   return record;
 }
 
@@ -234,7 +232,7 @@ void TrialJournal::read(const std::filesystem::path& file, std::string_view head
 }
 
 void TrialJournal::append(const std::string& record) {
-  const std::string line = fmt::format("{:016x} {}\n", checksum(record), record);
+  const std::string line = fmt::format("{:016x} {}\n", digest_of(record), record);
   for (std::size_t done = 0; done < line.size();) {
     const auto written = ::write(file_, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR) continue;

@@ -299,6 +299,13 @@ class Refusals(harness.Folder):
         told = float(number) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[prefix]
         size = self.file.stat().st_size
         self.assertTrue(size / 3 < told < size * 3, f"{told} bytes are told, {size} are taken")
+        self.assertNotIn("packets", outcome.out)
+
+    def test_check_tells_of_packets(self):
+        """The size that `orrery check` tells leaves out the packets under way, and says so."""
+        outcome = harness.orrery("check", *SMALL, "--network=packet", f"--checkpoint={self.file}")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.assertRegex(outcome.out, r"a checkpoint takes about [\d.]+ [kM]?B, and what the packets under way take")
 
 
 if __name__ == "__main__":

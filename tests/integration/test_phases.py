@@ -117,6 +117,16 @@ class Phases(harness.Folder):
                 job = self.start(how, WRITES, 60, "--set=run.watchdog=2 s", ranks=ranks)
                 self.assert_ended(job, OUTPUT, "no results can be written: rank [01] .* has seen nothing get on for 2 s", how == "stop")
 
+    def test_the_end_names_the_checkpoint(self):
+        """A run that writes checkpoints is stopped, and the disk does not answer while its results are written. The message names the
+        checkpoint from which the run goes on."""
+        checkpoint = self.folder / "run.chk"
+        job = self.start("hang", {**WRITES, "DISTURB_PATH": "results.h5.partial."}, 60, *PATIENCE, "--iterations=100000000",
+                         f"--checkpoint={checkpoint}", "--checkpoint-interval=0.1")
+        job.wait_until(checkpoint.exists, "a checkpoint")
+        job.signal("SIGUSR1")
+        self.assert_ended(job, INTERRUPTED, f"while results were written. No results are written, and none replaced. --restart={checkpoint} goes on")
+
     def test_slow_writing_is_not_cut_off(self):
         """A signal comes while results are written, and the disk is slow: longer in all than a run without signs of life may last. The
         results are whole."""

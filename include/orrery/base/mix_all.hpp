@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <type_traits>
 
 #include "orrery/base/mix.hpp"
@@ -24,5 +25,8 @@ std::uint64_t mix_all(std::uint64_t hash, std::span<const T> values) {
   if (at < bytes.size()) std::memcpy(&word, bytes.data() + at, bytes.size() - at);
   return mix(mix(hash, word), bytes.size());
 }
+
+/// Returns a hash of a text, by which texts on other ranks, in files and of other runs are compared.
+inline std::uint64_t digest_of(std::string_view text) { return mix_all(0, std::span(text)); }
 
 }  // namespace orrery
