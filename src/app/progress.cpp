@@ -105,13 +105,14 @@ ReadingLine::~ReadingLine() {
   if (is_on_screen_) fmt::print(stderr, "\r\x1b[K");
 }
 
-void ReadingLine::update(std::size_t num_read) {
+void ReadingLine::update(std::size_t num_read, double share) {
   if (!is_shown_) return;
   const auto time = Clock::now();
   if (time - last_ < interval_) return;
   last_ = time;
   const std::chrono::duration<double> elapsed = time - start_;
-  const std::string text = fmt::format("reading: the traces of {} of {} NPUs of rank 0 in {}", num_read, num_npus_,
+  const std::string text = fmt::format("reading: the traces of {} of {} NPUs of rank 0{} in {}", num_read, num_npus_,
+                                       share > 0 ? fmt::format(" and {:.0f} % of the next file", 100 * share) : "",
                                        rounded(elapsed.count()));
   if (renews_) {
     const std::size_t columns = terminal_columns();

@@ -39,8 +39,8 @@ class ReadingLine {
   ReadingLine(const ReadingLine&) = delete;
   ReadingLine& operator=(const ReadingLine&) = delete;
 
-  /// Prints if the interval is over. Cost O(1).
-  void update(std::size_t num_read);
+  /// Prints if the interval is over. `share`: what has been read of the next file, if it is worth telling. Cost O(1).
+  void update(std::size_t num_read, double share = 0);
 
  private:
   using Clock = std::chrono::steady_clock;

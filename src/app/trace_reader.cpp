@@ -10,6 +10,7 @@ namespace orrery::app {
 namespace {
 
 constexpr std::size_t most_unreadable = 1000;
+constexpr std::uint64_t least_size_for_share = std::uint64_t{1} << 24;  // of a file: smaller ones take no time
 
 }  // namespace
 
@@ -19,7 +20,12 @@ std::optional<trace::NpuTrace> TraceReader::read(const std::filesystem::path& fi
   end_if_stopped();
   SignsOfLife::give();
   progress_.update(num_read_);
-  auto trace = store.read(file, npu, faults);
+  auto trace = store.read(file, npu, faults, [&](std::uint64_t bytes, std::uint64_t size) {
+    end_if_stopped();
+    SignsOfLife::give();
+    if (size >= least_size_for_share)
+      progress_.update(num_read_, static_cast<double>(bytes) / static_cast<double>(size));
+  });
   if (trace)
     ++num_read_;
   else if (++num_unreadable_ == most_unreadable)

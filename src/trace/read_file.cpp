@@ -72,7 +72,7 @@ FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext
                        std::span<const Reader> formats) {
   FileContents contents;
   faults.attempt([&] {
-    TraceFile file(path, {path.string(), npu.value()});
+    TraceFile file(path, {path.string(), npu.value()}, context.while_reading);
     const Reader& reader = find_reader(file, formats);
     contents.format = reader.name;
     ContentsSink sink(file, npu, context, contents, faults);

@@ -28,6 +28,7 @@ struct ReadContext {
   Groups groups;
   NamePool names;
   TensorLists tensors;
+  WhileReading while_reading;  ///< of the file that is read
 };
 
 /// What a file holds.

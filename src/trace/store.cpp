@@ -58,8 +58,10 @@ Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
-std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu, Faults& faults) {
+std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu, Faults& faults,
+                                    WhileReading while_reading) {
   const ReadOptions& options = state_->context.options;
+  state_->context.while_reading = std::move(while_reading);
   ensure(npu.value() < options.npu_limit(), "a trace is read for an NPU that is not there");
   const LoadedTrace* const loaded = state_->cache.load(path, npu, faults);
   if (loaded == nullptr) return {};

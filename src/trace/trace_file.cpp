@@ -41,7 +41,8 @@ struct TraceFile::Inflater {
   bool inside = true;          ///< the reading is within a gzip member, where the data must not end
 };
 
-TraceFile::TraceFile(const std::filesystem::path& path, Source source) : path_(path), source_(std::move(source)) {
+TraceFile::TraceFile(const std::filesystem::path& path, Source source, WhileReading while_reading)
+    : path_(path), source_(std::move(source)), while_reading_(std::move(while_reading)) {
   open();
   // The first bytes are read once and kept; if they are packed, they are read again through zlib.
   std::size_t room = size_ == 0 ? largest_beginning : std::min<std::uint64_t>(size_, largest_beginning);
@@ -99,6 +100,7 @@ std::size_t TraceFile::read_raw(std::span<std::uint8_t> to) {
     fail(fmt::format("the file cannot be read ({})", std::generic_category().message(errno)));
   raw_bytes_ += got;
   checksum_ = static_cast<std::uint32_t>(crc32_z(checksum_, to.data(), got));
+  if (while_reading_ && got > 0) while_reading_(raw_bytes_, size_);
   return got;
 }
 

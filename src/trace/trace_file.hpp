@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "orrery/base/error.hpp"
+#include "orrery/trace/store.hpp"
 #include "source.hpp"
 
 namespace orrery::trace {
@@ -17,9 +18,10 @@ namespace orrery::trace {
 /// memory.
 class TraceFile {
  public:
-  /// Opens the file. `source.file` names it in messages. Throws Error (bad_input) if it is not a regular file or cannot
-  /// be read.
-  TraceFile(const std::filesystem::path& path, Source source);
+  /// Opens the file. `source.file` names it in messages. `while_reading` is told after each piece how many bytes of the
+  /// file were read, packed as they are, and how many it has; what it throws ends the reading. Throws Error (bad_input)
+  /// if it is not a regular file or cannot be read.
+  TraceFile(const std::filesystem::path& path, Source source, WhileReading while_reading = {});
   ~TraceFile();
   TraceFile(TraceFile&&) = delete;
 
@@ -52,6 +54,7 @@ class TraceFile {
 
   std::filesystem::path path_;
   Source source_;
+  WhileReading while_reading_;
   std::uint64_t size_ = 0;  ///< of the file
   std::unique_ptr<std::FILE, Close> file_;
   std::unique_ptr<Inflater> inflater_;  ///< null if the file is not packed

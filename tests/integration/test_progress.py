@@ -91,6 +91,18 @@ class Progress(harness.Folder):
         for silent in ("--quiet", "--progress=none"):
             self.assertNotIn("reading", harness.orrery(*arguments, silent).err)
 
+    def test_the_part_of_a_large_file_is_shown(self):
+        """Of a trace of 20 MB rank 0 tells which part of it has been read, from few per cent to 100 %."""
+        flags = harness.System(counts=(1,)).write(self.folder)
+        workload = harness.write_workload(self.folder, [[chakra.Node(i + 1, chakra.COMP, name=f"{i:100000}", duration=1) for i in range(200)]])
+        text = harness.orrery("run", workload, *flags, f"--output={self.folder / 'results.h5'}", "--progress-interval=0.000001").err
+        parts = [int(part) for part in re.findall(r"^orrery: reading: the traces of 0 of 1 NPUs of rank 0 and (\d+) % of the next file in \d+ s$",
+                                                  text, re.MULTILINE)]
+        self.assertGreater(len(parts), 10)
+        self.assertEqual(parts, sorted(parts))
+        self.assertLess(parts[0], 10)
+        self.assertEqual(parts[-1], 100)
+
     def test_rank_0_tells_of_other_ranks(self):
         """NPU 0 has one node, NPU 1 on the other rank 1000. When rank 0 is done it goes on to tell: 1 of 2 NPUs, and less than all nodes."""
         nodes = [chakra.Node(i + 1, chakra.COMP, duration=1) for i in range(1000)]

@@ -87,6 +87,9 @@ struct ReadOptions {
   std::uint32_t npu_limit() const { return alone ? ~std::uint32_t{0} : num_npus; }
 };
 
+/// Is told, while a file is read, how many of its bytes were read, and how many it has.
+using WhileReading = std::function<void(std::uint64_t bytes, std::uint64_t size)>;
+
 /// What a file says of itself.
 struct FileDescription {
   std::string_view format;    ///< name of the reader that recognises it (docs/traces.md)
@@ -141,8 +144,10 @@ class Store {
   /// Reads the trace of one NPU from a file of any format and closes the file. The store remembers the last 16 files:
   /// it does not read a file again that holds one trace for many NPUs, or the traces of many. Cost O(bytes). Everything
   /// that is wrong with the file by itself is a fault (docs/traces.md lists them); nothing is returned then. The groups
-  /// of the result are indices into groups().
-  std::optional<NpuTrace> read(const std::filesystem::path& path, NpuId npu, Faults& faults);
+  /// of the result are indices into groups(). An Error that `while_reading` throws goes on, unless it is about the
+  /// input.
+  std::optional<NpuTrace> read(const std::filesystem::path& path, NpuId npu, Faults& faults,
+                               WhileReading while_reading = {});
   /// Reads the trace of one NPU. Throws its faults (Faults::raise).
   NpuTrace read(const std::filesystem::path& path, NpuId npu);
 

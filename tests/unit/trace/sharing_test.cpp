@@ -1,6 +1,8 @@
 // What NPUs share: structures, labels, names, and files.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "fixture.hpp"
 
 namespace orrery::trace {
@@ -57,6 +59,34 @@ TEST_F(Sharing, OtherNamesShareTheGraphButCountAsAStructure) {
   EXPECT_EQ(a.labels, c.labels);
   EXPECT_EQ(store_.num_graphs(), 2u);
   EXPECT_EQ(store_.num_structures(), 3u);
+}
+
+TEST_F(Sharing, TheReadingOfALargeFileTellsHowFarItIs) {
+  // A file of 2 MB: what is told must grow from piece to piece up to all bytes. What a stop throws there must end the
+  // reading and go on, and be no fault of the file.
+  et::File large;
+  large.metadata();
+  for (std::uint64_t id = 0; id < 20; ++id) large.add(et::compute(id, std::string(100'000, 'x')));
+  const auto path = write(large);
+  const auto all = std::filesystem::file_size(path);
+  std::vector<std::uint64_t> told;
+  Faults faults;
+  const auto stop_at = [&](std::uint64_t end) {
+    return [&, end](std::uint64_t bytes, std::uint64_t size) {
+      EXPECT_EQ(size, all);
+      told.push_back(bytes);
+      if (bytes > end) throw Error(ErrorCode::interrupted, "stopped");
+    };
+  };
+  EXPECT_THROW(static_cast<void>(store_.read(path, NpuId(0), faults, stop_at(all / 2))), Error);
+  EXPECT_LT(told.back(), all);
+  EXPECT_TRUE(faults.empty());
+  told.clear();
+  Store other = make_store();
+  EXPECT_TRUE(other.read(path, NpuId(0), faults, stop_at(all)));
+  EXPECT_GT(told.size(), 4u);
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_EQ(told.back(), all);
 }
 
 // Two NPUs share a structure and a third one has its own. When the third trace is gone, only its structure is freed,
