@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The study of what rules of packets matter (scripts/studies/packet_rules.py): its figures are near those of a simulator that was written from
-the rules of ns-3 alone."""
+"""The studies of the packet network. scripts/studies/packet_rules.py: its figures are near those of a simulator that was written from the rules
+of ns-3 alone. scripts/studies/flow_slowdown.py: it says of HPCC what its authors say."""
 import os
 import pathlib
 import sys
@@ -8,6 +8,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts/studies"))
 
+import flow_slowdown  # noqa: E402
 import harness  # noqa: E402
 import packet_rules  # noqa: E402
 
@@ -23,6 +24,30 @@ class PacketStudy(harness.Folder):
                     self.assertLessEqual(abs(value - expected), 1.5, rule)
                     compared += 1
         self.assertEqual(compared, 32)
+
+
+class FlowSlowdown(harness.Folder):
+    def slowdowns(self, control, flows):
+        return flow_slowdown.slowdowns(os.environ.get("ORRERY_BINARY", harness.BINARY), 1, control, flows)
+
+    def test_flows_alone(self):
+        """Flows that meet no other one, below one leaf, in one pod and across pods, have no slowdown above 1 %."""
+        for control in flow_slowdown.CONTROLS:
+            if control != "HPCC":  # its longer headers are a slowdown
+                with self.subTest(control=control):
+                    found = self.slowdowns(control, [(0, 5, 6, 1000), (0.001, 17, 40, 2_000_000), (0.002, 0, 319, 1_000_000)])
+                    self.assertLess(max(value for _, value in found), 1.01)
+
+    def test_short_flows(self):
+        """With HPCC, the slowest of the flows below 200 kB are faster than with DCQCN."""
+        flows = flow_slowdown.make_flows(flow_slowdown.SIZES["web-search"], 0.5, 0.0005, 1)
+        slowest = {}
+        for control in ("HPCC", "DCQCN with a window"):
+            short = sorted(value for size, value in self.slowdowns(control, flows) if size <= 200_000)
+            self.assertGreater(len(short), 300)
+            slowest[control] = [short[len(short) * percent // 100] for percent in (95, 99)]
+        for hpcc, dcqcn in zip(*slowest.values()):
+            self.assertLess(hpcc, 0.95 * dcqcn)
 
 
 if __name__ == "__main__":
