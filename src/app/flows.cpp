@@ -159,6 +159,7 @@ void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
   if (world.is_root())
     for (const std::string& warning : read.warnings) spdlog::warn("{}", warning);
   network::FlowScenario& scenario = read.scenario;
+  scenario.file = command.file.string();
   scenario.recording = {.flows = command.links, .queue_bins = command.queue_bins};
   const auto order = command.in_scheduling_order ? network::EventOrder::by_scheduling : network::EventOrder::by_system;
   const FlowResults results = network::run_flows(scenario, world, order);

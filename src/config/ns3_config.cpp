@@ -241,6 +241,10 @@ void Ns3ConfigReader::finish() {
   if (not_for_hpcc_ && rules_.control->uses_telemetry)
     refuse(not_for_hpcc_->first, fmt::format("found {}", not_for_hpcc_->first.fields[1]), not_for_hpcc_->second);
   set_marks();
+  if (!rules_.control->needs_marks || marks_.value_or(true)) return;
+  // Switches mark nothing, so rates stay those of the links.
+  result_.without_effect.push_back(fmt::format("CC_MODE of {} without ENABLE_QCN", rules_.control.name()));
+  rules_.control = network::ControlName("none");
 }
 
 void Ns3ConfigReader::set_marks() {

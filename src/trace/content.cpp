@@ -119,23 +119,21 @@ constexpr std::array foreign_texts = {
                 "AICB's list of communication (CSV), which says nothing of the compute between it: take the text "
                 "workload that AICB writes beside it"},
     ForeignText{[](std::string_view text) { return has(text, "logical-dims"); },
-                "a logical topology of ASTRA-sim's ns-3 network: write its dimensions as system.network.dimensions, "
-                "with a shape, a bandwidth and a latency for each"},
+                "a logical topology of ASTRA-sim's ns-3 network: it belongs to --logical-topology-configuration"},
     ForeignText{[](std::string_view text) { return has(text, "TOPOLOGY_FILE ") || has(text, "ENABLE_QCN "); },
-                "a configuration of ASTRA-sim's ns-3 network, whose packets and queues Orrery does not model: describe "
-                "the network as system.network.dimensions"},
+                "a configuration of ASTRA-sim's ns-3 network: it belongs to --network-configuration, or to "
+                "system.network.graph and system.network.packets.file"},
     ForeignText{
         [](std::string_view text) { return begins_with_numbers(text, 3) && (has(text, "Gbps") || has(text, "Mbps")); },
-        "a topology of ASTRA-sim's ns-3 network, which lists links one by one: describe the network as "
-        "system.network.dimensions; a dimension of shape FatTree or Switch has such links"},
+        "a topology of ASTRA-sim's ns-3 network, which lists links one by one: it belongs to system.network.graph"},
     ForeignText{[](std::string_view text) { return text.starts_with("Nodes ") && has(text, "Tiers "); },
                 "a topology of htsim: describe its tiers as a dimension of shape FatTree in system.network.dimensions"},
     ForeignText{[](std::string_view text) {
                   return text.starts_with("infrastructure:") ||
                          (has(text, "components:") && (text.starts_with("device:") || text.starts_with("devices:")));
                 },
-                "a description of InfraGraph, which lists devices and links one by one: 'orrery show graph FILE' finds "
-                "dimensions in it, to be written as system.network.dimensions"},
+                "a description of InfraGraph, which lists devices and links one by one: it belongs to "
+                "system.network.graph, and 'orrery show graph FILE' shows it"},
     ForeignText{
         [](std::string_view text) { return text.starts_with('<') && has(text, "<graphs"); },
         "a graph of NCCL, which lists channels and no bandwidths of links: take the topology, which NCCL writes "

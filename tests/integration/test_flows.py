@@ -78,16 +78,17 @@ class Flows(harness.Folder):
         flow = {"from": 0, "to": 1, "size": "1 kB"}
         self.refuse_flows(star(2, [flow | {"to": 0}]), "found the host that sends", "workload.flows.0.to")
         self.refuse_flows(star(2, [flow | {"to": 2}]), "workload.flows.0.to")
-        self.refuse_flows(star(3, [flow, flow | {"after": [0]}]), "flow 1 from node 0 waits for flow 0, which ends at node 1")
+        self.refuse_flows(star(3, [flow, flow | {"after": [0]}]), "flows.yaml", "workload.flows.1", "from node 0 waits for flow 0, which ends at node 1")
         self.refuse_flows(star(2, [flow | {"sise": 1}]), "sise")
         placed = star(2, [flow])
         placed["system"]["network"]["graph"]["placement"] = [1, 0]
         self.refuse_flows(placed, "found a placement of NPUs, but flows are between hosts")
         self.refuse_flows(star(2, [flow], control="bbr"), "bbr", "dcqcn")
         self.refuse_flows(star(2, [flow], control="dcqcn", marks=[]), "packets.control", "found dcqcn without marks")
+        self.refuse_flows(star(2, [flow], control="hpcc", window="none"), "packets.window", "found none with control: hpcc")
         no_way = star(2, [flow])
         no_way["system"]["network"]["graph"]["failures"] = [[0, 2, "0 s"]]
-        self.refuse_flows(no_way, "no working links lead from node 0 to node 1")
+        self.refuse_flows(no_way, "flows.yaml", "workload.flows.0", "no working links lead from node 0 to node 1")
         no_way["system"]["network"]["graph"]["failures"] = [[0, 1, "0 s"]]
         self.refuse_flows(no_way, "nodes 0 and 1, which no link joins")
         source = self.folder / "flows.yaml"

@@ -68,6 +68,17 @@ class Configurations(harness.Folder):
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("config.txt: ignored, without meaning here: FLOW_FILE, ENABLE_TRACE", outcome.err)
 
+    def test_without_marks(self):
+        """With ENABLE_QCN 0 no rate changes: DCQCN is as no control, and a warning says so."""
+        times = []
+        for mode in (1, 12):
+            self.write("config.txt", CONFIG.replace("ENABLE_QCN 1", "ENABLE_QCN 0").replace("CC_MODE 1\n", f"CC_MODE {mode}\n"))
+            outcome = harness.orrery("run", *self.own("config.txt", {"file": "config.txt"}), f"--output={self.folder}/{mode}.h5")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual("CC_MODE of dcqcn without ENABLE_QCN" in outcome.err, mode == 1, outcome.err)
+            times.append(harness.finish_times(self.folder / f"{mode}.h5"))
+        self.assertEqual(*times)
+
     def test_notice_of_flows(self):
         """`orrery flows` gives the same warning, and runs."""
         network = {"graph": "config.txt", "packets": {"file": "config.txt"}}

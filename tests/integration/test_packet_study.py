@@ -50,5 +50,17 @@ class FlowSlowdown(harness.Folder):
             self.assertLess(hpcc, 0.95 * dcqcn)
 
 
+class CheckPacket(harness.Folder):
+    def test_files_that_are_no_cases(self):
+        """tests/reference/check_packet.py names files that are no cases, goes on with the others, and ends with 2."""
+        (self.folder / "a.json").write_text("{")
+        (self.folder / "b.json").write_text('{"name": "b"}')
+        done = harness.run_script("tests/reference/check_packet.py", self.folder)
+        self.assertEqual(done.code, 2, done.err)
+        for name in ("a.json", "b.json"):
+            self.assertRegex(done.out, rf"(?m)^{name} +is no case: ")
+        self.assertIn("2 could not be run", done.out)
+
+
 if __name__ == "__main__":
     harness.main()

@@ -284,14 +284,20 @@ def main():
         return 2
     failed, broken, skipped = [], [], 0
     for file in files:
-        case = json.loads(file.read_text())
-        if reason := unsupported(case):
-            print(f"{case['name']:36} skipped: {reason}")
+        try:
+            case = json.loads(file.read_text())
+            reason, hosts = unsupported(case), sum(node["kind"] == "host" for node in case["topology"]["nodes"])
+            name, _ = case["name"], (case["kind"], case["expected"], case["tolerance"])
+        except (ValueError, KeyError, TypeError) as error:  # no JSON, or no case
+            print(f"{file.name:36} is no case: {type(error).__name__}: {error}")
+            broken.append(file.name)
+            continue
+        if reason:
+            print(f"{name:36} skipped: {reason}")
             skipped += 1
             continue
         if arguments.exact_only and case["kind"] == "statistical":
             continue
-        hosts = sum(node["kind"] == "host" for node in case["topology"]["nodes"])
         if is_uec(case) and hosts > LONG and arguments.case == [""]:
             print(f"{case['name']:36} skipped: {hosts} hosts take long; name it to run it")
             skipped += 1
@@ -305,8 +311,8 @@ def main():
                 agrees = check(case, ranks, arguments.exact_only, arguments.seeds)
             if not agrees:
                 failed.append(case["name"])
-        except RuntimeError as error:
-            print(f"{case['name']:36} {error}")
+        except (RuntimeError, KeyError, TypeError, ValueError) as error:
+            print(f"{case['name']:36} {type(error).__name__}: {error}")
             broken.append(case["name"])
     print(f"{len(files) - skipped} cases run, {len(failed)} differ, {len(broken)} could not be run, {skipped} skipped")
     return 2 if broken else 1 if failed else 0

@@ -35,6 +35,7 @@ struct FlowScenario {
   std::vector<FlowSpec> flows;
   PacketRecording recording = {};
   std::vector<std::string> labels = {};  ///< that flows have, in the order in which they come first
+  std::string file = {};                 ///< that describes them, for messages
 };
 
 /// How events of one time are ordered.

@@ -26,6 +26,10 @@ std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules
     return Contradiction{"system.network.packets.control",
                          fmt::format("found {} without marks, by which alone its rates change", rules.control.name()),
                          "marks, or another control"};
+  if (rules.control->uses_telemetry && rules.window.kind == network::PacketWindow::Kind::none)
+    return Contradiction{"system.network.packets.window",
+                         fmt::format("found none with control: {}, which changes windows", rules.control.name()),
+                         "path, largest or a size, or another control"};
   if (rules.transport == network::PacketTransport::roce) return {};
   if (rules.uses_credits)
     return Contradiction{"system.network.packets.flow-control",

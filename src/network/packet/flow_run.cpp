@@ -19,16 +19,18 @@ namespace {
 void check(const FlowScenario& scenario, const PacketRouter& router) {
   for (std::size_t i = 0; i < scenario.flows.size(); ++i) {
     const FlowSpec& flow = scenario.flows[i];
+    const Place place{.file = scenario.file, .key = fmt::format("workload.flows.{}", i)};
     const PacketRouter::FlowKey key{flow.source, flow.destination, flow.ports};
     if (follow_path(scenario.graph, router, key, scenario.rules.payload).least_rate == 0)
-      throw Error(ErrorCode::bad_input, fmt::format("flow {}: no working links lead from node {} to node {}", i,
-                                                    flow.source, flow.destination));
+      throw Error(ErrorCode::bad_input, place,
+                  fmt::format("no working links lead from node {} to node {}", flow.source, flow.destination),
+                  "a way for it", "Add links, or leave the flow out.");
     for (const std::uint32_t before : flow.after)
       if (scenario.flows[before].destination != flow.source)
-        throw Error(ErrorCode::bad_input,
-                    fmt::format("flow {} from node {} waits for flow {}, which ends at node {}; expected a flow that "
-                                "ends where this one begins",
-                                i, flow.source, before, scenario.flows[before].destination));
+        throw Error(ErrorCode::bad_input, place,
+                    fmt::format("this flow from node {} waits for flow {}, which ends at node {}", flow.source, before,
+                                scenario.flows[before].destination),
+                    "a flow that ends where this one begins");
   }
 }
 

@@ -130,17 +130,23 @@ TEST_F(Formats, AnUnknownFileIsRefusedWithWhatItHolds) {
 
 TEST_F(Formats, NetworksOfOtherSimulatorsAreRefusedByName) {
   // Small files of ns-3, htsim and InfraGraph: the message names the kind, and where to describe the network.
-  const std::vector<std::pair<std::string, std::string>> cases = {
-      {"37 5 64\n32 33 34 35 36\n0 32 200Gbps 0.0005ms 0\n", "the file is a topology of ASTRA-sim's ns-3 network"},
-      {"{\"logical-dims\": [\"8\", \"4\"]}", "the file is a logical topology of ASTRA-sim's ns-3 network"},
-      {"ENABLE_QCN 0\nTOPOLOGY_FILE topology.txt\n", "the file is a configuration of ASTRA-sim's ns-3 network"},
-      {"Nodes 8\nTiers 3\nPodsize 4\n", "the file is a topology of htsim"},
-      {"devices:\n  - name: server\n    components:\n", "the file is a description of InfraGraph"},
+  struct Case {
+    std::string bytes, what, where;
   };
-  for (const auto& [bytes, what] : cases) {
+  const std::vector<Case> cases = {
+      {"37 5 64\n32 33 34 35 36\n0 32 200Gbps 0.0005ms 0\n", "a topology of ASTRA-sim's ns-3 network",
+       "system.network.graph"},
+      {"{\"logical-dims\": [\"8\", \"4\"]}", "a logical topology of ASTRA-sim's ns-3 network",
+       "--logical-topology-configuration"},
+      {"ENABLE_QCN 0\nTOPOLOGY_FILE topology.txt\n", "a configuration of ASTRA-sim's ns-3 network",
+       "--network-configuration"},
+      {"Nodes 8\nTiers 3\nPodsize 4\n", "a topology of htsim", "system.network.dimensions"},
+      {"devices:\n  - name: server\n    components:\n", "a description of InfraGraph", "system.network.graph"},
+  };
+  for (const auto& [bytes, what, where] : cases) {
     const std::string text = refusal_of_bytes(bytes);
-    EXPECT_HAS(text, "this is not a trace that Orrery can read: " + what);
-    EXPECT_HAS(text, "system.network.dimensions");
+    EXPECT_HAS(text, "this is not a trace that Orrery can read: the file is " + what);
+    EXPECT_HAS(text, where);
   }
 }
 
@@ -322,8 +328,8 @@ TEST_F(ManyNpus, AFileThatIsForgottenIsReadAgain) {
 }
 
 TEST_F(Formats, AFileThatBeginsWithALineWithoutAWordIsNoTrace) {
-  // The first line holds form feeds and vertical tabs only, which separate words but are not taken off lines. Text is no
-  // trace; bytes that begin as a Chakra message do may be a part of one.
+  // The first line holds form feeds and vertical tabs only, which separate words but are not taken off lines. Text is
+  // no trace; bytes that begin as a Chakra message do may be a part of one.
   EXPECT_HAS(refusal_of_bytes("\v\f\n5\n"), "this is not a trace that Orrery can read");
   for (const std::string_view text : {"\f", "\f\nMICRO\n1\n"})
     EXPECT_HAS(refusal_of_bytes(std::string(text)), "the file may be no Chakra execution trace at all");
