@@ -66,7 +66,7 @@ def simulate(orrery, config, ranks, output, fast_forward):
         command = [SOURCE / "scripts/mpirun.sh", str(ranks), *command]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, timeout=3600)
     with h5py.File(output) as file:
-        kernel = {name: file["kernel"][name][...] for name in ("events", "data_messages", "null_messages", "busy_time", "blocked_time")}
+        kernel = {name: file["kernel"][name][...] for name in ("events", "data_messages", "null_messages", "busy_time", "blocked_time", "peak_memory")}
         return file["npus/finish_time"][...], int(file["network/links/messages"][...].sum()), kernel
 
 
@@ -78,8 +78,8 @@ def main():
     parser.add_argument("--fast-forward", action="store_true")
     parser.add_argument("cases", nargs="*")
     arguments = parser.parse_args()
-    print("| work | ranks | packets x links | events | s | M packets x links per CPU second | data messages | null messages per data message |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| work | ranks | packets x links | events | s | M packets x links per CPU second | MiB of a rank | data messages | null messages per data message |")
+    print("|---" * 9 + "|")
     with tempfile.TemporaryDirectory() as folder:
         config, output = pathlib.Path(folder, "config.yaml"), pathlib.Path(folder, "results.h5")
         for name, case in CASES.items():
@@ -96,8 +96,8 @@ def main():
                 busy = statistics.median(run[2]["busy_time"].sum() for run in runs)
                 wall = statistics.median(max(run[2]["busy_time"] + run[2]["blocked_time"]) for run in runs)
                 data, null = int(kernel["data_messages"].sum()), int(kernel["null_messages"].sum())
-                print(f"| {name} | {ranks} | {passed:,} | {int(kernel['events'].sum()):,} | {wall:.2f} | {passed / busy / 1e6:.1f} | {data:,} | "
-                      f"{null / max(data, 1):.2f} |", flush=True)
+                print(f"| {name} | {ranks} | {passed:,} | {int(kernel['events'].sum()):,} | {wall:.2f} | {passed / busy / 1e6:.1f} | "
+                      f"{kernel['peak_memory'].max() / 2**20:.0f} | {data:,} | {null / max(data, 1):.2f} |", flush=True)
 
 
 if __name__ == "__main__":
