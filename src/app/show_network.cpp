@@ -1,18 +1,22 @@
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <nlohmann/json.hpp>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/graph_file.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/network/network_figures.hpp"
 #include "orrery/partition/communication_graph.hpp"
 #include "orrery/partition/strategy.hpp"
+#include "orrery/topology/network_graph.hpp"
 #include "orrery/topology/topology.hpp"
 #include "print_figures.hpp"
 #include "subcommands.hpp"
@@ -105,12 +109,40 @@ ordered_json range_json(const network::PathDiversity::Range& range) {
   return {{"min", range.least}, {"median", range.median}, {"max", range.most}};
 }
 
+/// A network, and the dimensions by which its NPUs are numbered.
+struct ShownNetwork {
+  topology::Topology topology;
+  NetworkArcs network;
+};
+
+ShownNetwork network_of(config::GraphFile graph) {
+  for (const std::string& note : graph.notes) spdlog::warn("{}", note);
+  if (graph.dimensions.empty()) graph.dimensions = {{"Switch", graph.given.graph.num_hosts()}};
+  std::vector<topology::Dimension> dimensions;
+  for (const auto& [shape, size] : graph.dimensions)
+    dimensions.push_back({topology::Shape("Switch"), size, Bandwidth::from_bytes_per_ns(1)});
+  topology::Topology topology(std::move(dimensions));
+  network::Options options;
+  options.graph = std::make_shared<const network::GivenGraph>(std::move(graph.given));
+  NetworkArcs network = network::arcs_of(topology, options);
+  return {std::move(topology), std::move(network)};
+}
+
+/// Reads a configuration, or a file that is a graph alone.
+ShownNetwork read_network(const config::Inputs& inputs) {
+  const topology::LinkDefaults any_latency{.all = {.bytes_per_ns = {}, .latency_ns = 1}, .of_link = {}};  // not shown
+  if (!inputs.astra_sim && inputs.overrides.empty() && inputs.flags.empty())
+    if (auto graph = config::read_lone_graph(inputs.file, any_latency)) return network_of(std::move(*graph));
+  const auto configuration = config::read(inputs);
+  auto topology = configuration.topology();
+  NetworkArcs network = network::arcs_of(topology, configuration.execution.network);
+  return {std::move(topology), std::move(network)};
+}
+
 }  // namespace
 
 void show_network(const config::ShowNetworkCommand& command) {
-  const auto configuration = config::read(command.inputs);
-  const auto topology = configuration.topology();
-  const NetworkArcs network = network::arcs_of(topology, configuration.execution.network);
+  const auto [topology, network] = read_network(command.inputs);
   const auto tiers = network::tiers_of(network);
   ordered_json figures;
   figures["npus"] = network.num_npus;

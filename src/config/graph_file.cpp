@@ -129,6 +129,23 @@ std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
   return read;
 }
 
+std::optional<GraphFile> read_lone_graph(const std::filesystem::path& file, const topology::LinkDefaults& defaults) {
+  const std::string text = read_text(file, {});
+  if (!is_ns3_topology(text) && !is_ns3_config(text)) {
+    Faults faults;  // whoever reads the file again says what is wrong with it
+    const Value root =
+        parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
+    const Value* const workload = root.find("workload");
+    const bool has_flows = workload != nullptr && workload->find("flows") != nullptr;
+    if (!has_flows && (workload != nullptr || root.find("system") != nullptr)) return {};
+  }
+  if (auto graph = read_graph_file(file)) return graph;
+  NetworkGraph network = topology::network_of(topology::read_infragraph(file));
+  topology::complete_links(network, defaults, {.file = file.string()}, "physical.bandwidth of each link",
+                           "Add them to the description.");
+  return graph_file_of(std::move(network));
+}
+
 GraphFile graph_file_of(NetworkGraph network) {
   GraphFile made;
   made.given = graph_of(network);

@@ -295,6 +295,7 @@ const Subcommand& show_network_subcommand() {
       "show network", "Print what a network allows before a run: links, bisection, oversubscription, paths, hops.",
       "CONFIG.yaml",
       "  orrery show network configs/graph-16.yaml\n"
+      "  orrery show network configs/graphs/leaf-spine-16.yaml\n"
       "  orrery show network configs/llm-64.yaml --pairs 200 --seed 7 --json",
       key_groups(Taker::show_topology) +
           std::vector<OptionGroup>{

@@ -10,8 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/topology/fabric.hpp"
 #include "orrery/topology/wiring.hpp"
@@ -20,6 +23,7 @@ namespace orrery::network {
 namespace {
 
 constexpr std::uint32_t most_sources = 1024;
+constexpr std::uint32_t most_npus_of_all_halves = 16;
 constexpr std::uint64_t most_steps_of_pattern = 1'000'000'000;  // NPUs times links
 constexpr std::uint64_t most_steps_of_paths = 500'000'000;      // pairs times links of an NPU times links
 constexpr std::uint64_t fewest_pairs = 10;                      // of which paths are counted, whatever it takes
@@ -217,6 +221,32 @@ double bandwidth_of_pattern(const NetworkArcs& network) {
   return counts_own_links ? by_pattern : std::min(by_pattern, smaller * own);
 }
 
+/// Returns the least maximum flow between these NPUs and the others, in both directions.
+double least_flow(const NetworkArcs& network, std::vector<bool> is_first, bool is_symmetric) {
+  const double flow = maximum_flow(network, is_first);
+  if (is_symmetric) return flow;
+  is_first.flip();
+  return std::min(flow, maximum_flow(network, is_first));
+}
+
+/// Looks at all halves, after which the bounds meet.
+void look_at_all(const NetworkArcs& network, bool is_symmetric, Bisection& bisection) {
+  const std::uint32_t n = network.num_npus;
+  std::vector<bool> is_first(n - n / 2, false);
+  is_first.resize(n, true);
+  do {
+    if (n % 2 == 0 && is_first[0]) break;  // from here on it is the others' turn
+    const double flow = least_flow(network, is_first, is_symmetric);
+    if (flow >= bisection.at_most) continue;
+    bisection.at_most = flow;
+    std::vector<NpuId> npus;
+    for (std::uint32_t npu = 0; npu < n; ++npu)
+      if (is_first[npu]) npus.emplace_back(npu);
+    bisection.halves = fmt::format("NPUs {} and the others", list(npus));
+  } while (std::next_permutation(is_first.begin(), is_first.end()));
+  bisection.at_least = bisection.at_most;
+}
+
 }  // namespace
 
 NetworkArcs arcs_of(const topology::Topology& topology, const Options& options) {
@@ -318,12 +348,7 @@ Bisection bisection_of(const NetworkArcs& network, const std::vector<Halves>& ha
   const bool is_symmetric = carries_the_same_back(network);
   for (const Halves& half : halves) {
     ensure(half.is_first.size() == network.num_npus, "each NPU is in a half");
-    double flow = maximum_flow(network, half.is_first);
-    if (!is_symmetric) {
-      std::vector<bool> is_second = half.is_first;
-      is_second.flip();
-      flow = std::min(flow, maximum_flow(network, is_second));
-    }
+    const double flow = least_flow(network, half.is_first, is_symmetric);
     if (flow >= bisection.at_most) continue;
     bisection.at_most = flow;
     bisection.halves = half.name;
@@ -333,6 +358,8 @@ Bisection bisection_of(const NetworkArcs& network, const std::vector<Halves>& ha
     if (arc.from < network.num_npus) sent[arc.from] += static_cast<double>(arc.rate);
   bisection.injection = std::accumulate(sent.begin(), sent.end(), 0.0) / 2;
   bisection.at_least = std::min(bisection.at_least, bisection.at_most);
+  if (!bisection.is_exact() && network.num_npus <= most_npus_of_all_halves)
+    look_at_all(network, is_symmetric, bisection);
   return bisection;
 }
 

@@ -90,16 +90,41 @@ class Graphs(harness.Folder):
 
     def test_bisection(self):
         """What closed forms say: half of the hosts of a full fat tree; both links of each spine; of a torus of 4 x 4 the 2 x 4 links that a
-        half cuts, which a twist does not make fewer."""
+        half cuts, which a twist does not make fewer. For many hosts it is between the bounds."""
+        def bounds(*command):
+            outcome = harness.orrery("show", "network", *command, "--json")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            return json.loads(outcome.out)["bisection"]
+
         def bisection(name):
             graph, *_, dimensions = GRAPHS[name]
-            outcome = harness.orrery("show", "network", self.on({"generate": name, **graph}, dimensions), "--json")
-            self.assertEqual(outcome.code, 0, outcome.err)
-            return json.loads(outcome.out)["bisection"]["bytes_per_ns_at_most"]
+            found = bounds(self.on({"generate": name, **graph}, dimensions))
+            self.assertTrue(found["exact"])
+            return found["bytes_per_ns"]
+
+        large = self.folder / "large.yaml"
+        large.write_text("{generate: clos, ports: 6, bandwidth: 50 GB/s, latency: 1 us}")
+        found = bounds(large)
+        self.assertLessEqual(found["bytes_per_ns_at_least"], 27 * 50)
+        self.assertGreaterEqual(found["bytes_per_ns_at_most"], 27 * 50)
 
         self.assertEqual(bisection("clos"), 8 * 50)
         self.assertEqual(bisection("leaf-spine"), 2 * 2 * 100)
         self.assertGreaterEqual(bisection("twisted torus"), 8 * 50)
+
+    def test_show_network_of_graphs_alone(self):
+        """`orrery show network` takes each kind of graph without a configuration, and says what it says with one."""
+        alone, whole = (json.loads(harness.orrery("show", "network", file, "--json").out) for file in
+                        (harness.SOURCE / "configs/graphs/servers-4-and-6.yaml", harness.SOURCE / "configs/servers-4-and-6.yaml"))
+        self.assertEqual(alone, whole)
+        (self.folder / "topology.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+        for file, npus in ((self.folder / "topology.txt", 2), (harness.SOURCE / "configs/flows/leaf-spine.yaml", 8),
+                           (harness.SOURCE / "configs/infragraph/dgx-h100.yaml", 16)):
+            outcome = harness.orrery("show", "network", file, "--json")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertEqual(json.loads(outcome.out)["npus"], npus)
+        outcome = harness.orrery("show", "network", harness.SOURCE / "configs/flows/none.yaml")
+        self.assertEqual(outcome.code, 3, outcome.err)
 
     def test_unlike_servers(self):
         """Servers of 4 and 6 NPUs (configs/servers-4-and-6.yaml) have one Switch of 10. Inside a server its own links serve. The same for rails."""

@@ -320,7 +320,7 @@ class NetworkTables(harness.Folder):
             self.assertEqual(found["hops"]["max"], 6)
 
     def test_graphs_against_all_halves(self):
-        """Random graphs of 6 NPUs: the bounds enclose the least flow between any two halves, and paths without common links are as many as
+        """Random graphs of 6 NPUs: the figure is the least flow between any two halves, and paths without common links are as many as
         flows of one can be. Hosts pass nothing on unless they forward."""
         random.seed(11)
         for case in range(12):
@@ -331,6 +331,7 @@ class NetworkTables(harness.Folder):
             graph = {"hosts": 6, "switches": switches, "forwarding": case % 3 == 0, "links": [[a, b, f"{rate} GB/s", "1 us"] for (a, b), rate in rates.items()]}
             found = self.network(f"model: packet, graph: {json.dumps(graph)}, dimensions: [{{shape: Switch, size: 6}}]")
             self.check_bisection(found["bisection"], graph, rates)
+            self.assertTrue(found["bisection"]["exact"])
             counts = sorted(maximum_flow(arcs(graph, dict.fromkeys(rates, 1)), [("out", a)], [("in", b)]) for a, b in itertools.permutations(range(6), 2))
             self.assertEqual([found["paths"]["disjoint"][name] for name in ("min", "median", "max")], [counts[0], counts[14], counts[29]], graph)
 

@@ -22,6 +22,10 @@ struct GraphFile {
 /// Reads the graph of a file: of a configuration, a mapping of hosts, switches and links, one with a generator, or a
 /// topology of ns-3. Returns none if the file is none of these. Throws Error (bad_input).
 std::optional<GraphFile> read_graph_file(const std::filesystem::path& file);
+/// Reads the graph of a file that describes no NPUs: as read_graph_file, that of a FLOWS.yaml, or a description of
+/// InfraGraph. `defaults`: what links of this description lack. Returns none for a configuration. Throws Error
+/// (bad_input).
+std::optional<GraphFile> read_lone_graph(const std::filesystem::path& file, const topology::LinkDefaults& defaults);
 /// Returns the graph of a network whose links all have a bandwidth and a latency.
 GraphFile graph_file_of(topology::NetworkGraph network);
 

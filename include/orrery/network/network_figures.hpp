@@ -80,6 +80,7 @@ struct Halves {
 /// Returns bounds. Above: the least of the maximum flows between these halves, in both directions where links carry
 /// more one way than the other. Halves differ by one NPU at the most. Below: what a pattern carries in which all NPUs
 /// send to all others, evenly over all shortest paths; 0 where that would take too long or some pairs have no path.
+/// Of 16 NPUs and fewer all halves are looked at, so that the bounds meet.
 /// Each half sends |half| * |other half| of its messages over the cut, and the cut carries them.
 Bisection bisection_of(const NetworkArcs& network, const std::vector<Halves>& halves);
 
