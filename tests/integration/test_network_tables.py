@@ -336,15 +336,21 @@ class NetworkTables(harness.Folder):
             self.assertEqual([found["paths"]["disjoint"][name] for name in ("min", "median", "max")], [counts[0], counts[14], counts[29]], graph)
 
     def test_rails(self):
-        """Four servers of two NPUs, and a rail for each NPU of a server: most NPUs have no path to most others, so the lower bound is missing."""
+        """Servers of two NPUs, and a rail for each NPU of a server: most NPUs have no path to most others. With four servers all halves are
+        looked at; with nine the lower bound is missing."""
         ends = [(h, 8 + h // 2) for h in range(8)] + [(h, 12 + h % 2) for h in range(8)]
         for seed in range(4):
             rates = {pair: random.Random(seed).choice((10, 25, 40)) + pair[0] for pair in ends}
             graph = {"hosts": 8, "switches": 6, "forwarding": False, "links": [[a, b, f"{rate} GB/s", "1 us"] for (a, b), rate in rates.items()]}
             found = self.network(f"model: packet, graph: {json.dumps(graph)}, dimensions: [{{shape: Switch, size: 2}}, {{shape: Switch, size: 4}}]")
             self.assertGreater(found["hops"]["pairs_without_path"], 0)
-            self.assertNotIn("bytes_per_ns_at_least", found["bisection"])
+            self.assertTrue(found["bisection"]["exact"])
             self.check_bisection(found["bisection"], graph, rates)
+        links = [[h, node, "10 GB/s", "1 us"] for h in range(18) for node in (18 + h // 2, 27 + h % 2)]
+        graph = {"hosts": 18, "switches": 11, "forwarding": False, "links": links}
+        found = self.network(f"model: packet, graph: {json.dumps(graph)}, dimensions: [{{shape: Switch, size: 2}}, {{shape: Switch, size: 9}}]")
+        self.assertFalse(found["bisection"]["exact"])
+        self.assertNotIn("bytes_per_ns_at_least", found["bisection"])
 
     def check_bisection(self, bounds, graph, rates):
         """Checks that bounds enclose the least flow between any two halves."""
