@@ -178,7 +178,8 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_, npu, node); },
           of_all_.least_recorded,
           of_all_.accesses_servers,
-          of_all_.turns_go_on};
+          of_all_.turns_go_on,
+          configuration_.run.cell_size};
 }
 
 npu::RunContext Preparation::run_context() {

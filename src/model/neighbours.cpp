@@ -229,7 +229,7 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
   pdes::Options options = neighbours.agree(world);
   options.num_lps = run_.first_link().value() + (simulated_network_ ? simulated_network_->num_processes() : 0);
   options.lps_run_ahead = !simulated_network_;
-  if (options.lps_run_ahead) options.cell_of = cells_of(run_);
+  options.cell_of = options.lps_run_ahead ? cells_of(run_) : cells_of_lps(run_);
   return options;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cells.hpp"
 #include "orrery/base/error.hpp"
 #include "parts.hpp"
 
@@ -50,7 +51,12 @@ RankModel::RankModel(npu::RunContext run)
     : run_(std::move(run)),
       network_(run_.delays),
       simulated_network_(run_.options.goes_over_links() ? network::make_network(run_.topology(), run_.options.network)
-                                                        : nullptr) {}
+                                                        : nullptr) {
+  if (!simulated_network_) return;
+  run_.links = simulated_network_.get();
+  cell_of_ = cells_of_links(run_);
+  run_.cell_of = cell_of_;
+}
 
 RankModel::~RankModel() = default;
 
@@ -76,8 +82,8 @@ void RankModel::foresee(const pdes::Event& event) const {
   if (event.target >= run_.first_link()) parts_->links->foresee(event);
 }
 
-bool RankModel::leads_away(const pdes::Event& event) const {
-  return event.target < run_.first_link() || parts_->links->leads_away(event);
+pdes::Scope RankModel::scope(const pdes::Event& event) const {
+  return event.target < run_.first_link() ? pdes::Scope::anywhere : parts_->links->scope(event);
 }
 
 void RankModel::settle(Time now, pdes::Stage stage) {
@@ -106,6 +112,10 @@ pdes::Awaited RankModel::awaits(LpId npu) const { return parts_->npus.awaits(Npu
 void RankModel::receive(Rank from, std::span<const std::byte> message) { parts_->communicators.receive(from, message); }
 
 pdes::LookaheadBounds RankModel::lookahead() { return parts_->npus.lookahead(); }
+
+pdes::LookaheadBound RankModel::lookahead_of_cell(std::uint32_t cell) {
+  return npu::lookahead_of_cell(parts_->npus, cell);
+}
 
 Time RankModel::pending_reply(Rank to) const { return parts_->communicators.pending_reply(to); }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/hosting.hpp"
@@ -48,6 +50,12 @@ class GraphLinks {
   Time works_until(const Link& link) const { return links_[link.id.index()].works_until; }
   bool takes_whole(const Link&) const { return false; }
 
+  /// What the delays of a link depend on: its rate and its delay.
+  using Kind = std::pair<std::uint64_t, Time>;
+  Kind kind(const Link& link) const {
+    const PacketGraph::Way way = way_of(link);
+    return {way.rate, way.delay};
+  }
   Time holds(const Link& link, Bytes size) const;
   /// Returns the time from the start of a message's service to the moment when it is at the next node: at least one
   /// tick.
@@ -57,7 +65,7 @@ class GraphLinks {
   Time least_pass_between_ranks(const Hosting& hosting) const;
 
   /// Routes change where links fail, so no message is known to stay on a rank.
-  bool keep_here(std::span<const NpuId>, const Hosting&) const { return false; }
+  bool keep_within(std::span<const NpuId>, const std::function<bool(NpuId)>&) const { return false; }
 
  private:
   /// One direction of a link of the graph.

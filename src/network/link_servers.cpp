@@ -41,11 +41,6 @@ typename LinkServers<Links>::Server& LinkServers<Links>::server_of(LpId link) {
 }
 
 template <class Links>
-bool LinkServers<Links>::keeps_here(std::span<const NpuId> members) const {
-  return links_.keep_here(members, part_.hosting);
-}
-
-template <class Links>
 void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   if (options_.rules.orders_messages) return unpack_in_order(event, bytes);
   Message message;
@@ -82,7 +77,7 @@ std::vector<std::byte> LinkServers<Links>::packed_in_order(std::uint32_t slot) c
   Archive archive;
   EventHistory history = slot < histories_.size() ? histories_[slot] : EventHistory();
   Message message = messages_[slot];
-  message.stays_here = false;
+  message.scope = pdes::Scope::anywhere;
   std::vector<NpuId> destinations;
   if (const auto copies = copies_.find(slot); copies != copies_.end()) destinations = copies->second;
   archive(history, message, destinations);
@@ -221,12 +216,16 @@ EventHistory LinkServers<Links>::take_history(const pdes::Event& event) {
 }
 
 template <class Links>
-void LinkServers<Links>::learn_delays(Server& server, Bytes size) {
-  if (server.is_known && server.size == size) return;
-  server.size = size;
-  server.holds = links_.holds(server.link, size);
-  server.passes = links_.passes(server.link, size);
-  server.is_known = true;
+KnownDelays::Delays LinkServers<Links>::delays(Server& server, Bytes size) {
+  if (server.kind == no_kind) {
+    const auto [known, is_new] =
+        kinds_.try_emplace(links_.kind(server.link), static_cast<std::uint32_t>(kinds_.size()));
+    server.kind = known->second;
+    if (is_new) delays_.add_kind();
+  }
+  return delays_.of(server.kind, size, [&] {
+    return KnownDelays::Delays{links_.holds(server.link, size), links_.passes(server.link, size)};
+  });
 }
 
 /// Returns whether the link fails before the service of a message begins. The message then leaves the queue when that
@@ -248,9 +247,9 @@ template <class Links>
 void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& event) {
   if (fails_before(server, event)) return;
   Message& message = messages_[event.node];
-  learn_delays(server, message.size);
+  const auto [holds, passes] = delays(server, message.size);
   const Time free = server.server.begins(Time::zero());
-  const Time start = server.server.serve(event.time, server.holds, message.size), there = start + server.passes;
+  const Time start = server.server.serve(event.time, holds, message.size), there = start + passes;
   if (there == Time::max()) return note_overrun(event);
   if (options_.rules.orders_messages) note_service(server, event, free, start);
   pass_on(server, event, next_link(server, message, there), there);
@@ -268,10 +267,10 @@ void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
   const bool is_last = offset + size == packet.size;
   // Differences of the whole message's times, so that packets together take what the message takes, however often times
   // are rounded.
-  const Time takes = links_.holds(server.link, offset + size) - links_.holds(server.link, offset);
+  const Time takes = delays(server, offset + size).holds - delays(server, offset).holds;
   const Time begin = server.server.begins(event.time);
   const Time holds = std::max(takes, packet.packet.tail - begin);
-  const Time latency = links_.passes(server.link, Bytes(0));
+  const Time latency = delays(server, Bytes(0)).passes;
   const Time tail = begin + holds + latency;
   if (server.server.serve(event.time, holds, size) == Time::max() || tail == Time::max()) return note_overrun(event);
   if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, event.node, size, begin + holds);
@@ -287,25 +286,13 @@ void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
   pass_on(server, event, next, tail);
 }
 
-template <class Links>
-Time LinkServers<Links>::request_holds(Server& server, Bytes size) const {
-  if (!server.request_delays) {
-    server.request_delays = std::make_unique<RequestDelays>();
-    server.request_delays->latency = links_.passes(server.link, Bytes(0));
-  }
-  auto& known = server.request_delays->known;
-  auto& of_size = known[size.count() % known.size()];
-  if (of_size.size != size) of_size = {size, links_.holds(server.link, size)};
-  return of_size.holds;
-}
-
 // Requests are cut through whole. Those that pass data are served when they come; the data behind them then wait for
 // their service, too.
 template <class Links>
 void LinkServers<Links>::pass_request(Server& server, const pdes::Event& event) {
   Message& message = messages_[event.node];
   Message::Request& request = message.request;
-  const Time takes = request_holds(server, message.size), latency = server.request_delays->latency;
+  const Time takes = delays(server, message.size).holds, latency = delays(server, Bytes(0)).passes;
   const Time begin = request.passes_data ? event.time : server.server.begins(event.time);
   const Time holds = std::max(takes, message.packet.tail - begin), tail = begin + holds + latency;
   const bool is_in_range = request.passes_data ? server.server.serve_at_once(event.time, takes, message.size)
@@ -431,7 +418,7 @@ void LinkServers<Links>::give_receipt(Server& server, std::uint32_t slot, Time t
 // ---- Checkpoints ----
 
 /// Returns the message of an event, and the NPUs for which a switch will copy it. A run that goes on from there may
-/// have other ranks, so no message is known to stay on one.
+/// have other ranks and cells, so no message is known to stay in one.
 template <class Links>
 std::vector<std::byte> LinkServers<Links>::pack(const pdes::Event& event) const {
   const bool has_message = event.target >= part_.first_process
@@ -447,7 +434,7 @@ std::vector<std::byte> LinkServers<Links>::pack(const pdes::Event& event) const 
   if (options_.rules.orders_messages) return packed_in_order(event.node);
   Archive archive;
   Message message = messages_[event.node];
-  message.stays_here = false;
+  message.scope = pdes::Scope::anywhere;
   archive(message);
   if (const auto copies = copies_.find(event.node); copies != copies_.end())
     for (NpuId destination : copies->second) archive(destination);

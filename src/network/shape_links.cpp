@@ -69,9 +69,9 @@ std::vector<std::uint32_t> ShapeLinks::positions_passed(std::uint32_t d, std::sp
 
 // A message changes its coordinates one after the other. So the NPUs that it comes to have, in each dimension, a
 // position that messages among the members pass there.
-bool ShapeLinks::keep_here(std::span<const NpuId> members, const Hosting& hosting) const {
+bool ShapeLinks::keep_within(std::span<const NpuId> members, const std::function<bool(NpuId)>& is_in) const {
   const topology::Topology& topology = fabric_.topology();
-  if (!std::ranges::all_of(members, [&](NpuId npu) { return hosting.is_here(npu); })) return false;
+  if (!std::ranges::all_of(members, is_in)) return false;
   std::vector<std::uint32_t> passed{0};
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     const std::vector<std::uint32_t> positions = positions_passed(d, members);
@@ -81,7 +81,7 @@ bool ShapeLinks::keep_here(std::span<const NpuId> members, const Hosting& hostin
       for (std::size_t i = 0; i < num_before; ++i) passed.push_back(passed[i] + positions[k] * topology.stride(d));
     for (std::size_t i = 0; i < num_before; ++i) passed[i] += positions[0] * topology.stride(d);
   }
-  return std::ranges::all_of(passed, [&](std::uint32_t npu) { return hosting.is_here(NpuId(npu)); });
+  return std::ranges::all_of(passed, [&](std::uint32_t npu) { return is_in(NpuId(npu)); });
 }
 
 }  // namespace orrery::network

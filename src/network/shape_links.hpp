@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "orrery/base/hosting.hpp"
@@ -40,6 +42,12 @@ class ShapeLinks {
   topology::LinkId instead_of(const Link& link, const Message&, Time) const { return link.id; }
   bool takes_whole(const Link& link) const { return fabric_.takes_whole(link); }
 
+  /// What the delays of a link depend on: its dimension, its role, and the bandwidth and latency of its port.
+  using Kind = std::tuple<std::uint32_t, topology::LinkRole, double, double>;
+  Kind kind(const Link& link) const {
+    const topology::Port port = fabric_.port(link);
+    return {link.dimension, fabric_.role(link), port.bandwidth, port.latency};
+  }
   Time holds(const Link& link, Bytes size) const { return delays_.holds(link, size); }
   Time passes(const Link& link, Bytes size) const { return delays_.passes(link, size); }
   Time least_pass() const { return delays_.least_pass(); }
@@ -47,10 +55,10 @@ class ShapeLinks {
   /// on another rank; max() if there is no such link. O(NPUs * dimensions).
   Time least_pass_between_ranks(const Hosting& hosting) const;
 
-  /// Returns whether all links of the ways of messages among these NPUs belong to NPUs of the rank `hosting.here`, as
-  /// do the NPUs themselves. Says no if that would take long to find out. O(members * dimensions + pairs of their
-  /// positions in a dimension * hops).
-  bool keep_here(std::span<const NpuId> members, const Hosting& hosting) const;
+  /// Returns whether all links of the ways of messages among these NPUs belong to NPUs of a set, as do the NPUs
+  /// themselves. Says no if that would take long to find out. O(members * dimensions + pairs of their positions in a
+  /// dimension * hops).
+  bool keep_within(std::span<const NpuId> members, const std::function<bool(NpuId)>& is_in) const;
 
  private:
   std::vector<std::uint32_t> positions_passed(std::uint32_t d, std::span<const NpuId> members) const;

@@ -20,6 +20,7 @@ class ActionTimes {
     sends_ = std::min(sends_, time + lookahead.sends.tail(receive));
     calls_ = std::min(calls_, time + lookahead.calls.tail(receive));
     if (lookahead.relays) relays_ = std::min(relays_, time + lookahead.relays->tail(receive));
+    if (lookahead.leaves) leaves_ = std::min(leaves_, time + lookahead.leaves->tail(receive));
   }
   void remove() {
     ensure(count_ > 0, "a receive ends that was not counted");
@@ -29,10 +30,11 @@ class ActionTimes {
   Time sends() const { return sends_; }
   Time calls() const { return calls_; }
   Time relays() const { return relays_; }
+  Time leaves() const { return leaves_; }
 
  private:
   std::uint32_t count_ = 0;
-  Time sends_ = Time::max(), calls_ = Time::max(), relays_ = Time::max();
+  Time sends_ = Time::max(), calls_ = Time::max(), relays_ = Time::max(), leaves_ = Time::max();
 };
 
 }  // namespace orrery::npu

@@ -79,7 +79,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
             .node = joined_.node,
             .size = size,
             .kind = Message::Kind::step_data,
-            .stays_here = npu_.lookahead().stays_here(joined_.node),
+            .scope = npu_.lookahead().scope_of(joined_.node),
             .last = joined_.last,
             .step = {
                 .group = joined_.group, .ordinal = joined_.ordinal, .member = joined_.membership.position, .id = step}};

@@ -17,7 +17,7 @@ void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, 
                 .tag = channel.tag,
                 .size = size,
                 .kind = kind,
-                .stays_here = npu.lookahead().stays_here(id),
+                .scope = npu.lookahead().scope_of(id),
                 .last = {now, npu.npu().id}},
                now, history);
 }

@@ -147,24 +147,44 @@ class TailFinder {
 
 }  // namespace
 
-Lookaheads::Lookaheads(const RunContext& run, const network::MessageNetwork* links)
-    : run_(run), links_(run.npus.size() < run.hosting.num_npus() ? links : nullptr) {
+Lookaheads::Lookaheads(const RunContext& run) : run_(run) {
   const auto is_elsewhere = [&](NpuId member) { return !run.hosting.is_here(member); };
   for (const auto& spec : run.communicators) {
     const auto& members = spec.representatives ? spec.representatives->npus : spec.group->members;
     leads_away_.push_back(spec.host != run.hosting.here ||
-                          (members.empty() ? run.npus.size() != run.hosting.num_npus()
-                                           : std::ranges::any_of(members, is_elsewhere) || passes_others(members)));
+                          (members.empty()
+                               ? run.npus.size() != run.hosting.num_npus()
+                               : std::ranges::any_of(members, is_elsewhere) || passes_other_ranks(members)));
+    if (!run.cell_of.empty()) leaves_cell_.push_back(members.empty() || passes_other_cells(members));
   }
+}
+
+bool Lookaheads::passes_other_ranks(std::span<const NpuId> members) const {
+  return run_.links && run_.npus.size() < run_.hosting.num_npus() &&
+         !run_.links->keeps_within(members, [this](NpuId npu) { return run_.hosting.is_here(npu); });
+}
+
+bool Lookaheads::passes_other_cells(std::span<const NpuId> members) const {
+  const std::uint32_t cell = run_.cell_of[members.front().index()];
+  return !run_.links->keeps_within(
+      members, [this, cell](NpuId npu) { return run_.hosting.is_here(npu) && run_.cell_of[npu.index()] == cell; });
 }
 
 Lookaheads::Pattern Lookaheads::pattern_of(const NpuSpec& npu) const {
   Pattern pattern;
   for (const GroupId group : npu.groups) pattern.push_back(leads_away_[group.index()]);
   for (const NpuId peer : npu.trace->peers)
-    pattern.push_back(!run_.hosting.is_here(peer) || passes_others(std::array{npu.id, peer}));
+    pattern.push_back(!run_.hosting.is_here(peer) || passes_other_ranks(std::array{npu.id, peer}));
   pattern.push_back(run_.memory.num_servers() > 0 &&
                     run_.hosting.of_server[run_.memory.server_of(npu.id)] != run_.hosting.here);
+  return pattern;
+}
+
+Lookaheads::Pattern Lookaheads::pattern_of_cells(const NpuSpec& npu) const {
+  Pattern pattern;
+  if (run_.cell_of.empty()) return pattern;
+  for (const GroupId group : npu.groups) pattern.push_back(leaves_cell_[group.index()]);
+  for (const NpuId peer : npu.trace->peers) pattern.push_back(passes_other_cells(std::array{npu.id, peer}));
   return pattern;
 }
 
@@ -190,8 +210,8 @@ bool Lookaheads::is_relay(const Program& program, const Pattern& pattern, NodeId
 }
 
 const Lookahead& Lookaheads::of(const NpuSpec& npu) {
-  const Pattern pattern = pattern_of(npu);
-  auto& made = made_[{npu.program, pattern}];
+  const Pattern pattern = pattern_of(npu), of_cells = pattern_of_cells(npu);
+  auto& made = made_[{npu.program, pattern, of_cells}];
   if (made) return *made;
   const auto& program = *npu.program;
   const auto distances = [&](auto is_noticed) {
@@ -206,9 +226,12 @@ const Lookahead& Lookaheads::of(const NpuSpec& npu) {
   Lookahead lookahead{&program,
                       distances([&](NodeId node) { return is_send(program, pattern, node); }),
                       distances([&](NodeId node) { return is_call(program, pattern, node); }),
+                      {},
                       {}};
   if (run_.options.goes_over_links())
     lookahead.relays = distances([&](NodeId node) { return is_relay(program, pattern, node); });
+  if (!run_.cell_of.empty())
+    lookahead.leaves = distances([&](NodeId node) { return is_relay(program, of_cells, node); });
   made = std::make_unique<const Lookahead>(std::move(lookahead));
   return *made;
 }

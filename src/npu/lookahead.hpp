@@ -5,11 +5,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
-#include "orrery/network/model.hpp"
 #include "orrery/npu/program.hpp"
 #include "orrery/npu/run_context.hpp"
+#include "orrery/pdes/model.hpp"
 
 namespace orrery::npu {
 
@@ -31,37 +32,42 @@ struct Lookahead {
   Distances sends;  ///< to messages for NPUs on other ranks
   Distances calls;  ///< to collectives and accesses with members on other ranks, and to memory servers there
   std::optional<Distances> relays;  ///< to messages over links that may be of other ranks; if messages go over links
+  std::optional<Distances> leaves;  ///< to messages over links that may be of other cells; if there are several cells
 
-  /// Returns whether all messages over links of a node are known to stay on this rank: a node with one that may not has
-  /// a lead of zero.
-  bool stays_here(NodeId node) const { return relays && relays->lead(node) > Time::zero(); }
+  /// Returns how far messages over links of a node reach, as far as it is known: a node with one that may leave a cell,
+  /// or the rank, has a lead of zero.
+  pdes::Scope scope_of(NodeId node) const {
+    if (leaves && leaves->lead(node) > Time::zero()) return pdes::Scope::cell;
+    return relays && relays->lead(node) > Time::zero() ? pdes::Scope::rank : pdes::Scope::anywhere;
+  }
 };
 
 /// Makes each Lookahead once. A distinct one costs about O(nodes + dependencies), 64 times that at most.
 class Lookaheads {
  public:
-  /// `links`: the links of this rank, which outlive it; null if messages go over no links. O(members of all
-  /// communicators).
-  Lookaheads(const RunContext& run, const network::MessageNetwork* links);
+  /// O(members of all communicators).
+  explicit Lookaheads(const RunContext& run);
 
   /// Returns the lookahead of an NPU, which lives as long as this.
   const Lookahead& of(const NpuSpec& npu);
 
  private:
   /// Says which of an NPU's partners are on other ranks, or are reached by links there: first for uses, then peer
-  /// slots, then the memory server.
+  /// slots, then the memory server. Or says the same of cells, without the server.
   using Pattern = std::vector<bool>;
 
   Pattern pattern_of(const NpuSpec& npu) const;
+  Pattern pattern_of_cells(const NpuSpec& npu) const;
   bool is_send(const Program& program, const Pattern& pattern, NodeId node) const;
   bool is_call(const Program& program, const Pattern& pattern, NodeId node) const;
   bool is_relay(const Program& program, const Pattern& pattern, NodeId node) const;
-  bool passes_others(std::span<const NpuId> members) const { return links_ && !links_->keeps_here(members); }
+  bool passes_other_ranks(std::span<const NpuId> members) const;
+  bool passes_other_cells(std::span<const NpuId> members) const;
 
   const RunContext& run_;
-  const network::MessageNetwork* links_;  // null if messages pass none, or none of another rank
   std::vector<char> leads_away_;  // [communicators] whether its host, a participant or a link between them is elsewhere
-  std::map<std::pair<const Program*, Pattern>, std::unique_ptr<const Lookahead>> made_;
+  std::vector<char> leaves_cell_;  // [communicators] likewise; empty if there is one cell
+  std::map<std::tuple<const Program*, Pattern, Pattern>, std::unique_ptr<const Lookahead>> made_;
 };
 
 }  // namespace orrery::npu

@@ -56,6 +56,8 @@ class Npu {
   pdes::Awaited awaits() const;
   /// Returns how far ahead this NPU can be seen.
   pdes::LookaheadBounds lookahead() const;
+  /// See pdes::Model::lookahead_of_cell: this NPU's part. There are several cells.
+  pdes::LookaheadBound lookahead_of_cell() const;
 
   NpuId id() const { return execution_.npu().id; }
   LpId lp() const { return execution_.npu().lp(); }

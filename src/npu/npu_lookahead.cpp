@@ -57,4 +57,10 @@ pdes::LookaheadBounds Npu::lookahead() const {
   return bounds;
 }
 
+pdes::LookaheadBound Npu::lookahead_of_cell() const {
+  pdes::LookaheadBound calls = bound(*execution_.lookahead().leaves, messaging_->after_posted().leaves(), Time::max());
+  if (collectives_ && collectives_->is_asked_for_more()) calls.reaction = Time::zero();
+  return calls;
+}
+
 }  // namespace orrery::npu

@@ -70,11 +70,15 @@ struct Npus::State {
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
                 queues_in_turn(run)},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),
-        lookaheads(run, services.links),
+        lookaheads(run),
         index(run.hosting.num_npus(), elsewhere),
         bounds(run.npus.size()),
         is_touched(run.npus.size(), 0),
         is_done(run.npus.size(), 0) {
+    if (!run.cell_of.empty()) {
+      of_cell.resize(std::size_t{std::ranges::max(run.cell_of)} + 1);
+      for (std::uint32_t i = 0; i < run.npus.size(); ++i) of_cell[run.cell_of[run.npus[i].id.index()]].push_back(i);
+    }
     context.gpus = gpus.get();
     has_fractions = run.memory.may_take_no_time();
   }
@@ -87,7 +91,8 @@ struct Npus::State {
   std::vector<Npu> npus;
   std::vector<std::uint32_t> index;  // [num_npus of the run] into npus
   LookaheadTree bounds;
-  std::vector<std::uint32_t> touched;  // NPUs that settle at the end of this time
+  std::vector<std::vector<std::uint32_t>> of_cell;  // [cells] into npus; empty if there is one cell
+  std::vector<std::uint32_t> touched;               // NPUs that settle at the end of this time
   std::vector<char> is_touched, is_done;
   bool has_fractions = false;  // events may come within a ns (RemoteMemory::may_take_no_time)
   std::size_t num_done = 0;
@@ -205,6 +210,15 @@ pdes::Awaited Npus::awaits(NpuId npu) const { return state_->npus[local(npu)].aw
 
 pdes::LookaheadBounds Npus::lookahead() {
   return state_->bounds.least([this](std::uint32_t npu) { return state_->npus[npu].lookahead(); });
+}
+
+pdes::LookaheadBound lookahead_of_cell(const Npus& npus, std::uint32_t cell) {
+  pdes::LookaheadBound least;
+  for (const std::uint32_t npu : npus.state_->of_cell[cell]) {
+    const pdes::LookaheadBound its = npus.state_->npus[npu].lookahead_of_cell();
+    least = {std::min(least.output, its.output), std::min(least.reaction, its.reaction)};
+  }
+  return least;
 }
 
 std::size_t Npus::num_done() const { return state_->num_done; }

@@ -1,26 +1,18 @@
 #include "orrery/pdes/cells.hpp"
 
 #include <algorithm>
-#include <bit>
+
+#include "orrery/pdes/options.hpp"
 
 namespace orrery::pdes {
-namespace {
-
-std::size_t count_of(const std::vector<std::uint32_t>& of_lp) {
-  return of_lp.empty() ? 1 : std::size_t{*std::ranges::max_element(of_lp)} + 1;
-}
-
-}  // namespace
 
 Cells::Cells(std::vector<std::uint32_t> of_lp, std::size_t num_lps)
-    : of_lp_(std::move(of_lp)), cells_(count_of(of_lp_)), deferred_(num_lps, cells_.size()) {
+    : of_lp_(std::move(of_lp)), cells_(num_cells(of_lp_)), deferred_(num_lps, cells_.size()), times_(cells_.size()) {
   of_lp_.resize(num_lps, 0);
-  leaves_ = std::bit_ceil(cells_.size());
-  least_.resize(2 * leaves_, Time::max());
 }
 
 LpId Cells::first_lp() const {
-  const std::uint32_t cell = is_active() && time_of(active_) <= least_[1] ? active_ : earliest();
+  const std::uint32_t cell = is_active() && time_of(active_) <= times_.least() ? active_ : times_.first();
   return deferred_.time(cell) <= pending_time(cell) ? deferred_.first_lp(cell) : cells_[cell].pending.top().target;
 }
 
@@ -30,7 +22,7 @@ void Cells::push(const Event& event) {
   peak_ = std::max(peak_, ++num_pending_ + deferred_.size());
   if (cell == active_) return;
   make_ready(cell);
-  if (event.time < least_[leaves_ + cell]) set_time(cell, event.time);
+  if (event.time < times_[cell]) times_.set(cell, event.time);
 }
 
 bool Cells::activate_ready() {
@@ -46,12 +38,12 @@ void Cells::activate(std::uint32_t cell) {
   }
   active_ = cell;
   handled_ = 0;
-  set_time(cell, Time::max());
+  times_.set(cell, Time::max());
 }
 
 void Cells::rest(bool is_ready) {
   const std::uint32_t cell = std::exchange(active_, none);
-  set_time(cell, time_of(cell));
+  times_.set(cell, time_of(cell));
   if (is_ready) make_ready(cell);
 }
 
@@ -73,23 +65,6 @@ bool Cells::release_before(Time time) {
       any = true;
     }
   return any;
-}
-
-std::uint32_t Cells::earliest() const {
-  std::size_t node = 1;
-  while (node < leaves_) node = 2 * node + static_cast<std::size_t>(least_[2 * node + 1] < least_[2 * node]);
-  return static_cast<std::uint32_t>(node - leaves_);
-}
-
-void Cells::set_time(std::uint32_t cell, Time time) {
-  std::size_t node = leaves_ + cell;
-  least_[node] = time;
-  while (node > 1) {
-    node /= 2;
-    const Time least = std::min(least_[2 * node], least_[2 * node + 1]);
-    if (least_[node] == least) return;
-    least_[node] = least;
-  }
 }
 
 }  // namespace orrery::pdes

@@ -34,6 +34,8 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
       model_(model),
       options_(std::move(options)),
       ahead_(options_.lps_run_ahead ? std::make_unique<Ahead>(std::move(options_.cell_of), options_.num_lps) : nullptr),
+      ordered_(options_.lps_run_ahead ? std::vector<std::uint32_t>() : std::move(options_.cell_of),
+               options_.service_delay, num_ranks == 1),
       lps_(options_.num_lps) {
   if (num_ranks == 1) return;
   earliest_output_ = std::make_unique<EarliestOutput>();
@@ -41,6 +43,7 @@ Kernel::Kernel(Model& model, Options options, std::unique_ptr<parallel::Transpor
       std::move(transport), num_ranks, options_.neighbours,
       Channels::Handlers{[this](Event event, std::span<const std::byte> more) {
                            if (!more.empty()) model_.unpack(event, more);
+                           ordered_.note_input(event.time);
                            accept(event);
                          },
                          [this](Rank from, std::span<const std::byte> message) { model_.receive(from, message); }},
@@ -103,14 +106,14 @@ void Kernel::post(Rank to, std::span<const std::byte> message) {
 }
 
 void Kernel::visit_server_events(const std::function<void(const Event&)>& visit) const {
-  pending_[server].for_each(visit);
+  ordered_.for_each(Stage::server, visit);
 }
 
 std::vector<Event> Kernel::withdraw(const std::function<bool(const Event&)>& is_wanted,
                                     std::function<void(Time)> give_back) {
   if (load_) return {};
   stop_.give_back = std::move(give_back);
-  std::vector<Event> events = pending_[server].take(is_wanted);
+  std::vector<Event> events = ordered_.take(is_wanted);
   for (const Event& event : events) --lps_[event.target.index()].num_pending;
   return events;
 }
@@ -134,9 +137,7 @@ void Kernel::put_on_wake_list(LpId lp) {
 
 void Kernel::push(const Event& event) {
   if (ahead_ && event.stage() == Stage::client) return ahead_->cells.push(event);
-  if (event.stage() == Stage::server && channels_)
-    leading_.note(pending_[server], event.time, model_.leads_away(event));
-  pending_[static_cast<std::size_t>(event.stage())].push(event);
+  ordered_.push(event, model_);
 }
 
 void Kernel::insert(const Event& event, const char* what) {
@@ -144,8 +145,8 @@ void Kernel::insert(const Event& event, const char* what) {
   const Lp& lp = lps_[event.target.index()];
   if (event.time <= lp.clock && event.stage() == Stage::client) [[unlikely]]
     fail_causality(event, what, "it is", lp.clock);
-  if (event.stage() == Stage::server && event.time <= latest_[server]) [[unlikely]]
-    fail_causality(event, what, "the servers of this rank are", latest_[server]);
+  if (event.stage() == Stage::server && event.time <= ordered_.served(event.target)) [[unlikely]]
+    fail_causality(event, what, "the servers of its cell are", ordered_.served(event.target));
   ++lps_[event.target.index()].num_pending;
   push(event);
   if (event.stage() == Stage::client) put_on_wake_list(event.target);
@@ -171,9 +172,9 @@ void Kernel::count(Lp& lp) {
   ++statistics_.events;
 }
 
-Time Kernel::next_client_event() const { return ahead_ ? ahead_->cells.time() : pending_[client].time(); }
+Time Kernel::next_client_event() const { return ahead_ ? ahead_->cells.time() : ordered_.client_time(); }
 
-Time Kernel::next_event() const { return std::min(next_client_event(), pending_[server].time()); }
+Time Kernel::next_event() const { return std::min(next_client_event(), ordered_.server_time()); }
 
 // Posts that belong together bring about their reply one reply delay after the first, and one final delay after the
 // last of them, at least. Those that are to come are not earlier than `posts`; those that have come the model knows.
@@ -182,39 +183,42 @@ Time Kernel::earliest_reply(Rank to, Time reply_delay, Time posts) const {
   return std::max(std::min(model_.pending_reply(to), posts + reply_delay), posts + options_.final_delay);
 }
 
-Time Kernel::earliest_reply_input() const {
-  const Time answer = pending_[server].time() + options_.service_delay;
+Time Kernel::earliest_reply_input(Time request) const {
+  const Time answer = request + options_.service_delay;
   if (!channels_) return answer;
   const Time requests = channels_->requests_promised();
   return std::min({answer, channels_->replies_promised(), requests + options_.service_delay,
                    earliest_reply(here_, options_.reply_delay, requests)});
 }
 
-Time Kernel::earliest_input() const { return std::min(channels_->sends_promised(), earliest_reply_input()); }
+Time Kernel::earliest_input() const {
+  return std::min(channels_->sends_promised(), earliest_reply_input(ordered_.server_time()));
+}
 
-// A request is safe when no client, here or elsewhere, can make an earlier one: the clients of this rank are past its
-// time, and stay so whatever arrives.
+// A request is safe when no client, here or elsewhere, can make an earlier one: the clients of this rank, or of the
+// active cell, are past its time, and stay so whatever arrives.
 bool Kernel::server_is_safe() const {
-  const Time time = pending_[server].time();
-  if (time >= next_client_event()) return false;
+  const Time time = ordered_.pending(Stage::server).time();
+  if (time >= (ahead_ ? ahead_->cells.time() : ordered_.pending(Stage::client).time()) || time >= ordered_.horizon())
+    return false;
   return !channels_ || (time < channels_->sends_promised() && time < channels_->replies_promised() &&
                         time < channels_->requests_promised());
 }
 
 std::uint64_t Kernel::process_clients() {
-  reply_input_ = earliest_reply_input();
+  reply_input_ = earliest_reply_input(ordered_.pending(Stage::server).time());
   return ahead_ ? process_cell() : process_in_order();
 }
 
-/// Handles the events of the earliest time, if they are certain whatever their clients await.
+/// Handles the events of the earliest time of the active cell, if they are certain whatever their clients await.
 std::uint64_t Kernel::process_in_order() {
-  auto& pending = pending_[client];
+  const auto& pending = ordered_.pending(Stage::client);
   const Time time = pending.time();
-  if (pending.empty() || !may_handle(time)) return 0;
-  if (channels_ && !is_certain(time, {.here = true, .sends = true, .replies = true})) return 0;
+  if (pending.empty() || !may_handle(time) || time >= ordered_.horizon()) return 0;
+  if (channels_ && (time >= channels_->sends_promised() || time >= reply_input_)) return 0;
   std::uint64_t handled = 0;
-  for (; pending.time() == time; ++handled) handle(pending.pop());
-  latest_[client] = time;
+  for (; pending.time() == time; ++handled) handle(ordered_.pop_client());
+  latest_[client] = std::max(latest_[client], time);
   model_.settle(time, Stage::client);
   return handled;
 }
@@ -225,7 +229,7 @@ std::uint64_t Kernel::process_cell() {
   Cells& cells = ahead_->cells;
   std::uint64_t handled = 0;
   const auto may_go_on = [&] {
-    return handled < burst && !channels_ && pending_[server].empty() && ahead_->wake_list.empty();
+    return handled < burst && !channels_ && ordered_.pending(Stage::server).empty() && ahead_->wake_list.empty();
   };
   while (cells.is_active() || cells.activate_ready() || activate_earliest()) {
     while (cells.has_pending() && may_handle(cells.top().time)) {
@@ -291,41 +295,56 @@ void Kernel::release_informed() {
   ahead_->wake_list.clear();
 }
 
-/// Handles the events of the earliest time for servers. All of them are there if the first is safe.
+/// Handles the events of the earliest time for servers of the active cell. All of them are there if the first is safe.
 std::uint64_t Kernel::process_servers() {
-  auto& pending = pending_[server];
+  const auto& pending = ordered_.pending(Stage::server);
   const Time time = pending.time();
-  latest_[server] = time;
+  latest_[server] = std::max(latest_[server], time);
+  ordered_.note_served(time);
   std::uint64_t handled = 0;
   for (; pending.time() == time; ++handled) {
-    handle(pending.pop([this](const Event& event) { model_.foresee(event); }));
+    handle(ordered_.pop_server([this](const Event& event) { model_.foresee(event); }));
   }
   model_.settle(time, Stage::server);
   return handled;
+}
+
+/// Lets another cell take its turn, or the same one again. Returns whether there is one with an event that is safe.
+bool Kernel::begin_turn() {
+  if (!ordered_.are_several() || stop_.wish != StopWish::none) return false;
+  const Time end = stop_.limit + Time::from_ps(1);
+  OrderedCells::Limits limits{end, end};
+  if (channels_) {
+    const Time sends = channels_->sends_promised(), requests = channels_->requests_promised();
+    limits.servers = std::min({end, sends, channels_->replies_promised(), requests});
+    limits.clients = std::min({end, sends, earliest_reply_input(Time::max())});
+  }
+  return ordered_.begin_turn(limits, model_);
 }
 
 std::uint64_t Kernel::process() {
   std::uint64_t handled = 0;
   while (handled < burst) {
     if (ahead_ && !ahead_->wake_list.empty()) release_informed();
-    if (!pending_[server].empty() && may_handle(pending_[server].time()) && server_is_safe()) {
-      handled += process_servers();
-    } else if (const auto of_clients = process_clients(); of_clients > 0) {
-      handled += of_clients;
-    } else if (!release_promised()) {
+    const bool may_serve = !ordered_.pending(Stage::server).empty() &&
+                           may_handle(ordered_.pending(Stage::server).time()) && server_is_safe();
+    const std::uint64_t of_time = may_serve ? process_servers() : process_clients();
+    handled += of_time;
+    if (of_time > 0) {
+      if (ordered_.has_had_its_turn(of_time)) begin_turn();
+    } else if (!(ahead_ ? release_promised() : begin_turn())) {
       break;
     }
   }
   statistics_.peak_pending_events =
-      std::max<std::uint64_t>(statistics_.peak_pending_events,
-                              (ahead_ ? ahead_->cells.size() : pending_[client].size()) + pending_[server].size());
+      std::max<std::uint64_t>(statistics_.peak_pending_events, (ahead_ ? ahead_->cells.size() : 0) + ordered_.size());
   return handled;
 }
 
 // What waits here waits for something that an event of this rank brings about, or a server here; and before the
 // earliest of these no client does anything.
 Time Kernel::own_output(const LookaheadBound& bound) const {
-  const Time earliest = std::min(next_client_event(), pending_[server].time() + options_.service_delay);
+  const Time earliest = std::min(next_client_event(), ordered_.server_time() + options_.service_delay);
   return std::max(earliest, std::min(bound.output, earliest + bound.reaction));
 }
 
@@ -338,7 +357,7 @@ const EarliestOutput& Kernel::earliest_output() {
   output.calls = std::min(own_output(bounds.calls), input + bounds.calls.reaction);
   const Time posts = std::min(channels_->requests_promised(), output.calls);
   const Time relays = std::min(own_output(bounds.relays), input + bounds.relays.reaction);
-  output.service = std::min({leading_.next(pending_[server]), posts, relays});
+  output.service = std::min({ordered_.leading_time(), posts, relays});
   for (std::size_t i = 0; i < channels_->num_neighbours(); ++i) {
     const Neighbour& n = channels_->neighbour(i);
     output.replies.push_back(earliest_reply(n.rank, n.reply_delay, posts));
@@ -347,7 +366,7 @@ const EarliestOutput& Kernel::earliest_output() {
 }
 
 Need Kernel::need() const {
-  const Time request = pending_[server].time();
+  const Time request = ordered_.server_time();
   const Time time = next_client_event();
   if (request < time) return {request, request, request};
   if (time == Time::max()) return {};
@@ -376,9 +395,8 @@ void Kernel::run() {
     RankLoop(*this).run();
   else
     run_alone();
-  const auto of_clients = ahead_ ? ahead_->cells.peak() : pending_[client].peak();
-  statistics_.peak_pending_events =
-      std::max<std::uint64_t>(statistics_.peak_pending_events, std::max(of_clients, pending_[server].peak()));
+  statistics_.peak_pending_events = std::max<std::uint64_t>(
+      statistics_.peak_pending_events, std::max(ahead_ ? ahead_->cells.peak() : 0, ordered_.peak()));
   if (stop_.limit != Time::max()) {
     stop_.stopped_at = std::max(stop_.limit, Time::zero());
     if (stop_.give_back) stop_.give_back(std::max(*stop_.stopped_at, latest_[server]));
@@ -392,7 +410,7 @@ KernelState Kernel::state() const {
   state.now = stop_.limit;
   const auto keep = [&](const Event& event) { state.events.push_back(event); };
   if (ahead_) ahead_->cells.for_each(keep);
-  for (const PendingSet& pending : pending_) pending.for_each(keep);
+  for (const Stage stage : {Stage::client, Stage::server}) ordered_.for_each(stage, keep);
   std::ranges::sort(state.events, before);
   for (std::uint32_t i = 0; i < lps_.size(); ++i)
     if (lps_[i].depth > 0 || lps_[i].clock >= Time::zero())
@@ -404,6 +422,7 @@ KernelState Kernel::state() const {
 
 void Kernel::restore(const KernelState& state) {
   at_hand_.now = latest_[client] = latest_[server] = state.now;
+  ordered_.begin_after(state.now);
   for (const KernelState::Lp& lp : state.lps) lps_[lp.id.index()] = {.clock = lp.clock, .depth = lp.depth};
   for (const Event& event : state.events) {
     ensure(event.time > state.now && event.kind != Event::lingering, "a saved event that should have been handled");
@@ -457,7 +476,7 @@ LbtsContribution Kernel::lbts_contribution() {
   const LookaheadBounds bounds = model_.lookahead();
   mine.sends = own_output(bounds.sends);
   mine.calls = own_output(bounds.calls);
-  mine.request = std::min(leading_.next(pending_[server]), own_output(bounds.relays));
+  mine.request = std::min(ordered_.leading_time(), own_output(bounds.relays));
   return mine;
 }
 
@@ -467,7 +486,7 @@ void Kernel::report_no_progress() const {
       fmt::format("no progress for {:g} s: client events handled to {}, next at {}; requests to servers to {}, "
                   "next at {}; {}\n{}This is a fault of Orrery or of the machine's network, please report it.",
                   options_.watchdog_seconds, in_ps(latest_[client]), in_ps(next_client_event()), in_ps(latest_[server]),
-                  in_ps(pending_[server].time()), model_.status(), channels_->describe()));
+                  in_ps(ordered_.server_time()), model_.status(), channels_->describe()));
 }
 
 }  // namespace orrery::pdes

@@ -20,6 +20,7 @@ Fabric::Fabric(const Topology& topology) : topology_(topology) {
     if (dimension.size == 1) continue;
     const Wiring& wiring = topology.wiring(d);
     made.per_npu = wiring.links_per_position();
+    made.by_npu = Divisor(made.per_npu);
     for (const SwitchTier& tier : wiring.switch_tiers()) made.switches_per_group += tier.count;
     per_npu_ += made.per_npu;
     count += std::uint64_t{made.per_npu} * topology.num_npus();
@@ -37,7 +38,8 @@ Fabric::Link Fabric::find(LinkId link) const {
   std::uint32_t d = topology_.num_dimensions() - 1;
   while (link.value() < dimensions_[d].first || dimensions_[d].per_npu == 0) --d;
   const auto offset = static_cast<std::uint32_t>(link.value() - dimensions_[d].first);
-  return {link, d, NpuId(offset / dimensions_[d].per_npu), offset % dimensions_[d].per_npu};
+  const std::uint32_t owner = dimensions_[d].by_npu.quotient(offset);
+  return {link, d, NpuId(owner), offset - owner * dimensions_[d].per_npu};
 }
 
 LinkId Fabric::link_of(NpuId npu, std::uint32_t k) const {

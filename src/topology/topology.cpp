@@ -24,7 +24,7 @@ Topology::Topology(std::vector<Dimension> dimensions, Links links)
   for (std::size_t d = 0; d < dimensions_.size(); ++d) {
     const Dimension& dimension = dimensions_[d];
     validate(dimension, d, name(dimension.shape));
-    strides_.push_back(static_cast<std::uint32_t>(num_npus));
+    divisors_.push_back({Divisor(static_cast<std::uint32_t>(num_npus)), Divisor(dimension.size)});
     num_npus *= dimension.size;
     if (num_npus > max_npus)
       throw Error(ErrorCode::bad_input,
@@ -37,10 +37,6 @@ Topology::Topology(std::vector<Dimension> dimensions, Links links)
     GroupWiring& group = wirings_.emplace_back(make_wiring(dimension));
     if (is_uniform) group.uniform_hops = group.wiring->most_hops();
   }
-}
-
-std::uint32_t Topology::coordinate(NpuId npu, std::uint32_t d) const {
-  return npu.value() / strides_[d] % dimensions_[d].size;
 }
 
 }  // namespace orrery::topology

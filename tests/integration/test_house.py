@@ -42,7 +42,7 @@ FOREIGN = [
     (r"yaml-cpp/", ["config", "src/topology/infragraph_values.cpp"]),
     (r"tinyxml2", ["collective", "app", "src/topology/nccl_server.cpp"]),
     (r"simdjson", ["trace"]),
-    (r"boost/", ["src/base/event_history.cpp", "src/explore/sequences.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
+    (r"boost/", ["src/base/event_history.cpp", "src/explore/sequences.cpp", "src/model/cells.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
     (r"cxxopts", ["config"]),
     (r"nlohmann/", ["topology", "collective", "gpu", "config", "trace", "workload", "synthesis", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),

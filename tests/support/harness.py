@@ -29,6 +29,7 @@ SCRATCH = pathlib.Path(os.environ.get("ORRERY_SCRATCH", SOURCE / "build/scratch"
 SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))
 FEWER_CASES = SANITIZED or bool(os.environ.get("ORRERY_FEWER_CASES"))
 WIDELY = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # more cases, and every comparison of ranks takes 2 to 16 of them and every strategy: hours
+CELL_SIZES = (8, 4, 2, 3)  # NPUs, by the number of ranks
 SKIPPED = 77  # exit code by which ctest knows a skipped test
 
 # A limit against hangs, in seconds. It is far above what a run takes on a loaded machine; no test depends on its value.
@@ -355,8 +356,8 @@ class Folder(unittest.TestCase):
             self.assertIn(part, outcome.err)
 
     def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if SANITIZED else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):
-        """Checks that runs on these numbers of ranks give the results of a run without mpirun. The run on 3 ranks has a scattered
-        partition. Returns the path of the results without mpirun."""
+        """Checks that runs on these numbers of ranks, with smaller cells, give the results of a run without mpirun. The run on 3 ranks
+        has a scattered partition. Returns the path of the results without mpirun."""
         first = self.run_once(arguments, "alone.h5", timeout=timeout)
         scattered_ranks = min(3, num_npus)
         variants = [(r, []) for r in ranks if WIDELY or not scattered or r != scattered_ranks]
@@ -367,7 +368,8 @@ class Folder(unittest.TestCase):
             variants += [(r, [f"--partition={strategy}"]) for r in (2, 3, 4, 8, 16) if r <= num_npus
                          for strategy in ("block", "round-robin", "dimension:0", "metis")]
         for r, more in variants:
-            other = self.run_once(list(arguments) + more, f"on{r}{'s' if more else ''}.h5", ranks=r, timeout=timeout)
+            cells = f"--cell-size={CELL_SIZES[r % len(CELL_SIZES)]}"
+            other = self.run_once([*arguments, cells, *more], f"on{r}{'s' if more else ''}.h5", ranks=r, timeout=timeout)
             self.assertEqual(difference(first, other), "", f"{r} ranks {more}")
             other.unlink()
         return first

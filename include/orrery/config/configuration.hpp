@@ -127,11 +127,16 @@ enum class ExcessPolicy : std::uint8_t {
   report,  ///< the results and the summary tell
 };
 
-/// How the simulation runs and what it leaves behind; no simulated result depends on it.
-struct RunOptions {
-  std::filesystem::path output = "results.h5";
-  bool force = false;                     ///< replace an existing output
+/// How NPUs are divided among ranks, and inside a rank.
+struct NpuDivision {
   partition::PartitionOptions partition;  ///< which rank hosts which NPU (partitions/README.md)
+  std::uint32_t cell_size = 0;            ///< most NPUs in a cell (docs/kernel.md); 0: as many as fit most caches
+};
+
+/// How the simulation runs and what it leaves behind; no simulated result depends on it.
+struct RunOptions : NpuDivision {
+  std::filesystem::path output = "results.h5";
+  bool force = false;  ///< replace an existing output
   ExcessPolicy memory = ExcessPolicy::error;
   bool fold = false;  ///< NPUs that are alike are simulated once (docs/folding.md)
   Progress progress = Progress::automatic;

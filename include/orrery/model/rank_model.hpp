@@ -66,13 +66,15 @@ class RankModel final : public pdes::Model {
   friend std::vector<network::CreditWait> credit_waits_of(const RankModel& model);
   struct Parts;
 
-  // Only the kernel calls these two.
+  // Only the kernel calls these.
+  pdes::LookaheadBound lookahead_of_cell(std::uint32_t cell) override;
   void foresee(const pdes::Event& event) const override;
-  bool leads_away(const pdes::Event& event) const override;
+  pdes::Scope scope(const pdes::Event& event) const override;
 
   npu::RunContext run_;
   network::Analytical network_;
   std::unique_ptr<const network::SimulatedNetwork> simulated_network_;  ///< none but where links are simulated
+  std::vector<std::uint32_t> cell_of_;                                  ///< run_.cell_of
   std::optional<Overrun> overrun_;
   pdes::LoadRecorder* load_ = nullptr;  ///< null: nothing is recorded
   std::unique_ptr<Parts> parts_;

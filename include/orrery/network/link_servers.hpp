@@ -11,6 +11,7 @@
 
 #include "orrery/base/event_history.hpp"
 #include "orrery/base/slots.hpp"
+#include "orrery/network/known_delays.hpp"
 #include "orrery/network/link_server.hpp"
 #include "orrery/network/model.hpp"
 #include "orrery/topology/fabric.hpp"
@@ -54,8 +55,7 @@ class LinkServers final : public MessageNetwork {
   void send_in_order(const Message& message, pdes::Event call, const EventHistory& history) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override;
-  bool keeps_here(std::span<const NpuId> members) const override;
-  bool leads_away(const pdes::Event& event) const override { return !messages_[event.node].stays_here; }
+  pdes::Scope scope(const pdes::Event& event) const override { return messages_[event.node].scope; }
   void settle() override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
   EventHistory take_history(const pdes::Event& event) override;
@@ -68,24 +68,12 @@ class LinkServers final : public MessageNetwork {
 
  private:
   using Link = topology::Fabric::Link;
-  /// The delays of the last sizes of requests, which come back all the time.
-  struct RequestDelays {
-    struct Known {
-      Bytes size{~std::uint64_t{0}};
-      Time holds;
-    };
-    Time latency;
-    std::array<Known, 8> known;
-  };
+  static constexpr std::uint32_t no_kind = ~0U;
   struct Server {
     Link link;
     LinkServer server;
     std::uint64_t sequence = 0;
-    // The delays of the last size, which the next message mostly has too.
-    Bytes size;
-    Time holds, passes;
-    bool is_known = false;
-    std::unique_ptr<RequestDelays> request_delays = {};  ///< null before the first request
+    std::uint32_t kind = no_kind;  ///< of delays_, once a message has come
     // With Rules::orders_messages.
     std::uint32_t num_here = 0;  ///< messages that have come at the present time
     EventHistory end = {};       ///< of the end of its last service
@@ -108,12 +96,11 @@ class LinkServers final : public MessageNetwork {
   void keep_history(std::uint32_t slot, const EventHistory& history);
   void unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes);
   std::vector<std::byte> packed_in_order(std::uint32_t slot) const;
-  void learn_delays(Server& server, Bytes size);
+  KnownDelays::Delays delays(Server& server, Bytes size);
   bool fails_before(Server& server, const pdes::Event& event);
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);
   void pass_request(Server& server, const pdes::Event& event);
-  Time request_holds(Server& server, Bytes size) const;
   Bytes packet_size(const Message& packet) const;
   void send_next_packet(Server& server, std::uint32_t slot, Bytes size, Time time);
   std::optional<Link> next_link(const Server& server, const Message& message, Time there) const;
@@ -130,7 +117,9 @@ class LinkServers final : public MessageNetwork {
   RankPart part_;
   std::vector<std::uint32_t> first_server_;  // [num_npus] index of an NPU's first server; only of those that live here
   std::vector<Server> servers_;              // by local NPU, then by number among its links
-  Slots<Message> messages_;                  // that are under way; events carry their slots
+  std::map<typename Links::Kind, std::uint32_t> kinds_;  // of links that messages have come to
+  KnownDelays delays_;                                   // by these
+  Slots<Message> messages_;                              // that are under way; events carry their slots
   // With Rules::orders_messages: [slots] of what has sent the message, or of the event that brings it.
   std::vector<EventHistory> histories_;
   std::unordered_map<std::uint64_t, EventHistory> receipts_;  // likewise, by Event::order of receipts for NPUs here

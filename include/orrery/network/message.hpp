@@ -5,6 +5,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/pdes/model.hpp"
 
 namespace orrery::network {
 
@@ -76,8 +77,9 @@ struct Message {
   std::uint32_t tag = 0;  ///< of a send
   Bytes size;             ///< of the whole message
   Kind kind = Kind::data;
-  bool stays_here = false;  ///< all links of its way, its source and its destination are of one rank
-  LastArrival last = {};    ///< of those on whom the message depends: of a send it is the sender
+  /// The cell or the rank that has all links of its way, its source and its destination, if there is one.
+  pdes::Scope scope = pdes::Scope::anywhere;
+  LastArrival last = {};  ///< of those on whom the message depends: of a send it is the sender
   Step step = {};
   Combining combining = {};
   Packet packet = {};

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,10 +43,8 @@ class MessageNetwork {
   virtual void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) = 0;
   /// Handles an event for a process of this rank.
   virtual void serve(const pdes::Event& event) = 0;
-  /// Returns whether all messages among these NPUs pass processes of this rank only, as far as it is known.
-  virtual bool keeps_here(std::span<const NpuId>) const { return false; }
-  /// Returns whether an event of a process of this rank may lead to events on other ranks (pdes::Model::leads_away).
-  virtual bool leads_away(const pdes::Event&) const { return true; }
+  /// Returns how far an event of a process of this rank reaches (pdes::Model::scope).
+  virtual pdes::Scope scope(const pdes::Event&) const { return pdes::Scope::anywhere; }
   /// Fetches what an event for a process of this rank needs (pdes::Model::foresee).
   virtual void foresee(const pdes::Event&) const {}
   /// Ends a time: the processes of this rank have handled all events of this time.
@@ -109,6 +108,12 @@ class SimulatedNetwork {
   /// Returns the least time from an event of a process to a notice for the source of a request, which is of its own
   /// rank; none if there are no requests (Message::Request). Other answers come after the relay delay.
   virtual std::optional<Time> notice_delay() const { return {}; }
+  /// Returns whether all messages among these NPUs pass processes of NPUs of a set only, as far as it is known.
+  /// `is_in`: whether an NPU is one of the set.
+  virtual bool keeps_within(std::span<const NpuId>, const std::function<bool(NpuId)>&) const { return false; }
+  /// Returns the NPU that a process belongs to: it lives on the same rank, and in the same cell. None if that is not
+  /// known, and then `keeps_within` keeps nothing.
+  virtual std::optional<NpuId> owner_of(std::uint32_t) const { return {}; }
   /// Makes the processes of one rank. The network must outlive them.
   virtual std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const = 0;
 };

@@ -84,6 +84,8 @@ class Npus {
   /// is read; null: the same NPU. MemberSide::resume must follow when all NPUs have been read.
   friend void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending,
                         const Predecessor* predecessor);
+  /// See pdes::Model.
+  friend pdes::LookaheadBound lookahead_of_cell(const Npus& npus, std::uint32_t cell);
   /// Lets GPUs keep from now on what checkpoints need. No time must have passed.
   friend void keep_history(Npus& npus);
   /// Writes what NPUs here have recorded together, or reads some and adds it.
@@ -100,6 +102,7 @@ class Npus {
 
 void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending,
                const Predecessor* predecessor = nullptr);
+pdes::LookaheadBound lookahead_of_cell(const Npus& npus, std::uint32_t cell);
 void keep_history(Npus& npus);
 void serialize_sums(Npus& npus, Archive& archive);
 

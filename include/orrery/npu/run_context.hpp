@@ -10,6 +10,7 @@
 #include "orrery/communicator/spec.hpp"
 #include "orrery/memory/remote_memory.hpp"
 #include "orrery/network/delay_model.hpp"
+#include "orrery/network/model.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/npu/spec.hpp"
 
@@ -26,9 +27,12 @@ struct RunContext {
   Hosting hosting;
   /// Says where the node with this id of the trace of any NPU is, for errors. May read the trace of another rank's NPU.
   std::function<Place(NpuId, std::uint64_t node)> place_of;
-  Time least_recorded = Time::max();  ///< least_recorded_cost
-  bool accesses_servers = false;      ///< an NPU of any rank accesses a memory server
-  bool turns_over_all = false;        ///< turns_go_on_over_all
+  Time least_recorded = Time::max();                 ///< least_recorded_cost
+  bool accesses_servers = false;                     ///< an NPU of any rank accesses a memory server
+  bool turns_over_all = false;                       ///< turns_go_on_over_all
+  std::uint32_t cell_size = 0;                       ///< most NPUs in a cell; 0: as many as fit most caches
+  const network::SimulatedNetwork* links = nullptr;  ///< none but where links are simulated
+  std::span<const std::uint32_t> cell_of = {};       ///< [num_npus] in which cell links keep messages; empty: in one
 
   const topology::Topology& topology() const { return delays.topology(); }
   /// Says whether events have histories, because the order of those of one time matters beyond an NPU.

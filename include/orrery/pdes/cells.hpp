@@ -10,6 +10,7 @@
 #include "orrery/pdes/cell_events.hpp"
 #include "orrery/pdes/deferred_events.hpp"
 #include "orrery/pdes/event.hpp"
+#include "orrery/pdes/least_times.hpp"
 
 namespace orrery::pdes {
 
@@ -26,7 +27,7 @@ class Cells {
   std::size_t size() const { return num_pending_ + deferred_.size(); }
   std::size_t peak() const { return peak_; }
   /// Returns the time of the earliest event of all, max() if there is none.
-  Time time() const { return is_active() ? std::min(least_[1], time_of(active_)) : least_[1]; }
+  Time time() const { return is_active() ? std::min(times_.least(), time_of(active_)) : times_.least(); }
   /// Returns the client of the earliest event. There must be one.
   LpId first_lp() const;
   /// Adds an event. Its cell becomes ready.
@@ -43,7 +44,7 @@ class Cells {
   /// Makes the cell active that has been ready for longest. Returns whether there is one. No cell may be active.
   bool activate_ready();
   /// Makes the cell with the earliest event of all active. There must be one, and no cell may be active.
-  void activate_earliest() { activate(earliest()); }
+  void activate_earliest() { activate(times_.first()); }
   /// Ends the turn of the active cell. It stays ready if `is_ready`.
   void rest(bool is_ready);
   /// Counts the events that the active cell has handled. Returns whether its turn is over.
@@ -80,17 +81,12 @@ class Cells {
   Time time_of(std::uint32_t cell) const { return std::min(pending_time(cell), deferred_.time(cell)); }
   void activate(std::uint32_t cell);
   void make_ready(std::uint32_t cell);
-  /// Returns the cell with the earliest event, of those that are not active.
-  std::uint32_t earliest() const;
-  void set_time(std::uint32_t cell, Time time);
 
   std::vector<std::uint32_t> of_lp_;
   std::vector<Cell> cells_;
   DeferredEvents deferred_;
   std::deque<std::uint32_t> ready_;
-  std::vector<Time>
-      least_;  ///< a tree: [1] is the least of all, [leaves_ + cell] that of a cell, max() if it is active
-  std::size_t leaves_ = 1;
+  LeastTimes times_;  // [cells] of the earliest event, max() if it is active
   std::uint32_t active_ = none;
   std::uint64_t handled_ = 0;
   std::size_t num_pending_ = 0, peak_ = 0;

@@ -13,10 +13,9 @@
 #include "orrery/pdes/cells.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/kernel_state.hpp"
-#include "orrery/pdes/leading_requests.hpp"
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/options.hpp"
-#include "orrery/pdes/pending_set.hpp"
+#include "orrery/pdes/ordered_cells.hpp"
 #include "orrery/pdes/scheduler.hpp"
 #include "orrery/pdes/statistics.hpp"
 
@@ -119,6 +118,7 @@ class Kernel final : public Scheduler {
   std::uint64_t handle_time_of_cell();
   bool activate_earliest();
   std::uint64_t process_servers();
+  bool begin_turn();
   void handle(const Event& event);
   void count(Lp& lp);
   void accept(Event event);
@@ -140,9 +140,9 @@ class Kernel final : public Scheduler {
   Time own_output(const LookaheadBound& bound) const;
   /// Returns the least time of an event for clients of `to` that posts bring about, if no post is earlier than `posts`.
   Time earliest_reply(Rank to, Time reply_delay, Time posts) const;
-  /// Returns the least time of an event for clients here that servers and posts bring about, as far as other ranks
-  /// cause it.
-  Time earliest_reply_input() const;
+  /// Returns the least time of an event for clients here that servers and posts bring about, if no server here whose
+  /// answers matter handles a request before `request` but for other ranks.
+  Time earliest_reply_input(Time request) const;
   /// Returns the earliest input time (EIT): no message of another rank brings about an earlier event for clients here.
   Time earliest_input() const;
   /// Returns this rank's earliest output times (EOT).
@@ -157,9 +157,8 @@ class Kernel final : public Scheduler {
   Rank here_;
   Model& model_;
   Options options_;
-  PendingSet pending_[2];         // by stage; those of clients only if they are handled in the order of time
-  std::unique_ptr<Ahead> ahead_;  // null if they are
-  LeadingRequests leading_;       // of pending_, if this rank is not alone
+  std::unique_ptr<Ahead> ahead_;  // null if clients, too, are handled in the order of time
+  OrderedCells ordered_;          // events that are: those of servers, and those of clients that are
   Time reply_input_;              // earliest_reply_input() when process_clients began
   AtHand at_hand_;
   Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // by stage: the latest time that has been handled

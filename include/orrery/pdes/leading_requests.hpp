@@ -10,9 +10,9 @@
 
 namespace orrery::pdes {
 
-/// The times of the waiting requests that may lead to events on other ranks (Model::leads_away). As long as all of them
-/// do, it keeps nothing. Requests are handled in the order of time, all of one time together, and none that comes later
-/// is of that time.
+/// The times of those waiting requests that lead beyond this rank, or beyond a cell (Model::scope). As long as all of
+/// them do, it keeps nothing. Requests are handled in the order of time, all of one time together, and none that comes
+/// later is of that time.
 class LeadingRequests {
  public:
   /// Takes note of a request that `pending`, which has all that wait, is given next. O(log requests).

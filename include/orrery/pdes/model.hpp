@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
@@ -39,6 +40,13 @@ struct Awaited {
   bool may_reply() const { return here || replies; }
 };
 
+/// How far an event of a server, or what follows from it at servers, may lead to events.
+enum class Scope : std::uint8_t {
+  cell,  ///< of LPs of its own cell only; see Options::cell_of
+  rank,  ///< of LPs of its own rank only
+  anywhere,
+};
+
 /// The whole contract between the kernel and what it simulates on one rank. The LPs of a rank stand behind it.
 class Model {
  public:
@@ -51,9 +59,9 @@ class Model {
   /// Names an event of a server here that probably comes soon, so that its state is on its way from memory.
   virtual void foresee(const Event&) const {}
 
-  /// Returns whether an event of a server here, or what follows from it at servers, may lead to events on other ranks.
-  /// The kernel asks once, when it is given the event.
-  virtual bool leads_away(const Event&) const { return true; }
+  /// Returns how far an event of a server here reaches, as far as it is known. The kernel asks once, when it is given
+  /// the event.
+  virtual Scope scope(const Event&) const { return Scope::anywhere; }
 
   /// Ends a time of clients: those that have handled events since the last call have handled all theirs of this time.
   /// Times grow for each client, not from call to call, because a client that awaits nothing may be ahead of others.
@@ -84,6 +92,9 @@ class Model {
 
   /// Returns how far ahead this rank sees. The kernel asks when a promise is due and expects O(1) per event, amortised.
   virtual LookaheadBounds lookahead() = 0;
+  /// Returns how far ahead this rank sees of those calls of servers by clients of a cell that lead to events beyond the
+  /// cell. The kernel asks if there are several cells and servers relay.
+  virtual LookaheadBound lookahead_of_cell(std::uint32_t) { return {Time::zero(), Time::zero()}; }
 
   /// Returns when the posts that have come already will, together with others that are still to come, bring about an
   /// event for clients of rank `to` (which may be this one) at the earliest, unless a post that is to come is earlier

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -38,12 +40,20 @@ struct Options {
   Time least_service_delay = Time::max();  ///< least service or relay delay of all ranks to another rank
   Time least_reply_delay = Time::max();    ///< least reply delay of all ranks
   bool lps_run_ahead = false;              ///< clients may be ahead of others; the kernel then asks Model::awaits
-  std::vector<std::uint32_t> cell_of;      ///< [clients] the cell of each client, if lps_run_ahead; see Cells
-  double watchdog_seconds = 300;           ///< the run ends with an error if no clock advances for so long; 0 = never
+  /// The cells of LPs, of which one at a time is handled; empty: all LPs are in one. If lps_run_ahead: [clients], see
+  /// Cells. Else: [num_lps], see OrderedCells; then clients send to, and call, only LPs of their own cell on this rank,
+  /// and posts bring about no replies.
+  std::vector<std::uint32_t> cell_of;
+  double watchdog_seconds = 300;  ///< the run ends with an error if no clock advances for so long; 0 = never
   /// A rank that has sent more bytes than this which the receivers have not taken yet handles nothing until they have.
   std::uint64_t most_bytes_under_way = std::uint64_t{64} << 20U;
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
   std::function<StopWish()> stop_wish;  ///< the kernel asks it now and then; the wish of one rank is that of all
 };
+
+/// Returns the number of cells of Options::cell_of.
+inline std::size_t num_cells(const std::vector<std::uint32_t>& cell_of) {
+  return cell_of.empty() ? 1 : std::size_t{*std::ranges::max_element(cell_of)} + 1;
+}
 
 }  // namespace orrery::pdes

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/divisor.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/topology/topology.hpp"
 
@@ -74,6 +75,7 @@ class Fabric {
   struct PerDimension {
     std::uint64_t first = 0;  ///< link
     std::uint32_t per_npu = 0;
+    Divisor by_npu{1};         ///< per_npu; 1 if it is 0
     std::uint32_t before = 0;  ///< links of an NPU in lower dimensions
     std::uint64_t first_switch = 0;
     std::uint32_t switches_per_group = 0;

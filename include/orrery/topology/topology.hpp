@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/divisor.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/topology/dimension.hpp"
@@ -30,9 +31,11 @@ class Topology {
   const Links& links() const { return links_; }
 
   /// Returns the coordinate of `npu` in dimension d, 0 .. size - 1.
-  std::uint32_t coordinate(NpuId npu, std::uint32_t d) const;
+  std::uint32_t coordinate(NpuId npu, std::uint32_t d) const {
+    return divisors_[d].size.remainder(divisors_[d].stride.quotient(npu.value()));
+  }
   /// Returns the difference of the ids of neighbours in dimension d.
-  std::uint32_t stride(std::uint32_t d) const { return strides_[d]; }
+  std::uint32_t stride(std::uint32_t d) const { return divisors_[d].stride.value(); }
   /// Returns the hops that a message between two positions of a group of dimension d takes where nothing else is under
   /// way: those of its route, or in a shape of links only Wiring::most_hops. 0 from a position to itself.
   std::uint32_t hops(std::uint32_t d, std::uint32_t from, std::uint32_t to) const {
@@ -52,9 +55,12 @@ class Topology {
     std::shared_ptr<const Wiring> wiring;
     std::uint32_t uniform_hops = 0;  ///< between any two positions; 0: pairs differ
   };
+  struct Divisors {
+    Divisor stride, size;
+  };
 
   std::vector<Dimension> dimensions_;
-  std::vector<std::uint32_t> strides_;
+  std::vector<Divisors> divisors_;  // [dimensions]
   std::vector<GroupWiring> wirings_;
   Links links_;
   std::uint32_t num_npus_ = 1;
@@ -76,7 +82,7 @@ void Topology::for_each_leg(NpuId a, NpuId b, Visit visit) const {
     if (links_.empty()) {
       if (!visit(d, regular, Port{})) return;
     } else {
-      const std::uint32_t next = at + to * strides_[d] - from * strides_[d];
+      const std::uint32_t next = at + to * stride(d) - from * stride(d);
       if (!visit(d, links_.hops(d, NpuId(at), NpuId(next), regular),
                  slower(links_.port(d, links_.kind_of_port(d, a)), links_.port(d, links_.kind_of_port(d, b)))))
         return;

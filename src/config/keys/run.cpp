@@ -156,6 +156,15 @@ void add_ranks(Keys<Configuration>& keys) {
                          .commands = {Taker::run, Taker::check}}},
            partition_type(), partition_choice());
   keys.add(
+      {.path = "run.cell-size",
+       .help =
+           "most NPUs in a cell, a set of NPUs whose events a rank handles together; `0`: as many as fit most caches",
+       .example = "64",
+       .otherwise = Default::built_in(),
+       .see = "kernel.md",
+       .flag = Flag{.name = "cell-size", .heading = Heading::ranks, .argument = "N", .commands = {Taker::run}}},
+      count(0), [](auto& c) -> auto& { return c.run.cell_size; });
+  keys.add(
       {.path = "run.fold",
        .help = "simulate NPUs that are alike once, with the same results",
        .example = "true",

@@ -22,6 +22,12 @@ class CongestionAware final : public SimulatedNetwork {
   std::optional<Time> notice_delay() const override {
     return options_.has_requests ? std::optional(Time::from_ps(1)) : std::nullopt;
   }
+  bool keeps_within(std::span<const NpuId> members, const std::function<bool(NpuId)>& is_in) const override {
+    return links_.keep_within(members, is_in);
+  }
+  std::optional<NpuId> owner_of(std::uint32_t process) const override {
+    return links_.find(topology::LinkId(process)).owner;
+  }
   std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const override {
     return std::make_unique<LinkServers<Links>>(links_, options_, part);
   }

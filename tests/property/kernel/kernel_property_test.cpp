@@ -41,6 +41,7 @@ Outcome run_serially(const System& system) {
   RandomModel model(system, Rank(0));
   Options options = system.kernel_options(Rank(0));
   options.lps_run_ahead = false;
+  options.cell_of.clear();
   Kernel kernel(*alone, model, std::move(options));
   model.start(kernel);
   kernel.run();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 
 namespace orrery::pdes::test {
 namespace {
@@ -20,7 +21,8 @@ enum Purpose : std::uint64_t {
   home,
   cell,
   at_once,
-  under_way
+  under_way,
+  celled
 };
 
 template <class T, std::size_t N>
@@ -41,6 +43,15 @@ class Stream {
  private:
   std::uint64_t seed_, count_ = 0;
 };
+
+/// Makes a system with relays fall into cells: more servers, each of few clients, and no groups.
+void divide(System& system) {
+  system.groups.clear();
+  system.servers.resize(1 + mix(system.seed, celled) % 9);
+  for (std::uint32_t i = 0; i < system.clients.size(); ++i)
+    if (system.clients[i].server >= 0)
+      system.clients[i].server = static_cast<int>(mix(system.seed, celled, i / 3) % system.servers.size());
+}
 
 void spread_over_ranks(System& system) {
   const auto ranks = static_cast<std::uint64_t>(system.ranks);
@@ -102,8 +113,9 @@ System make_system(std::uint64_t seed, int ranks) {
     client.budget = random.below(40);
     for (std::uint32_t s = random.below(4); s > 0; --s) client.starts.push_back(random.delay(start_spread));
   }
-  for (auto& server : system.servers) server.delay = random.delay(2 * system.spread);
   system.relays = !system.servers.empty() && mix(seed, relaying) % 3 == 0;
+  if (system.relays && mix(seed, relaying, celled) % 3 != 0) divide(system);
+  for (auto& server : system.servers) server.delay = random.delay(2 * system.spread);
   for (std::uint32_t s = 0; s < system.servers.size(); ++s)
     system.servers[s].next = static_cast<std::uint32_t>(mix(seed, relaying, s) % system.servers.size());
   for (std::uint32_t i = 0; i < n; ++i)
@@ -141,6 +153,22 @@ System make_stuck_system(std::uint64_t seed, int ranks) {
 bool System::is_local(const Group& group, std::uint32_t g) const {
   const Rank at = host[group_lp(g).index()];
   return std::all_of(group.members.begin(), group.members.end(), [&](auto m) { return host[m] == at; });
+}
+
+std::vector<std::uint32_t> System::cells(Rank here) const {
+  std::vector<std::uint32_t> of_lp(num_lps());
+  if (!relays || !groups.empty()) return of_lp;
+  std::iota(of_lp.begin(), of_lp.end(), 0U);
+  const auto join = [&](LpId a, LpId b) {
+    if (host[a.index()] != here || host[b.index()] != here) return;
+    const std::uint32_t from = of_lp[a.index()], to = of_lp[b.index()];
+    std::ranges::replace(of_lp, from, to);
+  };
+  for (std::uint32_t i = 0; i < clients.size(); ++i) {
+    for (const std::uint32_t peer : clients[i].peers) join(LpId(i), LpId(peer));
+    if (clients[i].server >= 0) join(LpId(i), server_lp(static_cast<std::uint32_t>(clients[i].server)));
+  }
+  return of_lp;
 }
 
 namespace {
@@ -192,7 +220,8 @@ Options System::kernel_options(Rank here) const {
   options.watchdog_seconds = watchdog_seconds;
   if (mix(seed, under_way) % 3 == 0) options.most_bytes_under_way = mix(seed, under_way, 1) % 400;
   options.lps_run_ahead = mix(seed, ahead) % 4 != 0 && !relays;
-  for (std::uint32_t i = 0; i < clients.size(); ++i)
+  if (relays) options.cell_of = cells(here);
+  for (std::uint32_t i = 0; options.lps_run_ahead && i < clients.size(); ++i)
     options.cell_of.push_back(static_cast<std::uint32_t>(mix(seed, cell, i) % (1 + mix(seed, cell) % clients.size())));
   Time least_final = Time::max();
   for (const auto& group : groups) least_final = std::min(least_final, group.from_last);
@@ -221,7 +250,12 @@ RandomModel::RandomModel(const System& system, Rank here)
       clients_(system.clients.size()),
       servers_(system.servers.size()),
       groups_(system.groups.size()),
-      logs_(system.num_lps()) {
+      logs_(system.num_lps()),
+      cells_(system.cells(here)),
+      leaves_(system.num_lps()),
+      served_(system.num_lps(), Time::from_ps(-1)),
+      servers_settled_(system.num_lps(), Time::from_ps(-1)) {
+  for (Outward& leaves : leaves_) leaves.may.resize(clients_.size());
   sends_.may.resize(clients_.size());
   calls_.may.resize(clients_.size());
   relays_.may.resize(clients_.size());
@@ -232,6 +266,8 @@ RandomModel::RandomModel(const System& system, Rank here)
     calls_.may[i] = client.server >= 0 && is_far(system.server_lp(static_cast<std::uint32_t>(client.server)).value());
     const bool stays = client.is_at_home && !is_far(i) && calls_.may[i] == 0;
     relays_.may[i] = system.relays && client.server >= 0 && !stays;
+    // What stays on the rank stays in the cell, too: a client and its server are in one.
+    leaves_[cell(LpId(i))].may[i] = relays_.may[i];
     for (const auto g : client.groups)
       if (!system.is_local(system.groups[g], g)) calls_.may[i] = 1;
   }
@@ -242,8 +278,7 @@ void RandomModel::start(Kernel& kernel) {
   for (std::uint32_t i = 0; i < clients_.size(); ++i) {
     if (host(LpId(i)) != here_) continue;
     clients_[i].budget = system_.clients[i].budget;
-    for (auto* outward : {&sends_, &calls_, &relays_})
-      outward->active += outward->may[i] && clients_[i].budget > 0 ? 1U : 0U;
+    for (auto* outward : outwards(i)) outward->active += outward->may[i] && clients_[i].budget > 0 ? 1U : 0U;
     for (const Time time : system_.clients[i].starts) {
       Event event = event_of(i, Stage::client, start_event, time - Time::from_ps(1), LpId(i));
       event.node = static_cast<std::uint32_t>(event.detail % 4);
@@ -280,7 +315,7 @@ Event RandomModel::event_of(std::uint32_t client, Stage stage, Kind kind, Time t
 void RandomModel::dispatch(const Event& event) { kernel_->send(host(event.target), event); }
 
 bool RandomModel::admit(Event& event) {
-  for (auto* outward : {&sends_, &calls_, &relays_})
+  for (auto* outward : outwards(event.target.value()))
     if (outward->may[event.target.index()]) outward->times.insert(loud_time(event));
   Client& me = clients_[event.target.index()];
   if (event.kind == answer && !system_.relays) --me.requests;
@@ -309,7 +344,7 @@ void RandomModel::handle(const Event& event) {
   if (event.stage() == Stage::server) return serve(event);
   ensure(event.time > clients_[event.target.index()].settled, "an event after its time has been settled");
   const auto client = event.target.value();
-  for (auto* outward : {&sends_, &calls_, &relays_})
+  for (auto* outward : outwards(client))
     if (outward->may[client]) outward->times.erase(outward->times.find(loud_time(event)));
   Client& me = clients_[client];
   if (event.kind == completion) me.waiting.erase(event.source().value() - system_.group_lp(0).value());
@@ -323,7 +358,7 @@ void RandomModel::handle(const Event& event) {
   }
   if (me.budget == 0) return;
   if (--me.budget == 0)
-    for (auto* outward : {&sends_, &calls_, &relays_}) outward->active -= outward->may[client] ? 1U : 0U;
+    for (auto* outward : outwards(client)) outward->active -= outward->may[client] ? 1U : 0U;
   if (me.loud++ == 0) touched_.push_back(client);
   act(client, event.time);
 }
@@ -362,8 +397,9 @@ void RandomModel::act(std::uint32_t client, Time now) {
 /// Requests and joins wait until all events of the time are known.
 void RandomModel::settle(Time now, Stage stage) {
   if (stage == Stage::server) {
-    ensure(now > servers_settled_ && now == served_, "a time of servers is settled twice, or another one than theirs");
-    servers_settled_ = now;
+    ensure(now > servers_settled_[serving_] && now == served_[serving_],
+           "a time of servers is settled twice, or another one than theirs");
+    servers_settled_[serving_] = now;
     return;
   }
   for (const auto client : touched_) {
@@ -388,8 +424,9 @@ void RandomModel::settle(Time now, Stage stage) {
 }
 
 void RandomModel::serve(const Event& event) {
-  ensure(event.time > servers_settled_, "a server handles an event of a time that is settled");
-  served_ = event.time;
+  serving_ = cell(event.target);
+  ensure(event.time > servers_settled_[serving_], "a server handles an event of a time that is settled");
+  served_[serving_] = event.time;
   const auto s = event.target.value() - system_.server_lp(0).value();
   Server& server = servers_[s];
   server.free =
@@ -410,8 +447,9 @@ void RandomModel::serve(const Event& event) {
 }
 
 /// A request of a client that is at home says who that is.
-bool RandomModel::leads_away(const Event& event) const {
-  return event.node == 0 || host(LpId(event.node - 1)) != here_;
+Scope RandomModel::scope(const Event& event) const {
+  if (event.node == 0 || host(LpId(event.node - 1)) != here_) return Scope::anywhere;
+  return cell(LpId(event.node - 1)) == cell(event.target) ? Scope::cell : Scope::rank;
 }
 
 /// To the next server, or to any client; for a client that is at home to itself, or to that client. What the event says
@@ -523,6 +561,8 @@ LookaheadBounds RandomModel::lookahead() {
   if (system_.relays) bounds.relays = bound_of(relays_);
   return bounds;
 }
+
+LookaheadBound RandomModel::lookahead_of_cell(std::uint32_t cell) { return bound_of(leaves_[cell]); }
 
 Time RandomModel::pending_reply(Rank to) const {
   Time least = Time::max();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <set>
@@ -61,6 +62,9 @@ struct System {
   LpId server_lp(std::uint32_t s) const { return LpId(static_cast<std::uint32_t>(clients.size()) + s); }
   LpId group_lp(std::uint32_t g) const { return LpId(static_cast<std::uint32_t>(clients.size() + servers.size()) + g); }
   bool is_local(const Group& group, std::uint32_t g) const;
+  /// Returns [LPs] the cells of a rank whose servers relay. LPs that the rank hosts are in one cell if they are peers,
+  /// or client and server. All are in one where posts bring about replies.
+  std::vector<std::uint32_t> cells(Rank here) const;
   Options kernel_options(Rank here) const;
 };
 
@@ -87,11 +91,12 @@ class RandomModel final : public Model {
   void settle(Time now, Stage stage) override;
   bool admit(Event& event) override;
   void unpack(Event& event, std::span<const std::byte> bytes) override;
-  bool leads_away(const Event& event) const override;
+  Scope scope(const Event& event) const override;
   Awaited awaits(LpId lp) const override;
   void proceed(LpId lp) override;
   void receive(Rank from, std::span<const std::byte> message) override;
   LookaheadBounds lookahead() override;
+  LookaheadBound lookahead_of_cell(std::uint32_t cell) override;
   Time pending_reply(Rank to) const override;
   std::string status() const override { return "random model"; }
 
@@ -145,6 +150,11 @@ class RandomModel final : public Model {
   void contribute(const Post& post);
   void complete(const Post& post);
   Rank host(LpId lp) const { return system_.host[lp.index()]; }
+  std::uint32_t cell(LpId lp) const { return cells_[lp.index()]; }
+  /// Returns the ways in which other ranks, and other cells, notice a client of this rank.
+  std::array<Outward*, 4> outwards(std::uint32_t client) {
+    return {&sends_, &calls_, &relays_, &leaves_[cell(LpId(client))]};
+  }
 
   const System& system_;
   Rank here_;
@@ -153,10 +163,13 @@ class RandomModel final : public Model {
   std::vector<Server> servers_;
   std::vector<Group> groups_;
   std::vector<Log> logs_;
+  std::vector<std::uint32_t> cells_;  // [LPs] if servers relay; else zero
   Outward sends_, calls_, relays_;
+  std::vector<Outward> leaves_;  // [cells]
   std::vector<std::uint32_t> touched_;
-  Time served_ = Time::from_ps(-1);           // of the last event of a server
-  Time servers_settled_ = Time::from_ps(-1);  // the last time of servers that was settled
+  std::uint32_t serving_ = 0;          // the cell of the last event of a server
+  std::vector<Time> served_;           // [cells] the time of the last event of a server
+  std::vector<Time> servers_settled_;  // [cells] the last time of servers that was settled
   std::uint64_t bounds_drawn_ = 0;
 };
 

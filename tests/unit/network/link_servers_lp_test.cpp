@@ -64,8 +64,11 @@ class Network {
   }
 
   void send(Time now, const Message& message) { part_of(message.source).links->send(message, call(now, message)); }
-  /// Asks the rank of the first of these NPUs.
-  bool keeps_here(const std::vector<NpuId>& npus) { return part_of(npus.front()).links->keeps_here(npus); }
+  /// Returns whether messages among these NPUs stay on the rank of the first one.
+  bool keeps_here(const std::vector<NpuId>& npus) {
+    const Rank here = of_npu_[npus.front().index()];
+    return network_->keeps_within(npus, [&](NpuId npu) { return of_npu_[npu.index()] == here; });
+  }
   void multicast(Time now, const Message& message, std::vector<NpuId> destinations) {
     part_of(message.source).links->multicast(message, std::move(destinations), call(now, message));
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -11,6 +13,21 @@
 #include "orrery/network/model.hpp"
 
 namespace orrery::npu::test {
+
+/// What is known of the links of a system before it runs.
+class FakeNetwork final : public network::SimulatedNetwork {
+ public:
+  std::uint32_t num_processes() const override { return 0; }
+  Time least_relay_delay() const override { return Time::max(); }
+  Time relay_delay_between_ranks(const Hosting&) const override { return Time::max(); }
+  bool keeps_within(std::span<const NpuId> npus, const std::function<bool(NpuId)>& is_in) const override {
+    const auto is_kept = [&](NpuId npu) { return std::ranges::find(kept, npu) != kept.end(); };
+    return std::ranges::all_of(npus, is_kept) && std::ranges::all_of(npus, is_in);
+  }
+  std::unique_ptr<network::MessageNetwork> on_rank(const network::RankPart&) const override { return nullptr; }
+
+  std::vector<NpuId> kept;  ///< messages among these pass no links of other NPUs
+};
 
 /// A network of links that keeps what NPUs send and delivers nothing by itself. A test makes the events of deliveries,
 /// and the NPUs take the messages of these events here.
@@ -32,9 +49,6 @@ class FakeLinks final : public network::MessageNetwork {
     ensure_failed("the test has no message of another rank", std::source_location::current());
   }
   std::vector<network::LinkRecord> records() const override { return {}; }
-  bool keeps_here(std::span<const NpuId> npus) const override {
-    return std::ranges::all_of(npus, [&](NpuId npu) { return std::ranges::find(kept_here, npu) != kept_here.end(); });
-  }
 
   // A test saves nothing.
   Rank host_of(LpId) const override { return Rank(0); }
@@ -56,8 +70,7 @@ class FakeLinks final : public network::MessageNetwork {
     return receipt;
   }
 
-  std::vector<Sent> sent;        ///< in the order of sending
-  std::vector<NpuId> kept_here;  ///< messages among these pass no link of another rank
+  std::vector<Sent> sent;  ///< in the order of sending
 
  private:
   pdes::Event event(network::Delivery kind, NpuId target, std::uint32_t node, Time time) {

@@ -267,15 +267,18 @@ TEST_F(LinkCollectives, DataThatOthersAskForBoundTheLookahead) {
 }
 
 // So do the messages of a collective of NPUs 0 and 1, which are both of this rank.
-TEST_F(LinkCollectives, MessagesOfACollectiveSayWhetherTheyStayOnTheRank) {
+TEST_F(LinkCollectives, MessagesOfACollectiveSayHowFarTheyReach) {
   const auto graph = collective_after(10, CollectiveKind::all_gather);
-  for (const bool stays : {false, true}) {
+  const auto expect_scope = [&](const std::vector<NpuId>& kept, pdes::Scope scope) {
+    FakeNetwork network;
+    network.kept = kept;
     links_.sent.clear();
-    if (stays) links_.kept_here = {NpuId(0), NpuId(1)};
-    rank_of({graph, graph}, {.collectives = all_by("ring")}).run();
+    rank_of({graph, graph}, {.collectives = all_by("ring"), .network = &network}).run();
     ASSERT_FALSE(links_.sent.empty());
-    for (const auto& sent : links_.sent) EXPECT_EQ(sent.message.stays_here, stays);
-  }
+    for (const auto& sent : links_.sent) EXPECT_EQ(sent.message.scope, scope);
+  };
+  expect_scope({}, pdes::Scope::anywhere);
+  expect_scope({NpuId(0), NpuId(1)}, pdes::Scope::rank);
 }
 
 }  // namespace

@@ -71,19 +71,26 @@ TEST_F(LinkMessages, ASendGivesItsDataToTheLinksAtOnce) {
   EXPECT_TRUE(rank.kernel.sent.empty()) << "no event goes past the links";
 }
 
-// A message to NPU 1 of the same rank says whether it stays there, as the links tell.
-TEST_F(LinkMessages, AMessageSaysWhetherItStaysOnTheRank) {
+// A message to NPU 1 of the same rank says whether it stays on the rank, and in the cell, as the network tells.
+TEST_F(LinkMessages, AMessageSaysHowFarItReaches) {
   GraphBuilder graph;
   graph.message(NodeKind::send, 1, {});
   const Graphs both{graph.build(), message_after(NodeKind::receive, 1)};
-  for (const bool stays : {false, true}) {
+  const auto scope = [&](const std::vector<NpuId>& kept, const std::vector<std::uint32_t>& cell_of) {
     FakeLinks links;
-    if (stays) links.kept_here = {NpuId(0), NpuId(1)};
-    RankOfNpus rank(both, {}, {}, LinkedSystem{.links = &links});
+    FakeNetwork network;
+    network.kept = kept;
+    RankOfNpus rank(both, {}, {}, LinkedSystem{.links = &links, .network = &network, .cell_of = cell_of});
     rank.run();
-    ASSERT_EQ(links.sent.size(), 1U);
-    EXPECT_EQ(links.sent[0].message.stays_here, stays);
-  }
+    EXPECT_EQ(links.sent.size(), 1U);
+    return links.sent.at(0).message.scope;
+  };
+  const std::vector<NpuId> both_here{NpuId(0), NpuId(1)};
+  EXPECT_EQ(scope({}, {}), pdes::Scope::anywhere);
+  EXPECT_EQ(scope({}, {1, 1, 0, 0}), pdes::Scope::anywhere) << "a link of their way may be of another NPU";
+  EXPECT_EQ(scope(both_here, {}), pdes::Scope::rank);
+  EXPECT_EQ(scope(both_here, {0, 1, 0, 0}), pdes::Scope::rank);
+  EXPECT_EQ(scope(both_here, {1, 1, 0, 0}), pdes::Scope::cell);
 }
 
 // The sender is free when the links say that all data are at the receiver, and not before.

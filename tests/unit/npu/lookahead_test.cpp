@@ -38,8 +38,10 @@ class LookaheadTest : public ::testing::Test {
     const trace::Group all{}, pair{"pair", {NpuId(0), NpuId(1)}};
     const std::vector<communicator::CommunicatorSpec> communicators{
         {GroupId(0), &all, trace::all_dimensions, 0, Rank(0)}, {GroupId(1), &pair, trace::all_dimensions, 0, Rank(0)}};
-    const npu::RunContext run{options_, delays_, memory, engine_, communicators, npus_, {Rank(0), hosts, servers}, {}};
-    return Lookaheads(run, links_).of(npus_[0]);
+    npu::RunContext run{options_, delays_, memory, engine_, communicators, npus_, {Rank(0), hosts, servers}, {}};
+    run.links = network_;
+    run.cell_of = cell_of_;
+    return Lookaheads(run).of(npus_[0]);
   }
 
   /// Compute 5, send to NPU 1, collective of NPUs 0 and 1, compute 6, send to NPU 2.
@@ -55,7 +57,8 @@ class LookaheadTest : public ::testing::Test {
 
   Options options_;
   Rank server_ = Rank(1);
-  const network::MessageNetwork* links_ = nullptr;
+  const network::SimulatedNetwork* network_ = nullptr;
+  std::vector<std::uint32_t> cell_of_;
 
  private:
   network::DelayModel delays_{
@@ -168,17 +171,41 @@ TEST_F(LookaheadTest, ReceivesAreNoticedWithRendezvousOnly) {
 TEST_F(LookaheadTest, MessagesOverLinksOfThisRankAreNotNoticed) {
   const GraphBuilder graph = chain_of_partners();
   options_.network.model = network::ModelName("congestion-aware");
-  test::FakeLinks links;
-  links_ = &links;
-  links.kept_here = {NpuId(0), NpuId(1)};
+  test::FakeNetwork network;
+  network_ = &network;
+  network.kept = {NpuId(0), NpuId(1)};
   const auto kept = find(graph);
   EXPECT_EQ(kept.relays->tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
-  EXPECT_TRUE(kept.stays_here(NodeId(1)) && kept.stays_here(NodeId(2)));
-  EXPECT_FALSE(kept.stays_here(NodeId(4)));
-  links.kept_here.clear();
+  EXPECT_EQ(kept.scope_of(NodeId(1)), pdes::Scope::rank);
+  EXPECT_EQ(kept.scope_of(NodeId(2)), pdes::Scope::rank);
+  EXPECT_EQ(kept.scope_of(NodeId(4)), pdes::Scope::anywhere);
+  EXPECT_FALSE(kept.leaves) << "there is one cell";
+  network.kept.clear();
   const auto passed = find(graph);
   EXPECT_EQ(passed.relays->tails, (std::vector{zero, zero, ns(6), zero, never}));
-  EXPECT_FALSE(passed.stays_here(NodeId(1)) || passed.stays_here(NodeId(2)));
+  EXPECT_EQ(passed.scope_of(NodeId(1)), pdes::Scope::anywhere);
+  EXPECT_EQ(passed.scope_of(NodeId(2)), pdes::Scope::anywhere);
+}
+
+// With cells the same holds for a cell, where it holds for the rank: NPUs 0 and 1 are in one, or in two.
+TEST_F(LookaheadTest, MessagesWithinACellDoNotLeaveIt) {
+  const GraphBuilder graph = chain_of_partners();
+  options_.network.model = network::ModelName("congestion-aware");
+  test::FakeNetwork network;
+  network_ = &network;
+  network.kept = {NpuId(0), NpuId(1)};
+  cell_of_ = {1, 1, 0, 0};
+  const auto one = find(graph);
+  EXPECT_EQ(one.leaves->tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
+  EXPECT_EQ(one.scope_of(NodeId(1)), pdes::Scope::cell);
+  EXPECT_EQ(one.scope_of(NodeId(2)), pdes::Scope::cell);
+  EXPECT_EQ(one.scope_of(NodeId(4)), pdes::Scope::anywhere);
+  cell_of_ = {0, 1, 0, 0};
+  const auto two = find(graph);
+  EXPECT_EQ(two.leaves->tails, (std::vector{zero, zero, ns(6), zero, never}));
+  EXPECT_EQ(two.relays->tails, one.relays->tails);
+  EXPECT_EQ(two.scope_of(NodeId(1)), pdes::Scope::rank);
+  EXPECT_EQ(two.scope_of(NodeId(2)), pdes::Scope::rank);
 }
 
 // A memory pool is served by one rank, here the other one; memory of the NPU's own by nobody else.

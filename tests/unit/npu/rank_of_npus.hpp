@@ -40,6 +40,8 @@ struct LinkedSystem {
   network::MessageNetwork* links = nullptr;  ///< none: messages are events of the other NPU
   topology::Dimension dimension = {topology::Shape("Ring"), 4, Bandwidth::from_bytes_per_ns(50), 500};
   collective::Options collectives = {};
+  const network::SimulatedNetwork* network = nullptr;  ///< that of `links`
+  std::vector<std::uint32_t> cell_of = {};             ///< see RunContext
 };
 
 using Graphs = std::vector<std::shared_ptr<const trace::Graph>>;
@@ -58,7 +60,8 @@ class RankOfNpus {
       : delays(topology::Topology({system.dimension})),
         options_(options_for(std::move(options), system)),
         memory_(memory_options, 4),
-        engine_(delays, system.collectives) {
+        engine_(delays, system.collectives),
+        cell_of_(system.cell_of) {
     for (std::uint32_t npu = 0; npu < 4; ++npu) of_npu_.emplace_back(npu < graphs.size() ? 0 : 1);
     of_server_.assign(memory_.num_servers(), Rank(1));
     programs_.reserve(graphs.size());
@@ -66,6 +69,8 @@ class RankOfNpus {
     for (const auto& graph : graphs) add(graph);
     const Hosting hosting{Rank(0), of_npu_, of_server_};
     run_.emplace(RunContext{options_, delays, memory_, engine_, communicators_, specs_, hosting, place_of_});
+    run_->links = system.network;
+    run_->cell_of = cell_of_;
     members_.emplace(
         communicator::Setup{
             .kernel = kernel,
@@ -211,6 +216,7 @@ class RankOfNpus {
   std::vector<Program> programs_;
   std::vector<trace::NpuTrace> traces_;
   std::vector<NpuSpec> specs_;
+  std::vector<std::uint32_t> cell_of_;
   communicator::PlaceOf place_of_ = [](NpuId npu, std::uint64_t node) {
     return Place{.file = "trace." + std::to_string(npu.value()), .node_name = "node " + std::to_string(node)};
   };
