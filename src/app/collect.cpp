@@ -1,7 +1,5 @@
 #include "collect.hpp"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -17,11 +15,7 @@
 namespace orrery::app {
 namespace {
 
-results::KernelRecord kernel_record(const pdes::Statistics& statistics) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return {statistics, static_cast<std::uint64_t>(usage.ru_maxrss) * 1024};
-}
+results::KernelRecord kernel_record(const pdes::Statistics& statistics) { return {statistics, peak_memory()}; }
 
 results::RunInputs inputs_of(const config::Configuration& configuration, const std::string& command_line) {
   results::RunInputs inputs{command_line, configuration.to_yaml(false), {}};

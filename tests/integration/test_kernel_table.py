@@ -4,6 +4,7 @@
 The system: a random workload of up to 32 NPUs."""
 import json
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -59,6 +60,22 @@ class KernelTable(harness.Folder):
         shown = json.loads(self.show(self.results(2, f"--partition={everything}"), "--json").out)
         self.assertEqual(shown["efficiency"], 0.5)
         self.assertEqual(shown["limit"], "imbalance", shown)
+
+    def test_peak_memory_is_that_of_the_run(self):
+        """A script that has filled 400 MB starts a run. The results give what the run took, which is less."""
+        import h5py
+        workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
+        arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
+        path = self.folder / "small.h5"
+        script = "import os, sys; filled = b'x' * 400_000_000; os.execv(sys.argv[1], sys.argv[1:])"
+        command = [sys.executable, "-c", script, harness.BINARY, "run", *map(str, arguments), f"--output={path}", "--quiet"]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with h5py.File(path) as results:
+            peak = results["kernel/peak_memory"][0]
+        self.assertGreater(peak, 5_000_000)
+        if not harness.SANITIZED:
+            self.assertLess(peak, 200_000_000)
 
     def test_the_text_has_a_row_for_each_rank(self):
         """On 2 ranks the text has a row for each rank and one for all, every column, and the figures that follow."""
