@@ -1,10 +1,10 @@
 #include "cells.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <span>
-#include <tuple>
 
 #include <boost/pending/disjoint_sets.hpp>
 
@@ -66,7 +66,8 @@ class BondFinder {
       if (of_group_[group] > 0) add(of_group_[group], of_group_[group] * members.size(), members);
     }
     std::ranges::sort(bonds_, [](const Bond& a, const Bond& b) {
-      return std::tuple(b.weight, a.npus.size(), a.npus) < std::tuple(a.weight, b.npus.size(), b.npus);
+      if (a.weight != b.weight) return a.weight > b.weight;
+      return a.npus.size() != b.npus.size() ? a.npus.size() < b.npus.size() : a.npus < b.npus;
     });
   }
 
@@ -164,7 +165,9 @@ std::vector<std::uint32_t> cells_of(const npu::RunContext& run) {
 }
 
 std::vector<std::uint32_t> cells_of_links(const npu::RunContext& run) {
-  if (run.options.gpu || run.accesses_servers) return {};
+  if (run.npus.empty() || run.options.gpu || run.accesses_servers) return {};
+  // Some networks do not know the ways of messages: not even an NPU keeps those to itself.
+  if (!run.links->keeps_within(std::array{run.npus.front().id}, [](NpuId) { return true; })) return {};
   const BondFinder found(run);
   std::vector<std::uint32_t> cell_of = unite(run, found.bonds());
   if (std::ranges::max(cell_of) == 0 || !keep_most(run, cell_of, found)) cell_of.clear();

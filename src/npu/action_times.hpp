@@ -10,8 +10,8 @@
 
 namespace orrery::npu {
 
-/// Least times, over a set of receives, to the actions that other ranks may notice. They are bounds that never grow
-/// while the set has members; when it becomes empty they are exact again: max().
+/// Least times, over a set of receives, to the actions that other ranks, or other cells, may notice. They are bounds
+/// that never grow while the set has members; when it becomes empty they are exact again: max().
 class ActionTimes {
  public:
   /// Adds a receive after whose completion, which is at `time` or later, `lookahead` sees the actions.

@@ -14,7 +14,7 @@
 
 namespace orrery::npu {
 
-/// Least times to the next node of some kind, by which other ranks may notice an NPU.
+/// Least times to the next node of some kind, by which other ranks, or other cells, may notice an NPU.
 struct Distances {
   /// [num_nodes] from the start of a node: 0 if it is of that kind itself, else its compute time and its tail; max() =
   /// never.
@@ -26,7 +26,8 @@ struct Distances {
   Time tail(NodeId node) const { return tails[node.index()]; }
 };
 
-/// How far ahead NPUs can be seen that have one structure and agree in which of their partners live on other ranks.
+/// How far ahead NPUs can be seen that have one structure and agree in which of their partners live on other ranks, and
+/// in other cells.
 struct Lookahead {
   const Program* program = nullptr;
   Distances sends;  ///< to messages for NPUs on other ranks

@@ -30,8 +30,8 @@ pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time ar
   if (instants_of(execution_).is_held_up()) bound.reaction = Time::zero();
   for (const RunningNode& running : execution_.all_running()) {
     const bool is_known = running.finish != Time::max();
-    // A send's data leave with the clear to send; a collective over links answers what comes. Other ranks notice what a
-    // node sends only if its lead is zero.
+    // A send's data leave with the clear to send; a collective over links answers what comes. Others notice what a node
+    // sends only if its lead is zero.
     const bool may_act = !is_known && distances.lead(running.node) == Time::zero() &&
                          (execution_.node(running.node).kind == NodeKind::send ||
                           (collectives_ && collectives_->is_under_way(running.node)));

@@ -310,6 +310,7 @@ std::uint64_t Kernel::process_servers() {
 }
 
 /// Lets another cell take its turn, or the same one again. Returns whether there is one with an event that is safe.
+/// With a wish to stop, nothing may be handled (may_handle).
 bool Kernel::begin_turn() {
   if (!ordered_.are_several() || stop_.wish != StopWish::none) return false;
   const Time end = stop_.limit + Time::from_ps(1);

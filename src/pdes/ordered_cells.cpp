@@ -49,16 +49,17 @@ void OrderedCells::note_times(std::uint32_t number) {
 
 bool OrderedCells::begin_turn(const Limits& limits, Model& model) {
   note_times(active_);
-  std::optional<std::uint32_t> next = find(limits);
-  while (!next && raise_horizon(model)) next = find(limits);
+  std::optional<std::uint32_t> next = earliest_safe(limits);
+  while (!next && raise_horizon(model)) next = earliest_safe(limits);
   if (next) active_ = *next;
   handled_ = 0;
   for (LeastTimes* times : {&client_times_, &server_times_, &leading_times_}) times->set(active_, Time::max());
   return next.has_value();
 }
 
-/// Returns the cell with the earliest event, if the kernel would handle one of its events. No cell is active.
-std::optional<std::uint32_t> OrderedCells::find(const Limits& limits) const {
+/// Returns the cell with the earliest event, if the kernel would handle one of its events now: this says the same as
+/// Kernel::server_is_safe and Kernel::process_in_order. No cell is active.
+std::optional<std::uint32_t> OrderedCells::earliest_safe(const Limits& limits) const {
   const std::uint32_t of_server = server_times_.first(), of_client = client_times_.first();
   if (server_times_.least() < client_times_[of_server] && server_times_.least() < std::min(limits.servers, horizon_))
     return of_server;

@@ -34,6 +34,10 @@ class KilledRuns(harness.Folder):
         return harness.Background(self, harness.launch(
             ["run", *arguments, f"--checkpoint={self.file}", self.often, f"--output={self.folder}/killed.h5", "--force", "--progress=none", *more], ranks))
 
+    def cells(self):
+        """Returns the option for a random size of cells."""
+        return f"--cell-size={self.random.choice([0, 1, 2, 3, 4, 8])}"
+
     def kill(self, arguments, ranks):
         """Kills a run after a random number of checkpoints, perhaps while it writes one. Returns whether it was killed with a checkpoint and
         before it had written its results."""
@@ -41,7 +45,7 @@ class KilledRuns(harness.Folder):
         for path in (*self.folder.glob("run.chk*"), results):
             path.unlink(missing_ok=True)
         number = self.random.randint(1, self.most)
-        run = self.start(arguments, ranks)
+        run = self.start(arguments, ranks, self.cells())
         run.wait_until(lambda: run.text().count(CHECKPOINT) >= number or run.process.poll() is not None, "writing checkpoints", step=0.001)
         run.kill()
         return (self.file.exists() or self.previous().exists()) and not results.exists()
@@ -65,7 +69,7 @@ class KilledRuns(harness.Folder):
                 if more and "--fold" in arguments:
                     more = []
                 name = f"killed on {ranks}, goes on on {others} {more}"
-                after = self.run_once([*arguments, *more, f"--restart={self.file}"], "after.h5", ranks=others)
+                after = self.run_once([*arguments, *more, self.cells(), f"--restart={self.file}"], "after.h5", ranks=others)
                 self.assertEqual(harness.difference(whole, after), "", name)
 
     def workload(self, workload, *more):

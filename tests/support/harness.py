@@ -29,7 +29,7 @@ SCRATCH = pathlib.Path(os.environ.get("ORRERY_SCRATCH", SOURCE / "build/scratch"
 SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))
 FEWER_CASES = SANITIZED or bool(os.environ.get("ORRERY_FEWER_CASES"))
 WIDELY = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # more cases, and every comparison of ranks takes 2 to 16 of them and every strategy: hours
-CELL_SIZES = (8, 4, 2, 3)  # NPUs, by the number of ranks
+CELL_SIZES = (8, 4, 0, 3)  # NPUs, by the number of ranks; 0 is the default
 SKIPPED = 77  # exit code by which ctest knows a skipped test
 
 # A limit against hangs, in seconds. It is far above what a run takes on a loaded machine; no test depends on its value.

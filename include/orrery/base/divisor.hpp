@@ -11,7 +11,7 @@ class Divisor {
   explicit constexpr Divisor(std::uint32_t value) : value_(value), inverse_(~std::uint64_t{0} / value + 1) {}
 
   constexpr std::uint32_t value() const { return value_; }
-  // With d > 1, inverse = (2^64 + e) / d for some e, 0 < e <= d. So number * inverse / 2^64 exceeds number / d by less
+  // With d > 1, inverse = (2^64 + e) / d for some e, 0 <= e < d. So number * inverse / 2^64 exceeds number / d by less
   // than 2^-32, which is too little to reach the next whole number. With d = 1 the inverse does not fit.
   constexpr std::uint32_t quotient(std::uint32_t number) const {
     if (value_ == 1) return number;

@@ -47,7 +47,7 @@ class MessageNetwork {
   virtual pdes::Scope scope(const pdes::Event&) const { return pdes::Scope::anywhere; }
   /// Fetches what an event for a process of this rank needs (pdes::Model::foresee).
   virtual void foresee(const pdes::Event&) const {}
-  /// Ends a time: the processes of this rank have handled all events of this time.
+  /// Ends a time: the processes of this rank, or of a cell of it, have handled all events of this time.
   virtual void settle() {}
   /// Returns the message of an event `Delivery::arrived`, and forgets it.
   virtual Message take(const pdes::Event& event) = 0;

@@ -16,14 +16,14 @@ namespace orrery::pdes {
 class LeadingRequests {
  public:
   /// Takes note of a request that `pending`, which has all that wait, is given next. O(log requests).
-  void note(const PendingSet& pending, Time time, bool leads_away) {
-    if (!leads_away && !times_) {
+  void note(const PendingSet& pending, Time time, bool leads_beyond) {
+    if (!leads_beyond && !times_) {
       times_.emplace();
       pending.for_each([&](const Event& event) { times_->push(event.time); });
     }
     if (!times_) return;
     forget_handled(pending);
-    if (leads_away) times_->push(time);
+    if (leads_beyond) times_->push(time);
   }
 
   /// Returns the time of the earliest one of those that wait; max() if there is none. Amortised O(log requests).

@@ -42,9 +42,9 @@ struct Awaited {
 
 /// How far an event of a server, or what follows from it at servers, may lead to events.
 enum class Scope : std::uint8_t {
-  cell,  ///< of LPs of its own cell only; see Options::cell_of
-  rank,  ///< of LPs of its own rank only
   anywhere,
+  rank,  ///< of LPs of its own rank only
+  cell,  ///< of LPs of its own cell only; see Options::cell_of
 };
 
 /// The whole contract between the kernel and what it simulates on one rank. The LPs of a rank stand behind it.
@@ -64,8 +64,9 @@ class Model {
   virtual Scope scope(const Event&) const { return Scope::anywhere; }
 
   /// Ends a time of clients: those that have handled events since the last call have handled all theirs of this time.
-  /// Times grow for each client, not from call to call, because a client that awaits nothing may be ahead of others.
-  /// Or ends a time of the servers here, which have handled all events of this time. May schedule later events.
+  /// Times grow for each client, not from call to call, because a client or a cell may be ahead of others.
+  /// Or ends a time of the servers here, or of a cell, which have handled all events of this time. May schedule later
+  /// events.
   virtual void settle(Time now, Stage stage) = 0;
 
   /// Takes note of an event of Scheduler::send for a client here. Returns true if the kernel shall handle it at its

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/pdes/event.hpp"
@@ -63,6 +64,7 @@ class OrderedCells {
   /// one cell. O(events).
   template <class IsWanted>
   std::vector<Event> take(IsWanted&& is_wanted) {
+    ensure(!are_several(), "events of servers in several cells are taken back");
     std::vector<Event> taken = cells_.front().servers.take(is_wanted);
     size_ -= taken.size();
     return taken;
@@ -100,7 +102,7 @@ class OrderedCells {
 
   std::uint32_t cell_of(LpId lp) const { return of_lp_.empty() ? 0 : of_lp_[lp.index()]; }
   void note_times(std::uint32_t cell);
-  std::optional<std::uint32_t> find(const Limits& limits) const;
+  std::optional<std::uint32_t> earliest_safe(const Limits& limits) const;
   bool raise_horizon(Model& model);
   Time bound_of(std::uint32_t cell, const LookaheadBound& calls);
 

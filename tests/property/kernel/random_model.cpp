@@ -193,8 +193,10 @@ std::vector<Neighbour> outgoing(const System& system, Rank here) {
   for (std::uint32_t s = 0; system.relays && s < system.servers.size(); ++s) {
     const auto& server = system.servers[s];
     if (system.host[system.server_lp(s).index()] != here) continue;
-    auto& next = at(system.server_lp(server.next));
-    if (next.rank != here) next.relay_delay = std::min(next.relay_delay, server.delay);
+    for (const std::uint32_t onward : {server.next, system.partner(s)}) {
+      auto& next = at(system.server_lp(onward));
+      if (next.rank != here) next.relay_delay = std::min(next.relay_delay, server.delay);
+    }
     for (std::uint32_t i = 0; i < system.clients.size(); ++i)
       at(LpId(i)).service_delay = std::min(at(LpId(i)).service_delay, server.delay);
   }
@@ -264,10 +266,10 @@ RandomModel::RandomModel(const System& system, Rank here)
     const auto is_far = [&](auto peer) { return host(LpId(peer)) != here; };
     sends_.may[i] = std::any_of(client.peers.begin(), client.peers.end(), is_far);
     calls_.may[i] = client.server >= 0 && is_far(system.server_lp(static_cast<std::uint32_t>(client.server)).value());
-    const bool stays = client.is_at_home && !is_far(i) && calls_.may[i] == 0;
-    relays_.may[i] = system.relays && client.server >= 0 && !stays;
-    // What stays on the rank stays in the cell, too: a client and its server are in one.
-    leaves_[cell(LpId(i))].may[i] = relays_.may[i];
+    const bool relays = system.relays && client.server >= 0;
+    const Scope scope = relays ? scope_of_requests(i) : Scope::cell;
+    relays_.may[i] = scope == Scope::anywhere;
+    leaves_[cell(LpId(i))].may[i] = scope != Scope::cell;
     for (const auto g : client.groups)
       if (!system.is_local(system.groups[g], g)) calls_.may[i] = 1;
   }
@@ -446,21 +448,30 @@ void RandomModel::serve(const Event& event) {
   dispatch(reply);
 }
 
-/// A request of a client that is at home says who that is.
-Scope RandomModel::scope(const Event& event) const {
-  if (event.node == 0 || host(LpId(event.node - 1)) != here_) return Scope::anywhere;
-  return cell(LpId(event.node - 1)) == cell(event.target) ? Scope::cell : Scope::rank;
+Scope RandomModel::scope_of_requests(std::uint32_t client) const {
+  const auto& about = system_.clients[client];
+  const auto server = static_cast<std::uint32_t>(about.server);
+  const LpId own = system_.server_lp(server), partner = system_.server_lp(system_.partner(server));
+  if (!about.is_at_home || host(LpId(client)) != here_ || host(own) != here_ || host(partner) != here_)
+    return Scope::anywhere;
+  return cell(LpId(client)) == cell(own) && cell(own) == cell(partner) ? Scope::cell : Scope::rank;
 }
 
-/// To the next server, or to any client; for a client that is at home to itself, or to that client. What the event says
-/// goes beside it where it leaves the rank.
+/// A request of a client that is at home says who that is.
+Scope RandomModel::scope(const Event& event) const {
+  return event.node == 0 ? Scope::anywhere : scope_of_requests(event.node - 1);
+}
+
+/// To the next server, or to any client; for a client that is at home to itself or its partner, or to that client. What
+/// the event says goes beside it where it leaves the rank.
 void RandomModel::hand_on(const Event& event, const Server& server, Event onward) {
   const auto s = event.target.value() - system_.server_lp(0).value();
   onward.detail = mix(event.detail, server.draws);
   const bool is_over = onward.detail % 3 == 0;
   const bool is_at_home = event.node > 0;
   const auto client = is_at_home ? event.node - 1 : static_cast<std::uint32_t>(onward.detail / 3 % clients_.size());
-  onward.target = is_over ? LpId(client) : is_at_home ? event.target : system_.server_lp(system_.servers[s].next);
+  const std::uint32_t kept = onward.detail % 2 == 0 ? s : system_.partner(s);
+  onward.target = is_over ? LpId(client) : system_.server_lp(is_at_home ? kept : system_.servers[s].next);
   onward.order = Event::make_order(is_over ? Stage::client : Stage::server, event.target, servers_[s].sequence++);
   if (is_over) {
     onward.node = static_cast<std::uint32_t>(system_.least_quiet_steps + onward.detail % 2);

@@ -29,7 +29,8 @@ struct System {
     std::vector<std::uint32_t> peers;
     std::vector<Time> delays;  // [peers]
     int server = -1;
-    bool is_at_home = false;  ///< with relays: its server hands its requests to itself only, and answers it alone
+    bool is_at_home =
+        false;  ///< with relays: only its server and that one's partner hand its requests on; they answer it
     std::vector<std::uint32_t> groups;
     std::uint32_t budget = 0;  ///< events on which it acts
     std::vector<Time> starts;
@@ -61,6 +62,8 @@ struct System {
   std::uint32_t num_lps() const { return static_cast<std::uint32_t>(clients.size() + servers.size() + groups.size()); }
   LpId server_lp(std::uint32_t s) const { return LpId(static_cast<std::uint32_t>(clients.size()) + s); }
   LpId group_lp(std::uint32_t g) const { return LpId(static_cast<std::uint32_t>(clients.size() + servers.size()) + g); }
+  /// Returns the server with which a server shares the requests of clients that are at home; itself if there is none.
+  std::uint32_t partner(std::uint32_t server) const { return (server ^ 1U) < servers.size() ? server ^ 1U : server; }
   bool is_local(const Group& group, std::uint32_t g) const;
   /// Returns [LPs] the cells of a rank whose servers relay. LPs that the rank hosts are in one cell if they are peers,
   /// or client and server. All are in one where posts bring about replies.
@@ -150,6 +153,8 @@ class RandomModel final : public Model {
   void contribute(const Post& post);
   void complete(const Post& post);
   Rank host(LpId lp) const { return system_.host[lp.index()]; }
+  /// Returns how far what comes of a request of a client to its server reaches.
+  Scope scope_of_requests(std::uint32_t client) const;
   std::uint32_t cell(LpId lp) const { return cells_[lp.index()]; }
   /// Returns the ways in which other ranks, and other cells, notice a client of this rank.
   std::array<Outward*, 4> outwards(std::uint32_t client) {

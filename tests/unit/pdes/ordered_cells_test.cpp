@@ -127,6 +127,7 @@ TEST_F(OrderedCellsTest, TheTimesOfAllCellsAreKnown) {
   push(20, 0);
   push(30, 1);
   push(25, 3, Scope::cell);
+  push(35, 3, Scope::rank);
   push(45, 5, Scope::anywhere);
   ASSERT_TRUE(begin_turn());
   EXPECT_EQ(cells_.client_time(), at(20));
@@ -136,7 +137,7 @@ TEST_F(OrderedCellsTest, TheTimesOfAllCellsAreKnown) {
   EXPECT_EQ(cells_.client_time(), at(30));
   EXPECT_EQ(cells_.server_time(), at(45));
   EXPECT_EQ(cells_.size(), 2U);
-  EXPECT_EQ(cells_.peak(), 4U);
+  EXPECT_EQ(cells_.peak(), 5U);
 }
 
 TEST_F(OrderedCellsTest, EachCellKnowsWhatItsServersHaveHandled) {
