@@ -39,7 +39,7 @@ class LookaheadTest : public ::testing::Test {
     const std::vector<communicator::CommunicatorSpec> communicators{
         {GroupId(0), &all, trace::all_dimensions, 0, Rank(0)}, {GroupId(1), &pair, trace::all_dimensions, 0, Rank(0)}};
     npu::RunContext run{options_, delays_, memory, engine_, communicators, npus_, {Rank(0), hosts, servers}, {}};
-    run.links = network_;
+    run.links = options_.goes_over_links() ? &network_ : nullptr;
     run.cell_of = cell_of_;
     return Lookaheads(run).of(npus_[0]);
   }
@@ -55,9 +55,15 @@ class LookaheadTest : public ::testing::Test {
     return graph;
   }
 
+  /// Lets messages go over links. Those among `kept` pass no links of other NPUs.
+  void go_over_links(const std::vector<NpuId>& kept) {
+    options_.network.model = network::ModelName("congestion-aware");
+    network_.kept = kept;
+  }
+
   Options options_;
   Rank server_ = Rank(1);
-  const network::SimulatedNetwork* network_ = nullptr;
+  test::FakeNetwork network_;
   std::vector<std::uint32_t> cell_of_;
 
  private:
@@ -170,17 +176,14 @@ TEST_F(LookaheadTest, ReceivesAreNoticedWithRendezvousOnly) {
 // once.
 TEST_F(LookaheadTest, MessagesOverLinksOfThisRankAreNotNoticed) {
   const GraphBuilder graph = chain_of_partners();
-  options_.network.model = network::ModelName("congestion-aware");
-  test::FakeNetwork network;
-  network_ = &network;
-  network.kept = {NpuId(0), NpuId(1)};
+  go_over_links({NpuId(0), NpuId(1)});
   const auto kept = find(graph);
   EXPECT_EQ(kept.relays->tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
   EXPECT_EQ(kept.scope_of(NodeId(1)), pdes::Scope::rank);
   EXPECT_EQ(kept.scope_of(NodeId(2)), pdes::Scope::rank);
   EXPECT_EQ(kept.scope_of(NodeId(4)), pdes::Scope::anywhere);
   EXPECT_FALSE(kept.leaves) << "there is one cell";
-  network.kept.clear();
+  go_over_links({});
   const auto passed = find(graph);
   EXPECT_EQ(passed.relays->tails, (std::vector{zero, zero, ns(6), zero, never}));
   EXPECT_EQ(passed.scope_of(NodeId(1)), pdes::Scope::anywhere);
@@ -190,10 +193,7 @@ TEST_F(LookaheadTest, MessagesOverLinksOfThisRankAreNotNoticed) {
 // With cells the same holds for a cell, where it holds for the rank: NPUs 0 and 1 are in one, or in two.
 TEST_F(LookaheadTest, MessagesWithinACellDoNotLeaveIt) {
   const GraphBuilder graph = chain_of_partners();
-  options_.network.model = network::ModelName("congestion-aware");
-  test::FakeNetwork network;
-  network_ = &network;
-  network.kept = {NpuId(0), NpuId(1)};
+  go_over_links({NpuId(0), NpuId(1)});
   cell_of_ = {1, 1, 0, 0};
   const auto one = find(graph);
   EXPECT_EQ(one.leaves->tails, (std::vector{ns(6), ns(6), ns(6), zero, never}));
