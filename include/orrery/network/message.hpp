@@ -77,7 +77,7 @@ struct Message {
   std::uint32_t tag = 0;  ///< of a send
   Bytes size;             ///< of the whole message
   Kind kind = Kind::data;
-  /// The cell or the rank that has all links of its way, its source and its destination, if there is one.
+  /// Whether one cell, or one rank, has all links of its way, its source and its destination.
   pdes::Scope scope = pdes::Scope::anywhere;
   LastArrival last = {};  ///< of those on whom the message depends: of a send it is the sender
   Step step = {};
