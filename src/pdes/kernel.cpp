@@ -199,23 +199,35 @@ Time Kernel::earliest_input() const {
 // active cell, are past its time, and stay so whatever arrives.
 bool Kernel::server_is_safe() const {
   const Time time = ordered_.pending(Stage::server).time();
-  if (time >= (ahead_ ? ahead_->cells.time() : ordered_.pending(Stage::client).time()) || time >= ordered_.horizon())
-    return false;
-  return !channels_ || (time < channels_->sends_promised() && time < channels_->replies_promised() &&
-                        time < channels_->requests_promised());
+  if (time == Time::max()) return false;
+  const Time of_clients = ahead_ ? ahead_->cells.time() : ordered_.pending(Stage::client).time();
+  return time < std::min({of_clients, ordered_.horizon(), server_limit()});
+}
+
+Time Kernel::server_limit() const {
+  if (stop_.wish != StopWish::none) return Time::from_ps(-1);
+  const Time end = stop_.limit + Time::from_ps(1);
+  if (!channels_) return end;
+  return std::min({end, channels_->sends_promised(), channels_->replies_promised(), channels_->requests_promised()});
+}
+
+Time Kernel::client_limit(Time request) const {
+  if (stop_.wish != StopWish::none) return Time::from_ps(-1);
+  const Time end = stop_.limit + Time::from_ps(1);
+  return channels_ ? std::min({end, channels_->sends_promised(), earliest_reply_input(request)}) : end;
 }
 
 std::uint64_t Kernel::process_clients() {
+  if (!ahead_) return process_in_order();
   reply_input_ = earliest_reply_input(ordered_.pending(Stage::server).time());
-  return ahead_ ? process_cell() : process_in_order();
+  return process_cell();
 }
 
 /// Handles the events of the earliest time of the active cell, if they are certain whatever their clients await.
 std::uint64_t Kernel::process_in_order() {
   const auto& pending = ordered_.pending(Stage::client);
   const Time time = pending.time();
-  if (pending.empty() || !may_handle(time) || time >= ordered_.horizon()) return 0;
-  if (channels_ && (time >= channels_->sends_promised() || time >= reply_input_)) return 0;
+  if (time >= std::min(ordered_.horizon(), client_limit(ordered_.pending(Stage::server).time()))) return 0;
   std::uint64_t handled = 0;
   for (; pending.time() == time; ++handled) handle(ordered_.pop_client());
   latest_[client] = std::max(latest_[client], time);
@@ -310,26 +322,16 @@ std::uint64_t Kernel::process_servers() {
 }
 
 /// Lets another cell take its turn, or the same one again. Returns whether there is one with an event that is safe.
-/// With a wish to stop, nothing may be handled (may_handle).
 bool Kernel::begin_turn() {
-  if (!ordered_.are_several() || stop_.wish != StopWish::none) return false;
-  const Time end = stop_.limit + Time::from_ps(1);
-  OrderedCells::Limits limits{end, end};
-  if (channels_) {
-    const Time sends = channels_->sends_promised(), requests = channels_->requests_promised();
-    limits.servers = std::min({end, sends, channels_->replies_promised(), requests});
-    limits.clients = std::min({end, sends, earliest_reply_input(Time::max())});
-  }
-  return ordered_.begin_turn(limits, model_);
+  if (!ordered_.are_several()) return false;
+  return ordered_.begin_turn({.servers = server_limit(), .clients = client_limit(Time::max())}, model_);
 }
 
 std::uint64_t Kernel::process() {
   std::uint64_t handled = 0;
   while (handled < burst) {
     if (ahead_ && !ahead_->wake_list.empty()) release_informed();
-    const bool may_serve = !ordered_.pending(Stage::server).empty() &&
-                           may_handle(ordered_.pending(Stage::server).time()) && server_is_safe();
-    const std::uint64_t of_time = may_serve ? process_servers() : process_clients();
+    const std::uint64_t of_time = server_is_safe() ? process_servers() : process_clients();
     handled += of_time;
     if (of_time > 0) {
       if (ordered_.has_had_its_turn(of_time)) begin_turn();

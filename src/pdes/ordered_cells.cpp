@@ -57,8 +57,7 @@ bool OrderedCells::begin_turn(const Limits& limits, Model& model) {
   return next.has_value();
 }
 
-/// Returns the cell with the earliest event, if the kernel would handle one of its events now: this says the same as
-/// Kernel::server_is_safe and Kernel::process_in_order. No cell is active.
+/// Returns the cell with the earliest event, if the kernel may handle one of its events now. No cell is active.
 std::optional<std::uint32_t> OrderedCells::earliest_safe(const Limits& limits) const {
   const std::uint32_t of_server = server_times_.first(), of_client = client_times_.first();
   if (server_times_.least() < client_times_[of_server] && server_times_.least() < std::min(limits.servers, horizon_))

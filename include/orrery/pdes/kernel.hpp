@@ -136,12 +136,16 @@ class Kernel final : public Scheduler {
   Time next_client_event() const;
   Time next_event() const;
   bool server_is_safe() const;
+  /// Return the times before which events of servers, or of clients, may be handled as far as other ranks and a stop
+  /// are concerned. `request`: the earliest one that waits for a server which may answer the client.
+  Time server_limit() const;
+  Time client_limit(Time request) const;
   /// Returns when an action of the model can happen at the earliest if no message arrives any more.
   Time own_output(const LookaheadBound& bound) const;
   /// Returns the least time of an event for clients of `to` that posts bring about, if no post is earlier than `posts`.
   Time earliest_reply(Rank to, Time reply_delay, Time posts) const;
-  /// Returns the least time of an event for clients here that servers and posts bring about, if no server here whose
-  /// answers matter handles a request before `request` but for other ranks.
+  /// Returns the least time of an event for clients here that servers and posts bring about. `request`: the earliest
+  /// one that waits for a server here which may answer them.
   Time earliest_reply_input(Time request) const;
   /// Returns the earliest input time (EIT): no message of another rank brings about an earlier event for clients here.
   Time earliest_input() const;
@@ -159,7 +163,7 @@ class Kernel final : public Scheduler {
   Options options_;
   std::unique_ptr<Ahead> ahead_;  // null if clients, too, are handled in the order of time
   OrderedCells ordered_;          // events that are: those of servers, and those of clients that are
-  Time reply_input_;              // earliest_reply_input() when process_clients began
+  Time reply_input_;              // earliest_reply_input() when process_cell began
   AtHand at_hand_;
   Time latest_[2] = {Time::from_ps(-1), Time::from_ps(-1)};  // by stage: the latest time that has been handled
   Stop stop_;

@@ -24,7 +24,7 @@ namespace orrery::pdes {
 /// servers*). Costs are those of PendingSet, and O(log cells) for what passes between cells.
 class OrderedCells {
  public:
-  /// Nothing at these times, or later, is known to be safe as far as other ranks and the end of the run are concerned.
+  /// Because of other ranks, or of a stop, events at these times or later may not be handled yet.
   struct Limits {
     Time servers = Time::max(), clients = Time::max();
   };
