@@ -64,8 +64,6 @@ def simulate(orrery, config, ranks, output, fast_forward):
     command = [orrery, "run", config, "--output", output, "--force", "--quiet", switch]
     if ranks > 1:
         command = [SOURCE / "scripts/mpirun.sh", str(ranks), *command]
-    # A process begins with the peak of memory of the one that starts it. A shell has a smaller one than this program.
-    command = ["sh", "-c", '"$@"; exit $?', "sh", *command]
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, timeout=3600)
     with h5py.File(output) as file:
         kernel = {name: file["kernel"][name][...] for name in ("events", "data_messages", "null_messages", "busy_time", "blocked_time", "peak_memory")}
