@@ -29,8 +29,8 @@ struct System {
     std::vector<std::uint32_t> peers;
     std::vector<Time> delays;  // [peers]
     int server = -1;
-    bool is_at_home =
-        false;  ///< with relays: only its server and that one's partner hand its requests on; they answer it
+    /// With relays: only its server and the partner of this server hand its requests on, and they answer it alone.
+    bool is_at_home = false;
     std::vector<std::uint32_t> groups;
     std::uint32_t budget = 0;  ///< events on which it acts
     std::vector<Time> starts;
