@@ -15,6 +15,8 @@ Lifetimes lifetimes_of(const trace::Graph& graph) {
   lifetimes.is_result.resize(tensors.sizes.size());
   for (const std::uint32_t node : graph.topological_order())
     for (const trace::Listing listing : tensors.of(NodeId(node))) lifetimes.is_result[listing.tensor] = listing.makes;
+  lifetimes.users = CountdownPlan(static_cast<std::uint32_t>(tensors.sizes.size()),
+                                  [&](std::uint32_t i) { return tensors.num_listings[i]; });
   return lifetimes;
 }
 

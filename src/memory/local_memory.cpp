@@ -14,8 +14,7 @@ void LocalMemory::begin_iteration(Time now, bool is_recorded) {
   advance(now);
   if (is_recorded_ && !is_recorded) keep(now, Bytes(0));
   is_recorded_ = is_recorded;
-  users_.restart(static_cast<std::uint32_t>(tensors_.sizes.size()),
-                 [&](std::uint32_t i) { return tensors_.num_listings[i]; });
+  users_.restart(lifetimes_.users);
   is_here_ = lifetimes_.is_initial;
   usage_ = lifetimes_.initial;
 }
@@ -38,7 +37,7 @@ void LocalMemory::start(NodeId node, Time now) {
 
 void LocalMemory::complete(NodeId node, Time now) {
   for (const trace::Listing listing : tensors_.of(node)) {
-    if (!users_.count_down(listing.tensor) || lifetimes_.is_result[listing.tensor]) continue;
+    if (!users_.count_down(lifetimes_.users, listing.tensor) || lifetimes_.is_result[listing.tensor]) continue;
     advance(now);
     is_here_[listing.tensor] = false;
     usage_ = usage_ - Bytes(tensors_.sizes[listing.tensor]);
@@ -50,7 +49,8 @@ void LocalMemory::close_moment(Time now) {
   if (usage_ > peak_) {
     peak_ = usage_;
     peak_time_ = since_;
-    if (usage_ > size_ && !excess_) excess_ = Excess{since_, npu_, usage_, residents_of(tensors_, is_here_)};
+    if (usage_ > size_ && !excess_)
+      excess_ = std::make_unique<Excess>(Excess{since_, npu_, usage_, residents_of(tensors_, is_here_)});
   }
   if (is_recorded_) keep(since_, usage_);
   since_ = now;

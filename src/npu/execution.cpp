@@ -13,7 +13,7 @@ Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& co
       graph_(*npu.program->graph),
       lookahead_(lookahead),
       context_(context),
-      schedule_(graph_, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
+      schedule_(*npu.program, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
                 context.scratch.released),
       accounting_(npu, context.options, overrun),
       histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr),

@@ -7,6 +7,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/npu/options.hpp"
+#include "orrery/npu/program.hpp"
 #include "orrery/trace/graph.hpp"
 #include "progress.hpp"
 #include "resources.hpp"
@@ -18,21 +19,21 @@ namespace orrery::npu {
 class NodeSchedule {
  public:
   /// `iterations`: of this NPU. `released` is a list that is empty between calls; several schedules may share it.
-  NodeSchedule(const trace::Graph& graph, const Options& options, std::uint32_t iterations, ResourceMap resources,
+  NodeSchedule(const Program& program, const Options& options, std::uint32_t iterations, ResourceMap resources,
                std::vector<std::uint32_t>& released)
-      : graph_(graph),
-        options_(options),
+      : program_(program),
+        graph_(*program.graph),
         iterations_(iterations),
+        recorded_iterations_(options.record_iterations),
         released_(released),
         resources_(options, resources) {}
 
-  /// Starts the first iteration, or the next one: no node of it is done. O(nodes).
-  void begin_iteration() { progress_.begin_iteration(graph_); }
-  /// Makes those nodes ready that depend on nothing; must follow. O(nodes).
+  /// Starts the first iteration, or the next one: no node of it is done. O(counts of dependencies).
+  void begin_iteration() { progress_.begin_iteration(program_); }
+  /// Makes those nodes ready that depend on nothing; must follow. O(such nodes).
   template <class Done>
   void make_first_ready(Time now, Done&& done) {
-    for (std::uint32_t i = 0; i < graph_.num_nodes(); ++i) {
-      if (graph_.nodes[i].num_dependencies > 0) continue;
+    for (const std::uint32_t i : program_.first_nodes) {
       if (is_instant(NodeId(i)))
         complete(NodeId(i), now, done);
       else
@@ -47,7 +48,7 @@ class NodeSchedule {
       progress_.complete();
       done(next);
       for (const auto successor : graph_.successors_of(next)) {
-        if (!progress_.count_down(successor)) continue;
+        if (!progress_.count_down(program_, successor)) continue;
         if (is_instant(NodeId(successor)))
           released_.push_back(successor);
         else
@@ -67,7 +68,7 @@ class NodeSchedule {
   /// Returns which iteration this is, from 0. One must have started.
   std::uint32_t iteration() const { return progress_.iterations_started() - 1; }
   /// Returns whether the timeline and the records of collectives keep this iteration.
-  bool is_recorded() const { return iteration() < options_.record_iterations; }
+  bool is_recorded() const { return iteration() < recorded_iterations_; }
   /// Returns the number of nodes that are done, over all iterations.
   std::uint64_t completed() const { return progress_.completed(graph_); }
   void serialize(Archive& archive) { archive(resources_, progress_); }
@@ -81,9 +82,9 @@ class NodeSchedule {
   bool is_instant(NodeId id) const { return graph_.nodes[id.index()].kind == trace::NodeKind::instant; }
   bool has_next_iteration() const { return progress_.iterations_started() < iterations_ && graph_.num_nodes() > 0; }
 
+  const Program& program_;
   const trace::Graph& graph_;
-  const Options& options_;
-  std::uint32_t iterations_;
+  std::uint32_t iterations_, recorded_iterations_;
   std::vector<std::uint32_t>& released_;  // instant nodes that are ready and not done yet
   Resources resources_;
   Progress progress_;

@@ -238,6 +238,7 @@ std::uint64_t Npus::num_unfinished() const {
 
 std::vector<NpuRecord> Npus::records() const {
   std::vector<NpuRecord> records;
+  records.reserve(state_->npus.size());
   for (const auto& npu : state_->npus) records.push_back(npu.record());
   return records;
 }
@@ -289,7 +290,7 @@ std::optional<memory::Excess> Npus::excess() const {
   std::optional<memory::Excess> earliest;
   for (const auto& npu : state_->npus)
     if (const auto* const memory = npu.accounting().local_memory(); memory && memory->excess())
-      if (!earliest || memory->excess()->since < earliest->since) earliest = memory->excess();
+      if (!earliest || memory->excess()->since < earliest->since) earliest = *memory->excess();
   return earliest;
 }
 

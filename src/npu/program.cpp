@@ -46,12 +46,14 @@ Program make_program(std::shared_ptr<const trace::Graph> graph, const Options& o
   program.durations.resize(n);
   for (std::uint32_t i = 0; i < n; ++i) {
     const auto& node = graph->nodes[i];
+    if (node.num_dependencies == 0) program.first_nodes.push_back(i);
     program.durations[i] = duration_of(*graph, NodeId(i), options, *model);
     if (node.kind == NodeKind::compute && program.durations[i] == Time::zero() &&
         graph->duration_of(NodeId(i)) > Time::zero())
       ++program.num_unknown_compute;
   }
   program.lifetimes = memory::lifetimes_of(*graph);
+  program.dependencies = CountdownPlan(n, [&](std::uint32_t i) { return graph->nodes[i].num_dependencies; });
   program.graph = std::move(graph);
   number_uses(program, dimensions_in_use);
   return program;

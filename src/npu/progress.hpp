@@ -3,19 +3,18 @@
 #include <cstdint>
 
 #include "orrery/base/countdowns.hpp"
-#include "orrery/base/ids.hpp"
-#include "orrery/trace/graph.hpp"
+#include "orrery/npu/program.hpp"
 
 namespace orrery::npu {
 
 /// How far an NPU has got with its trace, which it may execute several times.
 class Progress {
  public:
-  /// Starts the first iteration, or the next one: no node of it is done. O(nodes).
-  void begin_iteration(const trace::Graph& graph) {
+  /// Starts the first iteration, or the next one: no node of it is done. O(bytes of the counts).
+  void begin_iteration(const Program& program) {
     ++started_;
-    left_ = graph.num_nodes();
-    missing_.restart(left_, [&](std::uint32_t node) { return graph.nodes[node].num_dependencies; });
+    left_ = program.graph->num_nodes();
+    missing_.restart(program.dependencies);
   }
 
   void serialize(Archive& archive) { archive(missing_, left_, started_); }
@@ -23,7 +22,9 @@ class Progress {
   /// Counts a node as done.
   void complete() { --left_; }
   /// Counts one dependency of a node as done. Returns whether that was the last one.
-  bool count_down(std::uint32_t node) { return missing_.count_down(node); }
+  bool count_down(const Program& program, std::uint32_t node) {
+    return missing_.count_down(program.dependencies, node);
+  }
 
   std::uint32_t iterations_started() const { return started_; }
   /// Returns whether all nodes are done of the iterations that have started.

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,34 +20,61 @@
 
 namespace orrery::npu {
 
-/// The nodes that are ready for one resource, as a heap with the least item first. An item is a NodeId value, or a pair
-/// of a rank and such a value.
+/// An item of a ReadyQueue: a node, and what comes before its id in the order of nodes.
+struct RankedNode {
+  std::int64_t rank = 0;
+  std::uint32_t node = 0;
+
+  friend auto operator<=>(const RankedNode&, const RankedNode&) = default;
+};
+
+/// The nodes that are ready for one resource, in ascending order. An item is a NodeId value or a RankedNode. One that
+/// is alone takes no memory beside this object.
 template <class Item>
 class ReadyQueue {
  public:
-  bool empty() const { return heap_.empty(); }
-  std::size_t size() const { return heap_.size(); }
-  /// Iterates in no particular order.
-  auto begin() const { return heap_.begin(); }
-  auto end() const { return heap_.end(); }
+  bool empty() const { return least_ == none(); }
+  std::size_t size() const { return empty() ? 0 : 1 + (others_ ? others_->size() : 0); }
+  /// Calls visit(item) for each item, in no particular order.
+  template <class Visit>
+  void for_each(Visit&& visit) const {
+    if (empty()) return;
+    visit(least_);
+    if (others_) std::ranges::for_each(*others_, visit);
+  }
 
   void add(Item item) {
-    heap_.push_back(item);
-    if (heap_.size() > 1) std::ranges::push_heap(heap_, std::greater<>());
+    if (empty()) {
+      least_ = item;
+      return;
+    }
+    if (item < least_) std::swap(item, least_);
+    if (!others_) others_ = std::make_unique<std::vector<Item>>();
+    others_->push_back(item);
+    std::ranges::push_heap(*others_, std::greater<>());
   }
   /// Returns the least item. There must be one.
-  const Item& least() const { return heap_.front(); }
+  const Item& least() const { return least_; }
   /// Takes the least item out and returns it. There must be one.
   Item take() {
-    if (heap_.size() > 1) std::ranges::pop_heap(heap_, std::greater<>());
-    const Item first = heap_.back();
-    heap_.pop_back();
+    if (!others_ || others_->empty()) return std::exchange(least_, none());
+    std::ranges::pop_heap(*others_, std::greater<>());
+    const Item first = std::exchange(least_, others_->back());
+    others_->pop_back();
     return first;
   }
-  void serialize(Archive& archive) { archive(heap_); }
+  void serialize(Archive& archive) { archive(least_, others_); }
 
  private:
-  std::vector<Item> heap_;
+  static constexpr Item none() {
+    if constexpr (std::is_same_v<Item, RankedNode>)
+      return {std::numeric_limits<std::int64_t>::max(), ~std::uint32_t{0}};
+    else
+      return ~Item{0};
+  }
+
+  std::unique_ptr<std::vector<Item>> others_;  // a heap with the least one first; null until there has been one
+  Item least_ = none();                        // none(): there is no item
 };
 
 /// The resources of an NPU: how many places each has free, and which nodes are ready for it.
@@ -87,12 +118,12 @@ class Resources {
   /// Returns the node that comes next. There must be one.
   NodeId next(std::size_t resource) const {
     const auto& ready = all_[resource].ready;
-    return NodeId(ready.empty() ? ranked_.least().second : ready.least());
+    return NodeId(ready.empty() ? ranked_.least().node : ready.least());
   }
   /// Returns the node that comes next, which is no longer ready. There must be one.
   NodeId take(std::size_t resource) {
     auto& ready = all_[resource].ready;
-    const NodeId id(ready.empty() ? ranked_.take().second : ready.take());
+    const NodeId id(ready.empty() ? ranked_.take().node : ready.take());
     if (resource < num_bits - 1 && num_ready(resource) == 0) ready_ &= ~bit_of(resource);
     return id;
   }
@@ -111,15 +142,15 @@ class Resources {
   /// Calls visit(NodeId) for each node that is ready for a resource, in no particular order.
   template <class Visit>
   void for_each_ready(std::size_t resource, Visit&& visit) const {
-    for (const auto id : all_[resource].ready) visit(NodeId(id));
-    if (resource != ResourceMap::communication) return;
-    for (const auto& [rank, id] : ranked_) visit(NodeId(id));
+    all_[resource].ready.for_each([&](std::uint32_t id) { visit(NodeId(id)); });
+    if (resource == ResourceMap::communication)
+      ranked_.for_each([&](const RankedNode& item) { visit(NodeId(item.node)); });
   }
   void serialize(Archive& archive) { archive(all_, ready_, ranked_); }
 
  private:
   struct Resource {
-    ReadyQueue<std::uint32_t> ready;
+    [[no_unique_address]] ReadyQueue<std::uint32_t> ready;
     std::uint32_t free = 1;  // places
 
     void serialize(Archive& archive) { archive(ready, free); }
@@ -131,7 +162,7 @@ class Resources {
   ResourceMap map_;
   std::vector<Resource> all_;
   std::uint64_t ready_ = 0;  // a bit for each resource that may have ready nodes; the last one for all from there on
-  ReadyQueue<std::pair<std::int64_t, std::uint32_t>> ranked_;  // of communication, unless its order is that of ids
+  ReadyQueue<RankedNode> ranked_;  // of communication, unless its order is that of ids
   CommOrder order_ = CommOrder::lowest_id;
 };
 

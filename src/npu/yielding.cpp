@@ -67,13 +67,16 @@ void Lane::end(NodeId id, Time horizon) {
 
 void Yielding::begin(std::size_t set, std::size_t tier, NodeId id, Time now) {
   sets_[set].under_way.push_back({id, tier, now});
-  if (tier > 0) sets_[set].lanes[tier - 1].begin();
+  if (tier == 0) return;
+  auto& lane = sets_[set].lanes[tier - 1];
+  if (!lane) lane = std::make_unique<Lane>();
+  lane->begin();
 }
 
 Time Yielding::take_owed(std::size_t set, std::size_t tier, NodeId id, Time since, Time now) {
   Set& its = sets_[set];
   if (tier > 0) {
-    Lane& lane = its.lanes[tier - 1];
+    Lane& lane = *its.lanes[tier - 1];
     if (const Time owed = lane.owed(id, since, now); owed > Time::zero()) return owed;
     Time horizon = Time::max();
     for (const UnderWay& other : its.under_way)
@@ -81,7 +84,8 @@ Time Yielding::take_owed(std::size_t set, std::size_t tier, NodeId id, Time sinc
     lane.end(id, horizon);
   }
   std::erase_if(its.under_way, [&](const UnderWay& one) { return one.id == id; });
-  for (std::size_t above = tier + 1; above < num_tiers; ++above) its.lanes[above - 1].count(since, now);
+  for (std::size_t above = tier + 1; above < num_tiers; ++above)
+    if (auto& lane = its.lanes[above - 1]) lane->count(since, now);
   return Time::zero();
 }
 

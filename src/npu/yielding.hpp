@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "orrery/base/archive.hpp"
@@ -75,11 +76,11 @@ class Yielding {
     Time begun;
   };
   struct Set {
-    std::array<Lane, num_tiers - 1> lanes;  ///< of tiers 1 and 2
+    std::array<std::unique_ptr<Lane>, num_tiers - 1> lanes;  ///< of tiers 1 and 2; null until it has a collective
     std::vector<UnderWay> under_way;
 
     void serialize(Archive& archive) {
-      for (Lane& lane : lanes) archive(lane);
+      for (auto& lane : lanes) archive(lane);
       archive(under_way);
     }
   };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,9 +20,9 @@ namespace orrery {
 /// replaces a and b. So a class with state has one function `serialize(Archive&)` for both directions.
 ///
 /// It takes trivially copyable values as their bytes (which must hold no addresses), classes with `serialize`, and
-/// strings, vectors, pairs, optional values and maps of such. With GCC, bytes between the members of a value are
-/// written as zeros. Every read checks that the bytes suffice (a broken invariant: whoever keeps the bytes guards them
-/// against damage).
+/// strings, vectors, pairs, optional and owned values and maps of such. With GCC, bytes between the members of a value
+/// are written as zeros. Every read checks that the bytes suffice (a broken invariant: whoever keeps the bytes guards
+/// them against damage).
 class Archive {
  public:
   /// Makes an archive that writes.
@@ -136,6 +137,13 @@ class Archive {
     if (!is_there) return;
     if (reads_) value.emplace();
     take(*value);
+  }
+  template <class T>
+  void take_container(std::unique_ptr<T>& value) {
+    bool is_there = value != nullptr;
+    take(is_there);
+    if (reads_) value = is_there ? std::make_unique<T>() : nullptr;
+    if (is_there) take(*value);
   }
   template <class K, class V>
   void take_container(std::map<K, V>& entries) {

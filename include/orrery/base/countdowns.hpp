@@ -1,52 +1,78 @@
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "orrery/base/archive.hpp"
+#include "orrery/base/error.hpp"
 
 namespace orrery {
 
-/// Counts that go down to 0, nearly all of them small: half a byte each, and 8 bytes more for one that does not fit.
-class Countdowns {
+/// Where Countdowns keep the counts of items, of which most start at 1 or 2. Many Countdowns that start alike share it.
+/// A count that starts at 1 needs no memory, one that starts at 2 a bit, one up to 16 half a byte, others four bytes.
+class CountdownPlan {
  public:
-  /// Sets the counts of each i below `size` to `count(i)`, which is 1 or more.
+  CountdownPlan() = default;
+  /// The count of each i below `size` starts at `count(i)`. One that starts at 0 is never taken from. O(size).
   template <class Count>
-  void restart(std::uint32_t size, Count count) {
-    left_.resize((size + 1) / 2);
-    wide_.clear();
-    for (std::uint32_t i = 0; i < size; ++i) {
-      const std::uint32_t from = count(i);
-      const std::uint32_t half = std::min(from, wide) << shift_of(i);
-      left_[i / 2] = static_cast<std::uint8_t>(i % 2 == 0 ? half : left_[i / 2] | half);
-      if (from >= wide) wide_.emplace_back(i, from);
+  CountdownPlan(std::uint32_t size, Count count) : place_(size, none) {
+    std::uint64_t end = 0;
+    for (std::size_t kind = 0; kind < widths.size(); ++kind) {
+      first_[kind] = static_cast<std::uint32_t>(end);
+      for (std::uint32_t i = 0; i < size; ++i) {
+        if (kind_of(count(i)) != kind) continue;
+        ensure(end < none, "the counts of more than half a gigabyte");
+        place_[i] = static_cast<std::uint32_t>(end);
+        start_.resize(end / bits + 1);
+        start_[end / bits] |= (count(i) - 1) << end % bits;
+        end += widths[kind];
+      }
     }
   }
+
+ private:
+  friend class Countdowns;
+
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  static constexpr std::uint32_t bits = 32;                        // of a word
+  static constexpr std::array<std::uint32_t, 3> widths{32, 4, 1};  // in bits; a count lies in one word
+
+  static std::size_t kind_of(std::uint32_t count) {
+    if (count <= 1) return widths.size();
+    return count == 2 ? 2 : count <= 16 ? 1 : 0;
+  }
+  std::uint32_t mask_at(std::uint32_t place) const {
+    if (place >= first_[2]) return 1;
+    return place >= first_[1] ? 0xf : ~std::uint32_t{0};
+  }
+
+  std::vector<std::uint32_t> place_;      // [size] the first bit of the count; `none`: it starts at 1 or 0
+  std::array<std::uint32_t, 3> first_{};  // [widths] the first place of a count of this width
+  std::vector<std::uint32_t> start_;      // the counts as they start, each less 1
+};
+
+/// Counts that go down to 0. `plan` is the same in all calls.
+class Countdowns {
+ public:
+  /// Sets all counts to their starts. O(bytes of the counts).
+  void restart(const CountdownPlan& plan) { left_ = plan.start_; }
   /// Takes one from the count of i. Returns whether it is 0 now.
-  bool count_down(std::uint32_t i) {
-    std::uint8_t& both = left_[i / 2];
-    const std::uint32_t left = both >> shift_of(i) & wide;
-    const auto one_less = static_cast<std::uint8_t>(both - (1U << shift_of(i)));
-    if (left != wide) {
-      both = one_less;
-      return left == 1;
-    }
-    const auto entry = std::ranges::lower_bound(wide_, i, {}, &std::pair<std::uint32_t, std::uint32_t>::first);
-    if (--entry->second < wide) both = one_less;
+  bool count_down(const CountdownPlan& plan, std::uint32_t i) {
+    const std::uint32_t place = plan.place_[i];
+    if (place == CountdownPlan::none) return true;
+    std::uint32_t& word = left_[place / CountdownPlan::bits];
+    const std::uint32_t shift = place % CountdownPlan::bits;
+    if ((word >> shift & plan.mask_at(place)) == 0) return true;
+    word -= std::uint32_t{1} << shift;
     return false;
   }
 
-  void serialize(Archive& archive) { archive(left_, wide_); }
+  void serialize(Archive& archive) { archive(left_); }
 
  private:
-  static constexpr std::uint32_t wide = 0xf;  // the count is in `wide_`
-
-  static std::uint32_t shift_of(std::uint32_t i) { return i % 2 * 4; }
-
-  std::vector<std::uint8_t> left_;                             // [half of the counts] the even one in the lower half
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> wide_;  // by i
+  std::vector<std::uint32_t> left_;  // each count less 1, at its place
 };
 
 }  // namespace orrery

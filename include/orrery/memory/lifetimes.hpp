@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
+#include "orrery/base/countdowns.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/trace/graph.hpp"
 
@@ -15,6 +16,7 @@ struct Lifetimes {
   std::vector<bool> is_initial;  ///< [num_tensors] in memory when an iteration begins, because no node makes it
   std::vector<bool> is_result;   ///< [num_tensors] stays until the iteration ends: the last node that lists it makes it
   Bytes initial;                 ///< of all initial tensors together
+  CountdownPlan users;           ///< [num_tensors] where NPUs count the nodes to come that list it
 };
 
 /// Finds the lifetimes of the tensors of a graph. O(nodes + dependencies + listings).

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "orrery/base/countdowns.hpp"
@@ -46,7 +46,8 @@ class LocalMemory {
   Bytes peak() const { return peak_; }
   /// Returns the first time at which the peak is reached.
   Time peak_time() const { return peak_time_; }
-  const std::optional<Excess>& excess() const { return excess_; }
+  /// Returns null if they never exceed it.
+  const Excess* excess() const { return excess_.get(); }
   /// Returns the usage in the recorded iterations: one record for each time at which it changes; 0 at their end.
   const std::vector<UsageRecord>& timeline() const { return timeline_; }
   void serialize(Archive& archive);
@@ -65,7 +66,7 @@ class LocalMemory {
   Time since_;  // when the usage changed last
   Bytes peak_;
   Time peak_time_;
-  std::optional<Excess> excess_;
+  std::unique_ptr<Excess> excess_;
   bool is_recorded_ = false;
   std::vector<UsageRecord> timeline_;
 };

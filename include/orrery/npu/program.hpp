@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "orrery/base/countdowns.hpp"
 #include "orrery/communicator/communications.hpp"
 #include "orrery/communicator/spec.hpp"
 #include "orrery/compute/model.hpp"
@@ -22,7 +23,9 @@ struct Program {
   std::vector<communicator::GroupUse> uses;  ///< distinct uses of groups, by first occurrence
   std::vector<std::uint32_t> use_of;         ///< [num_nodes] index into uses; empty if it is the group slot
   memory::Lifetimes lifetimes;
-  std::uint64_t num_unknown_compute = 0;  ///< compute nodes that the model gives no time though one was recorded
+  CountdownPlan dependencies;              ///< [num_nodes] where NPUs count those that are not done
+  std::vector<std::uint32_t> first_nodes;  ///< NodeId values of those without dependencies
+  std::uint64_t num_unknown_compute = 0;   ///< compute nodes that the model gives no time though one was recorded
 
   /// Returns an index into `uses`, of a node of a group.
   std::uint32_t use_of_node(NodeId node) const {

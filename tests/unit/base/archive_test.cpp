@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,13 +30,21 @@ struct Whole {
   std::map<std::string, Part> parts;
   std::optional<Part> perhaps;
   std::vector<double> values;
+  std::unique_ptr<std::string> owned = {};
 
-  void serialize(Archive& archive) { archive(number, parts, perhaps, values); }
-  bool operator==(const Whole&) const = default;
+  void serialize(Archive& archive) { archive(number, parts, perhaps, values, owned); }
+  bool operator==(const Whole& other) const {
+    return number == other.number && parts == other.parts && perhaps == other.perhaps && values == other.values &&
+           (owned ? *owned : "") == (other.owned ? *other.owned : "");
+  }
 };
 
 Whole example() {
-  return {-7, {{"a", {"first", {{3, {true, false, true}}}}}, {"", {}}}, Part{"there", {}}, {1.5, -0.0}};
+  return {-7,
+          {{"a", {"first", {{3, {true, false, true}}}}}, {"", {}}},
+          Part{"there", {}},
+          {1.5, -0.0},
+          std::make_unique<std::string>("owned")};
 }
 
 /// What was written is read again, over other values too.

@@ -177,7 +177,7 @@ TEST(LocalMemory, JustWhatThereIsRoomForIsNoExcess) {
     memory.begin_iteration(at(0), false);
     layer.run(memory, 0);
     memory.end(at(30));
-    EXPECT_EQ(memory.excess().has_value(), size == 159);
+    EXPECT_EQ(memory.excess() != nullptr, size == 159);
     if (size == 160) continue;
     EXPECT_EQ(memory.excess()->since, at(10));
   }
