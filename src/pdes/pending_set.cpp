@@ -6,14 +6,37 @@
 namespace orrery::pdes {
 namespace {
 
-constexpr std::size_t few = 32;  // events that need no buckets
+constexpr std::size_t few = 32;   // events that need no buckets
+constexpr std::size_t pile = 16;  // events that are sorted, and not put into the heap
+
+constexpr auto earlier = [](const Event& a, const Event& b) { return before(a, b); };
 
 void put_in_order(std::vector<Event>& events) {
-  const auto earlier = [](const Event& a, const Event& b) { return before(a, b); };
   if (!std::ranges::is_sorted(events, earlier)) std::ranges::sort(events, earlier);
 }
 
 }  // namespace
+
+/// Finds the places of the events of the pile among the near ones. If clients behave alike, these are many of one time,
+/// and to sort them is faster than to put them into the heap one by one.
+void PendingSet::clear_pile() {
+  const std::size_t left = run_.size() - next_;
+  if (pile_.size() >= pile && left / 4 <= pile_.size()) {
+    put_in_order(pile_);
+    if (left == 0) {
+      run_.swap(pile_);
+    } else {
+      merged_.resize(left + pile_.size());
+      std::merge(run_.data() + next_, run_.data() + run_.size(), pile_.begin(), pile_.end(), merged_.begin(), earlier);
+      run_.swap(merged_);
+    }
+    next_ = 0;
+  } else {
+    for (const Event& event : pile_) heap_.push(event);
+  }
+  pile_.clear();
+  find_first();
+}
 
 /// Makes the earliest events near. There must be far events, and no near ones.
 void PendingSet::approach() {
@@ -38,12 +61,13 @@ void PendingSet::refill(std::vector<Event> events) {
   run_.clear();
   next_ = 0;
   heap_ = {};
-  heap_is_first_ = false;
+  pile_.clear();
   near_until_ = {};
   buckets_ = {};
   size_ = events.size();
   beyond_ = std::move(events);
   if (size_ > 0) approach();
+  find_first();
 }
 
 }  // namespace orrery::pdes

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -12,37 +13,34 @@ namespace orrery::pdes {
 
 /// The events that wait, earliest first. Most events are far when they come. They are put in order only when their time
 /// is near, a few at a time: this is a ladder queue (Tang, Goh, Thng 2005) of one rung. push and pop cost O(1) where
-/// times spread, O(log n) at worst. Far events of one time that come in order, as those of clients that behave alike
-/// do, are not sorted. Nothing allocates memory once it has grown.
+/// times spread, O(log n) at worst. Events of one time that come in order, as those of clients that behave alike do,
+/// are not sorted. Nothing allocates memory once it has grown.
 class PendingSet {
  public:
   bool empty() const { return size_ == 0; }
   std::size_t size() const { return size_; }
   std::size_t peak() const { return peak_; }
-  /// Returns the earliest event. There must be one.
-  const Event& top() const { return heap_is_first_ ? heap_.top() : run_[next_]; }
-  Time time() const { return empty() ? Time::max() : top().time; }
+  /// Returns the time of the earliest event; max() if there is none.
+  Time time() const { return time_; }
 
   /// Adds an event, whose time must be before Time::max().
   void push(const Event& event) {
     if (++size_ > peak_) peak_ = size_;
-    if (event.time < near_until_) {
-      heap_is_first_ = heap_is_first_ || next_ == run_.size() || before(event, run_[next_]);
-      heap_.push(event);
-      return;
-    }
-    push_far(event);
-    if (nothing_is_near()) approach();
+    if (size_ == 1) near_until_ = std::max(near_until_, event.time + Time::from_ps(1));
+    if (event.time >= near_until_) return push_far(event);
+    time_ = std::min(time_, event.time);
+    pile_.push_back(event);
   }
 
   /// Takes the earliest event out and returns it. There must be one. Calls foresee(event) for up to two events that
   /// probably come out some calls later.
   template <class Foresee>
   Event pop(Foresee&& foresee) {
+    if (!pile_.empty()) clear_pile();
     const Event first = heap_is_first_ ? heap_.pop() : run_[next_++];
     buckets_.advance(foresee);
-    if (--size_ > 0 && nothing_is_near()) approach();
-    heap_is_first_ = !heap_.empty() && (next_ == run_.size() || before(heap_.top(), run_[next_]));
+    if (--size_ > 0 && next_ == run_.size() && heap_.empty()) approach();
+    find_first();
     return first;
   }
   Event pop() {
@@ -53,6 +51,7 @@ class PendingSet {
   template <class Visit>
   void for_each(Visit&& visit) const {
     for (std::size_t i = next_; i < run_.size(); ++i) visit(run_[i]);
+    for (const Event& event : pile_) visit(event);
     for (const Event& event : heap_.all()) visit(event);
     buckets_.for_each(visit);
     for (const Event& event : beyond_) visit(event);
@@ -68,24 +67,32 @@ class PendingSet {
   }
 
  private:
-  bool nothing_is_near() const { return next_ == run_.size() && heap_.empty(); }
   void push_far(const Event& event) {
     if (buckets_.covers(event.time))
       buckets_.add(event);
     else
       beyond_.push_back(event);
   }
+  /// Finds the earliest event. The pile must be empty.
+  void find_first() {
+    heap_is_first_ = !heap_.empty() && (next_ == run_.size() || before(heap_.top(), run_[next_]));
+    time_ = empty() ? Time::max() : heap_is_first_ ? heap_.top().time : run_[next_].time;
+  }
+  void clear_pile();
   void approach();
   void refill(std::vector<Event> events);
 
-  // Events before near_until_: those in order, from next_ on, and those that came since these were put in order.
+  // Events before near_until_, of which there is one if there is any: those in order, from next_ on; those that came
+  // since these were put in order; and those that came since the last one was taken out.
   std::vector<Event> run_;
   std::size_t next_ = 0;
   EventHeap heap_;
-  bool heap_is_first_ = false;
+  std::vector<Event> pile_, merged_;
   Time near_until_;
-  EventBuckets buckets_;       // far events
-  std::vector<Event> beyond_;  // events that are later than all buckets
+  bool heap_is_first_ = false;  // if the pile is empty
+  Time time_ = Time::max();     // of the earliest event
+  EventBuckets buckets_;        // far events
+  std::vector<Event> beyond_;   // events that are later than all buckets
 
   std::size_t size_ = 0, peak_ = 0;
 };
