@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "orrery/base/error.hpp"
+
 namespace orrery::npu {
 
 void Lane::count(Time from, Time to) {
@@ -76,6 +78,7 @@ void Yielding::begin(std::size_t set, std::size_t tier, NodeId id, Time now) {
 Time Yielding::take_owed(std::size_t set, std::size_t tier, NodeId id, Time since, Time now) {
   Set& its = sets_[set];
   if (tier > 0) {
+    ensure(its.lanes[tier - 1] != nullptr, "a collective yields that has not begun");
     Lane& lane = *its.lanes[tier - 1];
     if (const Time owed = lane.owed(id, since, now); owed > Time::zero()) return owed;
     Time horizon = Time::max();

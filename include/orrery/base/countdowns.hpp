@@ -11,7 +11,8 @@
 namespace orrery {
 
 /// Where Countdowns keep the counts of items, of which most start at 1 or 2. Many Countdowns that start alike share it.
-/// A count that starts at 1 needs no memory, one that starts at 2 a bit, one up to 16 half a byte, others four bytes.
+/// In each of them a count that starts at 1 needs no memory, one that starts at 2 a bit, one up to 16 half a byte, and
+/// others four bytes.
 class CountdownPlan {
  public:
   CountdownPlan() = default;
@@ -23,12 +24,12 @@ class CountdownPlan {
       first_[kind] = static_cast<std::uint32_t>(end);
       for (std::uint32_t i = 0; i < size; ++i) {
         if (kind_of(count(i)) != kind) continue;
-        ensure(end < none, "the counts of more than half a gigabyte");
         place_[i] = static_cast<std::uint32_t>(end);
         start_.resize(end / bits + 1);
         start_[end / bits] |= (count(i) - 1) << end % bits;
         end += widths[kind];
       }
+      ensure(end <= none, "counts of more than half a gigabyte");
     }
   }
 
@@ -53,7 +54,7 @@ class CountdownPlan {
   std::vector<std::uint32_t> start_;      // the counts as they start, each less 1
 };
 
-/// Counts that go down to 0. `plan` is the same in all calls.
+/// Counts that go down to 0. `plan` is the one that they were restarted with last.
 class Countdowns {
  public:
   /// Sets all counts to their starts. O(bytes of the counts).

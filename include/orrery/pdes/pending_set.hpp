@@ -13,8 +13,8 @@ namespace orrery::pdes {
 
 /// The events that wait, earliest first. Most events are far when they come. They are put in order only when their time
 /// is near, a few at a time: this is a ladder queue (Tang, Goh, Thng 2005) of one rung. push and pop cost O(1) where
-/// times spread, O(log n) at worst. Events of one time that come in order, as those of clients that behave alike do,
-/// are not sorted. Nothing allocates memory once it has grown.
+/// times spread, O(log n) at worst. Many events of one time that come in order, as those of clients that behave alike
+/// do, need no sorting. Nothing allocates memory once it has grown.
 class PendingSet {
  public:
   bool empty() const { return size_ == 0; }
@@ -82,8 +82,8 @@ class PendingSet {
   void approach();
   void refill(std::vector<Event> events);
 
-  // Events before near_until_, of which there is one if there is any: those in order, from next_ on; those that came
-  // since these were put in order; and those that came since the last one was taken out.
+  // Near events, before near_until_. A set that is not empty has one. Those in run_ are in order, from next_ on. Others
+  // came later: to heap_ before the last event was taken out, and to pile_ since then.
   std::vector<Event> run_;
   std::size_t next_ = 0;
   EventHeap heap_;

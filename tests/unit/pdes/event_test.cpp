@@ -71,6 +71,39 @@ TEST(PendingSet, GivesWhatSortingGives) {
   }
 }
 
+// Up to 200 events at a time go into the set, of few times around the one at hand, and some come out in between. Now
+// and then those of one kind of source are taken out, directly after others came in. All come out in order, and all
+// that are in are visited.
+TEST(PendingSet, SortsWhatComesTogether) {
+  std::mt19937_64 random(5);
+  PendingSet pending;
+  std::set<Event, decltype(&before)> shadow(before);
+  std::int64_t now = 0;
+  for (std::uint64_t i = 0, number = 0; i < 2'000; ++i) {
+    for (std::size_t many = random() % 201; many > 0; --many) {
+      const auto one = event(now + static_cast<std::int64_t>(random() % 4 * 100), Stage::client,
+                             static_cast<std::uint32_t>(random() % 50), number++);
+      shadow.insert(one);
+      pending.push(one);
+    }
+    std::size_t visited = 0;
+    pending.for_each([&](const Event&) { ++visited; });
+    ASSERT_EQ(visited, shadow.size());
+    if (i % 20 == 0) {
+      const auto is_wanted = [](const Event& one) { return one.source().value() % 5 == 0; };
+      EXPECT_EQ(pending.take(is_wanted).size(), std::erase_if(shadow, is_wanted));
+    }
+    for (std::size_t many = random() % 201; many > 0 && !shadow.empty(); --many) {
+      ASSERT_EQ(pending.time(), shadow.begin()->time);
+      const Event found = pending.pop();
+      ASSERT_EQ(found.order, shadow.begin()->order);
+      now = found.time.ps();
+      shadow.erase(shadow.begin());
+    }
+    ASSERT_EQ(pending.time(), shadow.empty() ? Time::max() : shadow.begin()->time);
+  }
+}
+
 // The set grows and shrinks while time goes on, with events that come earlier than what has been taken too.
 void expect_order(const std::function<std::int64_t(std::int64_t now, std::mt19937_64&)>& time_of_next) {
   std::mt19937_64 random(11);
