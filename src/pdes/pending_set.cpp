@@ -7,7 +7,7 @@ namespace orrery::pdes {
 namespace {
 
 constexpr std::size_t few = 32;   // events that need no buckets
-constexpr std::size_t pile = 16;  // events that are sorted, and not put into the heap
+constexpr std::size_t many = 16;  // events that it is faster to sort than to put into the heap
 
 constexpr auto earlier = [](const Event& a, const Event& b) { return before(a, b); };
 
@@ -21,7 +21,7 @@ void put_in_order(std::vector<Event>& events) {
 /// and to sort them is faster than to put them into the heap one by one.
 void PendingSet::clear_pile() {
   const std::size_t left = run_.size() - next_;
-  if (pile_.size() >= pile && left / 4 <= pile_.size()) {
+  if (pile_.size() >= many && left / 4 <= pile_.size()) {
     put_in_order(pile_);
     if (left == 0) {
       run_.swap(pile_);

@@ -82,14 +82,15 @@ class PendingSet {
   void approach();
   void refill(std::vector<Event> events);
 
-  // Near events, before near_until_. A set that is not empty has one. Those in run_ are in order, from next_ on. Others
-  // came later: to heap_ before the last event was taken out, and to pile_ since then.
+  // Near events, before near_until_. A set that is not empty has at least one. Those in run_ are in order, from next_
+  // on. Those in the heap came after run_ was put in order. Those in the pile came after the last event was taken out.
   std::vector<Event> run_;
   std::size_t next_ = 0;
   EventHeap heap_;
-  std::vector<Event> pile_, merged_;
+  std::vector<Event> pile_;
+  std::vector<Event> merged_;  // becomes run_ when the pile is merged with it
   Time near_until_;
-  bool heap_is_first_ = false;  // if the pile is empty
+  bool heap_is_first_ = false;  // means nothing while there is a pile
   Time time_ = Time::max();     // of the earliest event
   EventBuckets buckets_;        // far events
   std::vector<Event> beyond_;   // events that are later than all buckets
