@@ -46,7 +46,7 @@ class LocalMemory {
   Bytes peak() const { return peak_; }
   /// Returns the first time at which the peak is reached.
   Time peak_time() const { return peak_time_; }
-  /// Returns null if they never exceed it.
+  /// Returns the first excess; null if there has been none.
   const Excess* excess() const { return excess_.get(); }
   /// Returns the usage in the recorded iterations: one record for each time at which it changes; 0 at their end.
   const std::vector<UsageRecord>& timeline() const { return timeline_; }

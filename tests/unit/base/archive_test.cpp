@@ -35,7 +35,7 @@ struct Whole {
   void serialize(Archive& archive) { archive(number, parts, perhaps, values, owned); }
   bool operator==(const Whole& other) const {
     return number == other.number && parts == other.parts && perhaps == other.perhaps && values == other.values &&
-           (owned ? *owned : "") == (other.owned ? *other.owned : "");
+           (owned && other.owned ? *owned == *other.owned : owned == other.owned);
   }
 };
 
