@@ -58,7 +58,7 @@ class BoundedSearch : private TaskPool::Tasks {
     world_.agree([&] {
       has_stopped = !pool_.run(this, [&](std::span<const std::byte> task) { return work_on(task, serving); });
     });
-    end_if_stopped(run_, has_stopped, mine_.size(), world_);
+    end_stopped_study(run_, has_stopped, mine_.size(), world_);
     return collect();
   }
 

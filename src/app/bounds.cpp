@@ -15,7 +15,8 @@ using workload::OutlineGroup;
 using workload::OutlinePass;
 using workload::StageOutline;
 
-std::vector<Time> least_times(const StageOutline& stage, const config::Configuration& configuration, System& system) {
+std::vector<Time> least_times(const StageOutline& stage, const config::Configuration& configuration,
+                              run::System& system) {
   const auto& graph = stage.structure.graph;
   const auto model = compute::make_model(configuration.execution.compute);
   struct Group {
@@ -47,7 +48,7 @@ namespace {
 /// The least times of a stage's nodes, and what follows for its passes and for what comes after them.
 class StageTimes {
  public:
-  StageTimes(const StageOutline& stage, const config::Configuration& configuration, System& system)
+  StageTimes(const StageOutline& stage, const config::Configuration& configuration, run::System& system)
       : stage_(stage), least_(least_times(stage, configuration, system)) {}
 
   /// Returns the least time of nodes that follow each other.
@@ -107,7 +108,7 @@ class StageTimes {
 /// Finds the bound of a step. Names are those of docs/exploration.md, *Bounds*.
 class StepBound {
  public:
-  StepBound(const config::Configuration& configuration, System& system)
+  StepBound(const config::Configuration& configuration, run::System& system)
       : parallel_(configuration.workload.generated->parallel),
         outline_(workload::outline(*configuration.workload.generated, configuration.workload.estimates.get())) {
     for (const StageOutline& outline : outline_.outlines) times_.emplace_back(outline, configuration, system);
@@ -197,7 +198,7 @@ class StepBound {
     return std::max(chain(Role::copies), start_of(p) + chain(Role::sums));
   }
 
-  void add_messages(System& system) {
+  void add_messages(run::System& system) {
     for (std::size_t i = 0; i + 1 < outline_.stage_of.size(); ++i) {
       const std::uint32_t here = outline_.stage_of[i], next = outline_.stage_of[i + 1];
       const NpuId a = outline_.stages[here].first_npu, b = outline_.stages[next].first_npu;
@@ -231,11 +232,11 @@ bool has_time_bound(const config::Configuration& configuration) {
   return workload::groups_are_alike(configuration.workload.generated->parallel, sizes);
 }
 
-StepBounds bounds_of_step(const config::Configuration& configuration, System& system) {
+StepBounds bounds_of_step(const config::Configuration& configuration, run::System& system) {
   return has_time_bound(configuration) ? StepBound(configuration, system).find_all() : StepBounds();
 }
 
-Time least_step_time(const config::Configuration& configuration, System& system) {
+Time least_step_time(const config::Configuration& configuration, run::System& system) {
   return has_time_bound(configuration) ? StepBound(configuration, system).find() : Time::zero();
 }
 

@@ -5,8 +5,8 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/config/configuration.hpp"
+#include "orrery/run/system.hpp"
 #include "orrery/workload/outline.hpp"
-#include "system.hpp"
 
 namespace orrery::app {
 
@@ -22,12 +22,12 @@ struct StepBounds {
 };
 
 /// Returns the bounds of a step. `step` is what `least_step_time` returns. Throws and costs the same.
-StepBounds bounds_of_step(const config::Configuration& configuration, System& system);
+StepBounds bounds_of_step(const config::Configuration& configuration, run::System& system);
 
 /// Returns what the time of a step is not below, without a simulation; 0 if nothing is known. docs/exploration.md,
 /// *Bounds*, has the proof. `system` is that of the configuration. Throws Error (bad_input) as the run would. O(nodes
 /// of a micro-batch + passes of all stages).
-Time least_step_time(const config::Configuration& configuration, System& system);
+Time least_step_time(const config::Configuration& configuration, run::System& system);
 
 /// Returns what the peak of local memory on the NPU that needs most is not below; 0 if nothing is known. O(layers +
 /// passes of all stages).
@@ -36,6 +36,6 @@ Bytes least_peak_memory(const config::Configuration& configuration);
 /// Returns the least times of the nodes of a stage; 0 where nothing is known. [nodes] Throws Error (bad_input) if an
 /// algorithm cannot carry out one of the collectives. O(nodes + members of groups).
 std::vector<Time> least_times(const workload::StageOutline& stage, const config::Configuration& configuration,
-                              System& system);
+                              run::System& system);
 
 }  // namespace orrery::app

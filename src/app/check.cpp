@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include "checkpoints.hpp"
 #include "lone_file.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
-#include "preparation.hpp"
+#include "orrery/run/checkpoints.hpp"
+#include "orrery/run/preparation.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
@@ -33,8 +33,8 @@ bool is_trace(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error) && trace::format_of(path).has_value();
 }
 
-void print_checkpoint_size(const Preparation& preparation, const config::Configuration& configuration) {
-  const std::uint64_t size = checkpoint_size(preparation, configuration);
+void print_checkpoint_size(const run::Preparation& preparation, const config::Configuration& configuration) {
+  const std::uint64_t size = run::checkpoint_size(preparation, configuration);
   const auto& options = configuration.execution;
   const bool has_packets = options.goes_over_links() && options.network.model->sends_packets;
   fmt::print("a checkpoint takes about {}{}\n", size_text(size, size),
@@ -53,7 +53,7 @@ int check(const config::CheckCommand& command) {
     for (const auto& warning : configuration->warnings) spdlog::warn("{}", warning);
     configuration->run.partition = {};  // of a run on several ranks, which this is not
     const auto world = parallel::make_serial();
-    const Preparation preparation(*configuration, *world, faults);
+    const run::Preparation preparation(*configuration, *world, faults);
     for (const auto& [kind, entry] : preparation.notices().entries())
       spdlog::warn("{} (NPU {})", entry.text, entry.npu);
     if (faults.empty() && !configuration->run.checkpoint.empty()) print_checkpoint_size(preparation, *configuration);

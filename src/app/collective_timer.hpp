@@ -9,7 +9,7 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/configuration.hpp"
-#include "system.hpp"
+#include "orrery/run/system.hpp"
 
 namespace orrery::app {
 
@@ -41,7 +41,7 @@ class CollectiveTimer {
   Done simulated(Bytes bytes);
 
   const config::Configuration& configuration_;
-  System system_;
+  run::System system_;
   std::vector<NpuId> members_;
   std::uint32_t num_members_;
   collective::Kind kind_;

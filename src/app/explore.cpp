@@ -10,8 +10,9 @@
 #include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
-#include "agreed.hpp"
 #include "dry_run.hpp"
+#include "logged_job.hpp"
+#include "orrery/base/job_context.hpp"
 #include "orrery/base/mix.hpp"
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
@@ -22,8 +23,8 @@
 #include "orrery/results/figures.hpp"
 #include "orrery/results/results.hpp"
 #include "orrery/results/study.hpp"
+#include "orrery/run/agreed.hpp"
 #include "shards.hpp"
-#include "stop_request.hpp"
 #include "study_checks.hpp"
 #include "study_outputs.hpp"
 #include "study_table.hpp"
@@ -229,11 +230,12 @@ void require_legal(const Study& study, const config::ExploreCommand& command, co
 }  // namespace
 
 void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
-  heed_signals();
+  honour_signals();
   keep_freed_memory();
-  const auto stop_requested = stop_request(command.max_walltime_s, std::chrono::steady_clock::now());
-  const Study study = agreed(world, [&] { return config::read_study(command.file); });
-  explore::Space space = agreed(world, [&] { return space_of(study, command); });
+  StopRequest& stop = JobContext::current()->stop;
+  stop.set_time_limit(command.max_walltime_s, std::chrono::steady_clock::now());
+  const Study study = run::agreed(world, [&] { return config::read_study(command.file); });
+  explore::Space space = run::agreed(world, [&] { return space_of(study, command); });
   explore::Sampler sampler(space);
   explore::Points points(space);
   explore::Funnel funnel;
@@ -270,7 +272,7 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   require_same(identity, world);
   Trials of_shards;
   if (!command.parts.merge.empty())
-    of_shards = agreed(world, [&] { return read_shards(command.parts.merge, identity, points); });
+    of_shards = run::agreed(world, [&] { return read_shards(command.parts.merge, identity, points); });
   TrialJournal journal(command.output, identity, request_of(command), world);
   if (command.strict) journal.drop_unless_stopped();
   journal.adopt(std::move(of_shards));
@@ -278,7 +280,7 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   if (num_known > 0 && world.is_root())
     spdlog::info("{} of {} configurations are done already, by {}", num_known, points.size(),
                  command.parts.merge.empty() ? "jobs that ended early" : "shards");
-  const StudyRun run{study, command, space, points, journal, stop_requested};
+  const StudyRun run{study, command, space, points, journal, [&stop] { return stop.is_requested(); }};
   simulate_study(run, sampler, points, funnel, identity, command_line, world);
 }
 

@@ -8,7 +8,6 @@
 #include <spdlog/spdlog.h>
 #include <nlohmann/json.hpp>
 
-#include "agreed.hpp"
 #include "flow_tables.hpp"
 #include "link_tables.hpp"
 #include "orrery/base/error.hpp"
@@ -16,6 +15,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/config/flow_file.hpp"
 #include "orrery/network/flow_run.hpp"
+#include "orrery/run/agreed.hpp"
 #include "subcommands.hpp"
 #include "text_output.hpp"
 
@@ -149,7 +149,7 @@ void require_all_over(const network::FlowScenario& scenario, const FlowResults& 
 }  // namespace
 
 void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
-  config::FlowFile read = agreed(world, [&] {
+  config::FlowFile read = run::agreed(world, [&] {
     if (command.in_scheduling_order && world.size() > 1)
       throw Error(ErrorCode::usage, {.key = "--scheduling-order"},
                   fmt::format("found {}", counted(static_cast<std::uint64_t>(world.size()), "rank")), "one rank");

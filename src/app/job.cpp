@@ -10,10 +10,10 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "logged_job.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/host.hpp"
 #include "orrery/parallel/environment.hpp"
-#include "stop_guard.hpp"
 
 namespace orrery::app {
 namespace {
@@ -60,27 +60,44 @@ int report_failure(std::string_view rank) {
   }
 }
 
-int run_job(const std::function<void(parallel::Communicator&)>& body) {
-  const StopGuard guard;  // it outlives MPI
-  parallel::Environment environment;
-  auto& world = environment.world();
-  int code = 0;
-  bool in_order = true;
+namespace {
+
+/// Runs the body of a job, under a guard that outlives this function.
+JobEnd carry_out(parallel::Communicator& world, run::StopGuard& guard, const JobBody& body) {
+  JobEnd end;
+  bool may_end_mpi = true;
   try {
-    body(world);
+    body(world, guard);
   } catch (const parallel::FailedElsewhere& failure) {
-    code = failure.exit_code;
+    end.code = failure.exit_code;
   } catch (...) {
-    code = report_failure(world.size() > 1 ? fmt::format("rank {} of {}", world.rank().value(), world.size())
-                                           : std::string());
-    in_order = !is_out_of_memory(std::current_exception());  // to end MPI needs memory too
+    end.code = report_failure(world.size() > 1 ? fmt::format("rank {} of {}", world.rank().value(), world.size())
+                                               : std::string());
+    may_end_mpi = !is_out_of_memory(std::current_exception());  // to end MPI needs memory too
   }
-  if (code != 0 && !(in_order && world.failure_is_agreed())) {
+  end.in_order = end.code == 0 || (may_end_mpi && world.failure_is_agreed());
+  return end;
+}
+
+}  // namespace
+
+JobEnd run_job_on(parallel::Communicator& world, const JobBody& body) {
+  LoggedJob job;
+  run::StopGuard guard(job.context());
+  return carry_out(world, guard, body);
+}
+
+int run_job(const JobBody& body) {
+  LoggedJob job;
+  run::StopGuard guard(job.context());  // it outlives MPI
+  parallel::Environment environment;
+  const JobEnd end = carry_out(environment.world(), guard, body);
+  if (!end.in_order) {
     spdlog::shutdown();
     ::alarm(seconds_to_abort);  // MPI may need memory that is not there
-    parallel::Environment::abort(code);
+    parallel::Environment::abort(end.code);
   }
-  return code;
+  return end.code;
 }
 
 }  // namespace orrery::app

@@ -12,7 +12,7 @@
 #include "orrery/parallel/raise_faults.hpp"
 #include "orrery/partition/quality.hpp"
 #include "orrery/partition/strategy.hpp"
-#include "preparation.hpp"
+#include "orrery/run/preparation.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
@@ -77,13 +77,13 @@ void partition(const config::PartitionCommand& command) {
   configuration.run.partition = {};  // of this command itself, which is one rank
   const auto topology = configuration.topology();
   const auto world = parallel::make_serial();
-  std::unique_ptr<Preparation> preparation;
+  std::unique_ptr<run::Preparation> preparation;
   partition::CommunicationGraph graph;
   if (with_workload) {
     Faults faults;
-    preparation = std::make_unique<Preparation>(configuration, *world, faults);
+    preparation = std::make_unique<run::Preparation>(configuration, *world, faults);
     parallel::raise_faults(faults, *world);
-    graph = communication_graph(preparation->traces(), configuration, preparation->system(), *world);
+    graph = run::communication_graph(preparation->traces(), configuration, preparation->system(), *world);
   }
   const auto made = options.make({topology, command.ranks, &graph});
   write_map(made, command.output);

@@ -50,7 +50,7 @@ Bytes QuickBounds::least_peak_memory(const config::Configuration& configuration)
 }
 
 QuickBounds::PassTimes QuickBounds::times_of_nodes(const workload::StageOutline& passes,
-                                                   const config::Configuration& configuration, System& system) {
+                                                   const config::Configuration& configuration, run::System& system) {
   const auto least = least_times(passes, configuration, system);
   PassTimes times;
   for (const auto& pass : passes.passes) {
@@ -70,7 +70,7 @@ QuickBounds::PassTimes QuickBounds::times_of_nodes(const workload::StageOutline&
 // A layer that follows one that is alike adds the same nodes as the next such layer: what it is merged with is the end
 // of the one before it. So a run of n layers takes what two of them take, and n - 2 times what the third one adds.
 QuickBounds::PassTimes QuickBounds::times_through(Known& known, const LayerRuns& runs, bool is_divided,
-                                                  const config::Configuration& configuration, System& system) {
+                                                  const config::Configuration& configuration, run::System& system) {
   LayerRuns few = runs;
   for (LayerRun& run : few) run.count = std::min(run.count, 2U);
   const auto of_few = [&](const LayerRuns& layers) {
@@ -95,7 +95,7 @@ QuickBounds::PassTimes QuickBounds::times_through(Known& known, const LayerRuns&
 
 // The terms 1 and 2 of docs/exploration.md, *Bounds*, with messages of no time: the first pass of a stage is that of
 // its first virtual stage, and with GPipe and 1F1B the last one is the backward pass of the same.
-StepBounds QuickBounds::bounds_of_step(const config::Configuration& configuration, System& system) {
+StepBounds QuickBounds::bounds_of_step(const config::Configuration& configuration, run::System& system) {
   const auto& parallel = configuration.workload.generated->parallel;
   Known& known = known_of(configuration);
   const bool is_divided = workload::divides_backward_passes(parallel);

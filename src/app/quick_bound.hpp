@@ -10,8 +10,8 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/config/configuration.hpp"
+#include "orrery/run/system.hpp"
 #include "orrery/workload/model_outline.hpp"
-#include "system.hpp"
 
 namespace orrery::app {
 
@@ -26,11 +26,11 @@ class QuickBounds {
   /// Returns what the time of a step is not below. It is not above `least_step_time`, which needs the nodes of all
   /// stages. For steps that have a bound of the time (has_time_bound). Throws Error (bad_input) as the run would.
   /// O(virtual stages), the first time with such layers O(nodes of a micro-batch in a few layers).
-  Time least_step_time(const config::Configuration& configuration, System& system) {
+  Time least_step_time(const config::Configuration& configuration, run::System& system) {
     return bounds_of_step(configuration, system).step;
   }
   /// Returns the same with the time for which NPUs compute. It does not know the FLOPs.
-  StepBounds bounds_of_step(const config::Configuration& configuration, System& system);
+  StepBounds bounds_of_step(const config::Configuration& configuration, run::System& system);
   /// Returns what `least_peak_memory` returns. For steps that have an outline (workload::has_outline). Cost as
   /// workload::ModelOutline::least_peak_memory.
   Bytes least_peak_memory(const config::Configuration& configuration);
@@ -48,9 +48,9 @@ class QuickBounds {
 
   Known& known_of(const config::Configuration& configuration);
   PassTimes times_through(Known& known, const workload::LayerRuns& runs, bool is_divided,
-                          const config::Configuration& configuration, System& system);
+                          const config::Configuration& configuration, run::System& system);
   static PassTimes times_of_nodes(const workload::StageOutline& passes, const config::Configuration& configuration,
-                                  System& system);
+                                  run::System& system);
 
   std::unordered_multimap<std::size_t, std::unique_ptr<Known>> known_;  ///< by ModelOutline::hash
 };

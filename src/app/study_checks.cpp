@@ -11,12 +11,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "collect.hpp"
 #include "orrery/base/mix.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/study.hpp"
 #include "orrery/results/figures.hpp"
+#include "orrery/run/collect.hpp"
 #include "study_trials.hpp"
 
 namespace orrery::app {
@@ -244,7 +244,7 @@ void require_prices(const explore::Space& space, const config::ExploreCommand& c
     const auto findings = config::examine(inputs_of(study, command, space.at(choice).value()));
     if (!findings.faults.empty()) continue;
     has_read = true;
-    const auto plant = plant_of(*findings.configuration);
+    const auto plant = run::plant_of(*findings.configuration);
     for (auto& [metric, key] : lacking) key = lacking_price(metric, plant);
     std::erase_if(lacking, [](const auto& one) { return one.second.empty(); });
   }

@@ -11,10 +11,11 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/job_context.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/run/simulate.hpp"
 #include "study_table.hpp"
-#include "subcommands.hpp"
 #include "trial_journal.hpp"
 
 namespace orrery::app {
@@ -122,7 +123,9 @@ void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::C
           inputs.overrides.end(),
           {fmt::format("run.output=\"{}\"", std::filesystem::absolute(file).string()), "run.quiet=true",
            fmt::format("run.fold={}", run.study.fidelity.fold), "run.force=true"});
-      app::run({std::move(inputs)}, "orrery explore --keep-results", *alone);
+      const auto results = run::simulate(config::read(inputs), *alone,
+                                         {.writes_results = true, .command_line = "orrery explore --keep-results"});
+      if (results.stopped_at) end_if_stopped();
     }
   });
 }

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/job_context.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "orrery/results/figures.hpp"
-#include "stop_request.hpp"
 #include "trial_queue.hpp"
 
 namespace orrery::app {
@@ -197,7 +197,7 @@ std::vector<Trial> simulate_points(const StudyRun& run, const std::vector<Point>
       return true;
     });
   });
-  end_if_stopped(run, has_stopped, 0, world);
+  end_stopped_study(run, has_stopped, 0, world);
   const auto packed = pack(mine);
   const auto all = world.all_gather(std::span<const std::byte>(packed));
   std::vector<Trial> trials(all_points.size());
@@ -224,16 +224,17 @@ std::optional<Trial> taken(std::uint64_t number, Trials& trials, const TrialJour
   return {};
 }
 
-void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world) {
+void end_stopped_study(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world) {
   std::int64_t sums[] = {has_stopped ? 1 : 0, static_cast<std::int64_t>(done)};
   world.sum(sums);
   if (sums[0] > 0) run.journal.keep();
+  const std::string_view reason = JobContext::current()->stop.reason();
   world.agree([&] {
     if (world.is_root() && sums[0] > 0)
       throw Error(ErrorCode::interrupted,
                   fmt::format("stopped by {}: {} of {} configurations are done, and {}.journal.* keep them. The same "
                               "command goes on from there",
-                              *stop_reason() == '\0' ? "a request to another rank" : stop_reason(),
+                              reason.empty() ? "a request to another rank" : reason,
                               static_cast<std::size_t>(sums[1]) + run.journal.known().size(), run.points.size(),
                               run.command.output.string()));
   });
@@ -250,7 +251,7 @@ void simulate_from(std::size_t first, const StudyRun& run, StudyTrials& found, p
   world.agree([&] {
     has_stopped = !queue.run([&](std::size_t i) { return simulate_point(serving, run.points[to_do[i]], mine); });
   });
-  end_if_stopped(run, has_stopped, mine.size(), world);
+  end_stopped_study(run, has_stopped, mine.size(), world);
   Trials trials = gather_trials(std::move(mine), world);
   if (!world.is_root()) return;
   found.rows.reserve(run.points.size());

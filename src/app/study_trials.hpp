@@ -76,7 +76,7 @@ Trials gather_trials(Trials mine, parallel::Communicator& world);
 /// Takes a trial out of `trials`, or returns that of an earlier job; nothing if there is none.
 std::optional<Trial> taken(std::uint64_t number, Trials& trials, const TrialJournal& journal);
 /// Ends all ranks if one of them has stopped. `done`: trials of this rank. Collective.
-void end_if_stopped(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world);
+void end_stopped_study(const StudyRun& run, bool has_stopped, std::size_t done, parallel::Communicator& world);
 
 /// Simulates the points from position `first` on that no earlier job has done, each on one rank, and adds their rows to
 /// `found`. Throws Error (interrupted) on all ranks if a stop on request ended it early. Collective.

@@ -4,13 +4,15 @@
 
 #include "orrery/config/command_line.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/run/stop_guard.hpp"
 
 /// The subcommands, each in a file of its own. All throw Error (bad_input, usage, output) for what they cannot do.
 namespace orrery::app {
 
 /// `orrery run`: simulates and writes the results. Collective. Throws Error on the rank that knows of a failure and
 /// parallel::FailedElsewhere on others.
-void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world);
+void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world,
+         run::StopGuard& guard);
 
 /// `orrery check`: prints every fault on standard error. Returns the exit code.
 int check(const config::CheckCommand& command);

@@ -15,7 +15,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/results/breakdown.hpp"
 #include "orrery/results/kernel_figures.hpp"
-#include "progress.hpp"
+#include "orrery/run/progress.hpp"
 
 namespace orrery::app {
 namespace {

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "orrery/base/faults.hpp"
+#include "orrery/base/job_context.hpp"
 #include "orrery/base/notices.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/communicator.hpp"
-#include "recorded_starts.hpp"
-#include "stop_request.hpp"
+#include "orrery/run/recorded_starts.hpp"
 
 namespace orrery::app {
 namespace {
@@ -122,7 +122,7 @@ TraceInputs read_trace_inputs(const config::ConvertCommand& command, const std::
   faults.raise();
   list_groups_by_use(inputs);
   Notices notices = inputs.store.notices();
-  keep_starts(npus, inputs.traces, inputs.store, notices, *parallel::make_serial());
+  run::keep_starts(npus, inputs.traces, inputs.store, notices, *parallel::make_serial());
   for (const auto& [kind, entry] : notices.entries())
     if (!kind.starts_with("streams-")) spdlog::warn("{} (NPU {})", entry.text, entry.npu);
   return inputs;

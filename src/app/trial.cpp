@@ -9,16 +9,16 @@
 
 #include <fmt/format.h>
 
-#include "collect.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/results/figures.hpp"
+#include "orrery/run/collect.hpp"
+#include "orrery/run/preparation.hpp"
+#include "orrery/run/simulation.hpp"
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/outline.hpp"
-#include "preparation.hpp"
 #include "quick_bound.hpp"
-#include "simulation.hpp"
 #include "trial_memory.hpp"
 
 namespace orrery::app {
@@ -64,7 +64,7 @@ std::optional<std::string> excess(Bytes needed, const config::Configuration& con
 
 /// Returns the figures of a step that metrics need. What NPUs execute is counted in the structures of the run, if all
 /// NPUs of a stage have the same one, so that they need not be made again.
-workload::Figures figures_of(const workload::Description& description, const HostedTraces& traces) {
+workload::Figures figures_of(const workload::Description& description, const run::HostedTraces& traces) {
   if (!workload::has_outline(description)) return workload::figures(description);
   workload::Figures figures = workload::figures_of_model(description);
   const auto npus = workload::npus_of_stages(description.parallel);
@@ -94,14 +94,14 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
                                       size_text(options.max_memory.count(), options.max_memory.count())));
   }
   const auto alone = parallel::make_serial();
-  const auto preparation = prepare(configuration, *alone);
-  const auto simulation = simulate(*preparation, configuration.run, stop_requested, *alone);
+  const auto preparation = run::prepare(configuration, *alone);
+  const auto simulation = run::simulate(*preparation, configuration.run, stop_requested, *alone);
   if (simulation->stopped_at()) return {};
-  auto all = collect(*preparation, *simulation, *alone);
+  auto all = run::collect(*preparation, *simulation, *alone);
   std::optional<results::TrainingStep> step;
   if (configuration.workload.generated)
-    step = training_step(configuration, *configuration.workload.generated,
-                         figures_of(*configuration.workload.generated, preparation->traces()));
+    step = run::training_step(configuration, *configuration.workload.generated,
+                              figures_of(*configuration.workload.generated, preparation->traces()));
   Trial trial;
   trial.metrics.resize(explore::metrics().size(), unknown);
   const fold::Folding* const folding = preparation->folding();
@@ -110,7 +110,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   auto metrics = results::metrics_of(npus, {}, configuration.execution.iterations, step, all.collective_sums);
   Bytes peak;
   for (const npu::NpuRecord& npu : npus.distinct()) peak = std::max(peak, npu.peak_local_memory);
-  if (const auto plant = plant_of(configuration); metrics && plant) results::add_cost(*plant, *metrics);
+  if (const auto plant = run::plant_of(configuration); metrics && plant) results::add_cost(*plant, *metrics);
   const auto& generated = configuration.workload.generated;
   if (metrics && generated && generated->parallel[workload::Axis::pp] == 1)
     metrics->bubble = {0, 0};  // nobody waits for a pipeline
@@ -193,7 +193,7 @@ bool TrialEstimate::is_most(std::string_view metric) {
 struct TrialEstimator::Common {
   std::string settings;
   config::Configuration configuration;
-  std::unique_ptr<System> system = nullptr;
+  std::unique_ptr<run::System> system = nullptr;
   QuickBounds bounds = {};
 };
 
@@ -218,7 +218,7 @@ void TrialEstimator::add_bounds(const config::Configuration& configuration, bool
     estimate.step = bounds.step;
     result.is_best = !is_quick || !found;
   }
-  if (const auto plant = plant_of(configuration)) add_cost_bounds(*plant, bounds.compute, estimate);
+  if (const auto plant = run::plant_of(configuration)) add_cost_bounds(*plant, bounds.compute, estimate);
   if (!configuration.workload.generated) return;
   const auto& step = *configuration.workload.generated;
   const auto size = workload::size_of_step(step);
@@ -260,7 +260,7 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
       result.settled = Trial::ended(TrialStatus::does_not_fit, std::move(*text));
       return result;
     }
-    if (!common_->system) common_->system = std::make_unique<System>(common_->configuration);
+    if (!common_->system) common_->system = std::make_unique<run::System>(common_->configuration);
     add_bounds(configuration, is_quick, result);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_input && error.code() != ErrorCode::usage) throw;

@@ -10,7 +10,6 @@
 #include <csignal>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <system_error>
@@ -18,33 +17,19 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/host.hpp"
+#include "orrery/base/job_context.hpp"
 
 namespace orrery {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// The partial files that are there now.
-struct PartialNames {
-  std::mutex mutex;
-  std::multiset<fs::path> names;
-};
-
-// Never destroyed, because another thread may ask for them while the process ends.
-PartialNames& partial_names() {
-  static auto* const all = new PartialNames;
-  return *all;
-}
-
 void keep_name(const fs::path& partial) {
-  const std::scoped_lock lock(partial_names().mutex);
-  partial_names().names.insert(partial);
+  if (JobContext* const job = JobContext::current()) job->partial_files.add(partial);
 }
 
 void forget_name(const fs::path& partial) {
-  const std::scoped_lock lock(partial_names().mutex);
-  auto& names = partial_names().names;
-  if (const auto found = names.find(partial); found != names.end()) names.erase(found);
+  if (JobContext* const job = JobContext::current()) job->partial_files.drop(partial);
 }
 
 [[noreturn]] void fail(const fs::path& path, std::string_view doing, int code) {
@@ -242,11 +227,5 @@ fs::path PartialFile::commit_durably_beside() {
 PartialFileOfJob::PartialFileOfJob(fs::path partial) : partial_(std::move(partial)) { keep_name(partial_); }
 
 PartialFileOfJob::~PartialFileOfJob() { forget_name(partial_); }
-
-void remove_partial_files() {
-  const std::scoped_lock lock(partial_names().mutex);
-  std::error_code ignored;
-  for (const fs::path& partial : partial_names().names) fs::remove(partial, ignored);
-}
 
 }  // namespace orrery

@@ -5,7 +5,7 @@
 #include <exception>
 #include <vector>
 
-#include "orrery/base/signs_of_life.hpp"
+#include "orrery/base/job_context.hpp"
 
 namespace orrery::parallel {
 namespace {
@@ -19,7 +19,7 @@ void follow(Communicator& world) {
   std::vector<std::int64_t> sign{0};
   while (sign.front() != last_sign) {
     world.broadcast(sign, Rank(0));
-    SignsOfLife::give_with_allowance(static_cast<std::uint32_t>(std::max<std::int64_t>(sign.front(), 0)));
+    beat(static_cast<std::uint32_t>(std::max<std::int64_t>(sign.front(), 0)));
   }
 }
 
@@ -37,7 +37,7 @@ void lead(Communicator& world, const std::function<void(const GivesSigns&)>& bod
       sign.front() = seconds;
       world.broadcast(sign, Rank(0));
     }
-    SignsOfLife::give_with_allowance(seconds);
+    beat(seconds);
   };
   std::exception_ptr failure;
   try {

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "mpi_call.hpp"
-#include "orrery/base/signs_of_life.hpp"
+#include "orrery/base/job_context.hpp"
 
 namespace orrery::parallel {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "channels.hpp"
-#include "orrery/base/signs_of_life.hpp"
+#include "orrery/base/job_context.hpp"
 #include "orrery/pdes/load_recorder.hpp"
 #include "rank_loop.hpp"
 
@@ -438,7 +438,7 @@ void Kernel::restore(const KernelState& state) {
 
 void Kernel::run_alone() {
   while (process() > 0) {
-    SignsOfLife::give();
+    beat();
     if (options_.progress) options_.progress(statistics_.events, now());
     heed_stop_wish();
     if (stop_.wish != StopWish::none) stop(lbts_contribution());

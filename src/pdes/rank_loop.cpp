@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "orrery/base/signs_of_life.hpp"
+#include "orrery/base/job_context.hpp"
 
 namespace orrery::pdes {
 namespace {
@@ -65,7 +65,7 @@ void Kernel::RankLoop::work(std::uint64_t handled) {
   }
   state_ = State::working;
   has_asked_ = false;
-  SignsOfLife::give();
+  beat();
   const bool ask_at_once = handled < burst && patience_ == least_patience;
   if (channels_.has_reason_to_flush())
     has_asked_ = channels_.flush(kernel_.earliest_output(), ask_at_once ? kernel_.need() : Need{});
@@ -85,7 +85,7 @@ void Kernel::RankLoop::wait_for_receivers() {
     const std::uint64_t left = channels_.bytes_under_way(most);
     if (left < under_way) {
       last_taken = Clock::now();
-      SignsOfLife::give();
+      beat();
     }
     under_way = left;
     if (kernel_.options_.watchdog_seconds > 0 && seconds_since(last_taken) > kernel_.options_.watchdog_seconds)
@@ -111,7 +111,7 @@ void Kernel::RankLoop::block() {
 bool Kernel::RankLoop::take_messages() {
   const Time held_up = kernel_.next_event();
   if (channels_.poll() == 0) return false;
-  SignsOfLife::give();
+  beat();
   const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == held_up;
   wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
   freed_ = last_sign_ = Clock::now();

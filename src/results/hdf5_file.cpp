@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "orrery/base/error.hpp"
-#include "orrery/base/signs_of_life.hpp"
+#include "orrery/base/job_context.hpp"
 #include "orrery/base/utf8.hpp"
 #include "orrery/results/results.hpp"
 #include "seal.hpp"
@@ -43,6 +43,9 @@ herr_t read_entry(unsigned depth, const H5E_error2_t* entry, void* result) {
     reason.out_of_memory = entry->maj_num == H5E_RESOURCE && entry->min_num == H5E_NOSPACE;
   return 0;
 }
+
+constexpr std::size_t bytes_to_add_in_memory = 1 << 20;  // by which a file in memory grows
+constexpr const char* name_in_memory = ".orrery-results-in-memory";
 
 constexpr std::size_t most_strings = 1 << 16;  // that are written at a time
 
@@ -77,7 +80,9 @@ File::File(const std::filesystem::path& path, std::filesystem::path target) : pa
   const Handle access(checked(H5Pcreate(H5P_FILE_ACCESS), "making a property list"), H5Pclose);
   // This format has checksums of what HDF5 keeps about objects.
   checked(H5Pset_libver_bounds(access.id(), H5F_LIBVER_V110, H5F_LIBVER_V110), "making a property list");
-  file_ = Handle(checked(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.id(), access.id()), "creating it"), H5Fclose);
+  if (path.empty()) checked(H5Pset_fapl_core(access.id(), bytes_to_add_in_memory, false), "making a property list");
+  const char* const name = path.empty() ? name_in_memory : path.c_str();
+  file_ = Handle(checked(H5Fcreate(name, H5F_ACC_EXCL, creation.id(), access.id()), "creating it"), H5Fclose);
 }
 
 File::~File() {
@@ -144,7 +149,7 @@ void File::write(const std::string& path, hid_t type, std::uint64_t first, std::
   checked(H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &start, nullptr, &rows, nullptr), "writing " + path);
   const Handle here(checked(H5Screate_simple(1, &rows, nullptr), "writing " + path), H5Sclose);
   checked(H5Dwrite(dataset.id(), type, here.id(), there.id(), H5P_DEFAULT, values), "writing " + path);
-  SignsOfLife::give();
+  beat();
   for (std::uint64_t done = 0; done < count; done += Written::most_rows)
     written_.add(path, "", type, first + done, std::min(Written::most_rows, count - done),
                  static_cast<const std::byte*>(values) + done * H5Tget_size(type));

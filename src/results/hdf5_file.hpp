@@ -69,7 +69,8 @@ class File {
  public:
   enum class Layout { plain, compressed };
 
-  /// Creates the file `path`, which must not exist. Errors name `target`.
+  /// Creates the file `path`, which must not exist; an empty one stands for a file in memory, which `close` does not
+  /// take. Errors name `target`.
   File(const std::filesystem::path& path, std::filesystem::path target);
   ~File();
   File(const File&) = delete;

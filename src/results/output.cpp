@@ -16,8 +16,9 @@ Output::Output(const std::filesystem::path& path, parallel::Communicator& world)
   world_.agree([&] {
     if (world_.is_root()) open_ = std::make_unique<Open>(path);
   });
+  if (path.empty()) return;
   std::error_code failure;
-  std::string partial = world_.is_root() ? fs::absolute(open_->partial.partial(), failure).string() : "";
+  std::string partial = world_.is_root() ? fs::absolute(open_->partial->partial(), failure).string() : "";
   world_.broadcast(partial, Rank(0));
   if (!world_.is_root()) of_rank_0_.emplace(partial);
 }
@@ -25,14 +26,16 @@ Output::Output(const std::filesystem::path& path, parallel::Communicator& world)
 std::filesystem::path Output::commit(bool force) {
   fs::path name;
   world_.agree([&] {
+    if (world_.is_root() && !open_->partial) return;
+    if (!world_.is_root() && !of_rank_0_) return;
     parallel::lead(world_, [&](const parallel::GivesSigns& give_sign) {
       file().close(give_sign);
       name = open_->path;
-      give_sign(seconds_for(open_->partial.size()));
+      give_sign(seconds_for(open_->partial->size()));
       if (force || is_interrupted(name))
-        open_->partial.commit_durably();
+        open_->partial->commit_durably();
       else
-        name = open_->partial.commit_durably_beside();
+        name = open_->partial->commit_durably_beside();
     });
   });
   return name;

@@ -98,7 +98,7 @@ class Ring final : public Model {
 
 int main(int argc, char** argv) {
   if (argc != 4) return fmt::print(stderr, "usage: {} RANK MANNER WATCHDOG\n", argv[0]), 2;
-  return orrery::app::run_job([&](orrery::parallel::Communicator& world) {
+  return orrery::app::run_job([&](orrery::parallel::Communicator& world, orrery::run::StopGuard&) {
     orrery::pdes::Ring model(world, std::atoi(argv[1]), argv[2]);
     orrery::pdes::Kernel kernel(world, model, model.options(std::atof(argv[3])));
     model.start(kernel);

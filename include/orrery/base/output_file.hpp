@@ -54,7 +54,7 @@ class PartialFile {
   std::filesystem::path path_, target_, partial_;  // partial_ is empty once it has been moved
 };
 
-/// While it lives, remove_partial_files removes this file, which another process of the job writes.
+/// While it lives, this file, which another process of the job writes, is one of the job (JobContext::partial_files).
 class PartialFileOfJob {
  public:
   explicit PartialFileOfJob(std::filesystem::path partial);
@@ -65,9 +65,5 @@ class PartialFileOfJob {
  private:
   std::filesystem::path partial_;
 };
-
-/// Removes the partial files that this process has, and those of its PartialFileOfJob. For a process that is about to
-/// end without an end of its objects. Any thread may call it.
-void remove_partial_files();
 
 }  // namespace orrery

@@ -11,7 +11,8 @@ namespace orrery::parallel {
 using GivesSigns = std::function<void(std::uint32_t seconds)>;
 
 /// Runs `body` on rank 0 while the other ranks wait. When `body` calls its argument, all ranks give a sign of life
-/// (base/signs_of_life.hpp), the others once a second at most. Throws on rank 0 what `body` throws. Collective.
+/// (Heartbeat of base/job_context.hpp), the others once a second at most. Throws on rank 0 what `body` throws.
+/// Collective.
 void lead(Communicator& world, const std::function<void(const GivesSigns&)>& body);
 
 }  // namespace orrery::parallel

@@ -143,7 +143,7 @@ struct PathFigures {
 
 /// What rank 0 knows of all ranks once their results are written; empty on others.
 struct Gathered {
-  std::filesystem::path file;  ///< where the results are
+  std::filesystem::path file;  ///< where the results are; empty: in no file
   NpuRecords npus;
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
   std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link
@@ -153,11 +153,16 @@ struct Gathered {
 };
 
 /// Gathers the results of all ranks in global order on rank 0, which writes the file of docs/results.md beside `path`,
-/// syncs it and renames it. Without RunDescription::force it keeps a file that has come there during the run, and takes
-/// a name beside it. Collective. Throws Error (output) on all ranks if rank 0 cannot write. Cost O(num_npus) on
-/// rank 0.
+/// syncs it and renames it; with an empty path it writes none. Without RunDescription::force it keeps a file that has
+/// come there during the run, and takes a name beside it. Collective. Throws Error (output) on all ranks if rank 0
+/// cannot write. Cost O(num_npus) on rank 0.
 Gathered write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
                parallel::Communicator& world);
+
+/// Gathers the results as `write` does, and keeps none of them in a file. Collective.
+inline Gathered gather(const RunDescription& run, const RankResults& mine, parallel::Communicator& world) {
+  return write({}, run, mine, world);
+}
 
 /// Returns the version of the HDF5 library, such as "1.10.8".
 std::string hdf5_version();

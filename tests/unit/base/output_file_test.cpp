@@ -1,4 +1,5 @@
 #include "orrery/base/output_file.hpp"
+#include "orrery/base/job_context.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,6 +16,8 @@ namespace fs = std::filesystem;
 // first two are removed, and the last one stays.
 TEST(PartialFiles, AreRemovedBeforeAProcessEnds) {
   const test::TemporaryFolder folder;
+  JobContext job;
+  const JobContext::Scope scope(job);
   const PartialFile mine(folder.path() / "mine");
   mine.write("1");
   const PartialFile other(folder.path() / "other");
@@ -25,7 +28,7 @@ TEST(PartialFiles, AreRemovedBeforeAProcessEnds) {
   PartialFile whole(folder.path() / "whole");
   whole.write("3");
   whole.commit();
-  remove_partial_files();
+  job.partial_files.remove_all();
   EXPECT_FALSE(fs::exists(mine.partial()));
   EXPECT_FALSE(fs::exists(renamed));
   EXPECT_TRUE(fs::exists(folder.path() / "whole"));
@@ -34,12 +37,14 @@ TEST(PartialFiles, AreRemovedBeforeAProcessEnds) {
 // A file of another process is forgotten with its object. It is not removed.
 TEST(PartialFiles, OfOtherProcessesAreForgotten) {
   const test::TemporaryFolder folder;
+  JobContext job;
+  const JobContext::Scope scope(job);
   const PartialFile partial(folder.path() / "name");
   partial.write("1");
   const fs::path renamed = folder.path() / "renamed";
   fs::rename(partial.partial(), renamed);
   { const PartialFileOfJob of_job(renamed); }
-  remove_partial_files();
+  job.partial_files.remove_all();
   EXPECT_TRUE(fs::exists(renamed));
 }
 

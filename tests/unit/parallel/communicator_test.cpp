@@ -4,7 +4,7 @@
 
 #include "mpi_world.hpp"
 #include "orrery/base/error.hpp"
-#include "orrery/base/signs_of_life.hpp"
+#include "orrery/base/job_context.hpp"
 #include "orrery/parallel/lead.hpp"
 
 namespace orrery::parallel {
@@ -140,19 +140,21 @@ TEST(Communicator, AgreesOnSuccess) {
 }
 
 // Rank 0 leads: it works alone and says once that its next sign may come 7 s later. Every rank has seen signs of life.
-TEST(Lead, GivesSignsOfLifeToAllRanks) {
-  const std::uint64_t before = SignsOfLife::count();
+TEST(Lead, LetsTheHeartsOfAllRanksBeat) {
+  JobContext job;
+  const JobContext::Scope scope(job);
+  const std::uint64_t before = job.heartbeat.count();
   std::uint32_t allowed = 0;
   int calls = 0;
   lead(world(), [&](const GivesSigns& give_sign) {
     ++calls;
     give_sign(0);
     give_sign(7);
-    allowed = SignsOfLife::allowance();
+    allowed = job.heartbeat.allowance();
   });
   EXPECT_EQ(calls, me() == 0 ? 1 : 0);
   EXPECT_EQ(allowed, me() == 0 ? 7U : 0U);
-  EXPECT_GE(SignsOfLife::count(), before + 2);
+  EXPECT_GE(job.heartbeat.count(), before + 2);
 }
 
 // Rank 0 fails while it leads. It throws its error, and the others wait no longer.
