@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "logged_job.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/trace/writer.hpp"
@@ -24,6 +25,7 @@ void convert_traces(const config::ConvertCommand& command, const std::vector<std
 }  // namespace
 
 void convert(const config::ConvertCommand& command) {
+  honour_signals();
   if (command.recording.replicate > 0 && !command.npus)
     throw Error(ErrorCode::usage, {}, "--replicate is given without --npus",
                 "--npus with the number of ranks of the whole job");

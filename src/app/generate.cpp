@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include "logged_job.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/generator.hpp"
@@ -9,6 +10,7 @@
 namespace orrery::app {
 
 void generate(const config::GenerateCommand& command) {
+  honour_signals();
   const auto description = config::read_workload(command.file, command.overrides);
   if (const auto warning = description.parallel.pipeline_warning()) spdlog::warn("{}", *warning);
   fmt::print("{}", workload::report(description, workload::figures(description)));

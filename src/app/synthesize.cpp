@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "logged_job.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/synthesis/emit.hpp"
@@ -122,6 +123,7 @@ void write_traces(const config::SynthesizeCommand& command, const Source& source
 }  // namespace
 
 void synthesize(const config::SynthesizeCommand& command) {
+  honour_signals();
   const synthesis::Obfuscation obfuscation{.delta = command.delta, .seed = command.seed, .spread = command.spread};
   if (command.model_output) check_output(*command.model_output, command.traces.force);
   const Source source = learn(command);

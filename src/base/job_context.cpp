@@ -24,9 +24,9 @@ const char* StopRequest::reason() const {
   return is_out_of_time_ ? "the wall-time limit" : "";
 }
 
-void StopRequest::end_if_requested() {
+void StopRequest::end_if_requested(std::string_view before) {
   if (!is_requested()) return;
-  throw Error(ErrorCode::interrupted, {}, fmt::format("stopped by {} before the simulation began", reason()), {},
+  throw Error(ErrorCode::interrupted, {}, fmt::format("stopped by {} before {}", reason(), before), {},
               "No results are written, and none replaced. Give the same command again.");
 }
 

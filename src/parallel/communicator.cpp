@@ -25,6 +25,10 @@ class Serial final : public Communicator {
   std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) override {
     return outgoing;
   }
+  std::unique_ptr<Communicator> first(int count) override {
+    ensure(count == 1, "a communicator of one rank has one rank");
+    return std::make_unique<Serial>();
+  }
 };
 
 }  // namespace

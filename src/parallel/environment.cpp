@@ -79,7 +79,7 @@ Environment::Environment() {
   int provided = 0;
   // Another thread watches over the run. It calls no function of MPI but MPI_Abort.
   mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided));
-  world_ = MpiCommunicator::duplicate_world();
+  world_ = MpiCommunicator::duplicate(MPI_COMM_WORLD);
   require_one_job(world_->size());
 }
 
@@ -97,6 +97,10 @@ void Environment::abort(int exit_code) {
   MPI_Finalized(&finalised);
   if (initialised && !finalised) MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);
+}
+
+std::unique_ptr<Communicator> duplicate_of(int handle) {
+  return MpiCommunicator::duplicate(MPI_Comm_f2c(static_cast<MPI_Fint>(handle)));
 }
 
 std::string library_version() {

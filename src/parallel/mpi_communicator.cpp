@@ -12,7 +12,7 @@ namespace {
 // MPI counts are int: what is larger travels in pieces of this many bytes.
 constexpr std::size_t piece = std::size_t{1} << 30;
 
-constexpr int payload_tag = 1;
+constexpr int payload_tag = 1, creation_tag = 3;
 
 template <class F>
 void in_pieces(std::size_t bytes, F&& each) {
@@ -21,9 +21,25 @@ void in_pieces(std::size_t bytes, F&& each) {
 
 }  // namespace
 
-std::unique_ptr<MpiCommunicator> MpiCommunicator::duplicate_world() {
+std::unique_ptr<MpiCommunicator> MpiCommunicator::duplicate(MPI_Comm original) {
   MPI_Comm handle = MPI_COMM_NULL;
-  mpi(MPI_Comm_dup(MPI_COMM_WORLD, &handle));
+  mpi(MPI_Comm_dup(original, &handle));
+  return own(handle);
+}
+
+std::unique_ptr<Communicator> MpiCommunicator::first(int count) {
+  MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+  MPI_Comm handle = MPI_COMM_NULL;
+  int range[1][3] = {{0, count - 1, 1}};
+  mpi(MPI_Comm_group(handle_, &all));
+  mpi(MPI_Group_range_incl(all, 1, range, &some));
+  mpi(MPI_Comm_create_group(handle_, some, creation_tag, &handle));
+  mpi(MPI_Group_free(&some));
+  mpi(MPI_Group_free(&all));
+  return own(handle);
+}
+
+std::unique_ptr<MpiCommunicator> MpiCommunicator::own(MPI_Comm handle) {
   mpi(MPI_Comm_set_errhandler(handle, MPI_ERRORS_RETURN));
   int rank = 0, size = 0;
   mpi(MPI_Comm_rank(handle, &rank));

@@ -8,10 +8,11 @@
 
 namespace orrery::parallel {
 
-/// The ranks of an MPI communicator of its own (a duplicate of the one given).
+/// The ranks of an MPI communicator that this object owns.
 class MpiCommunicator final : public Communicator {
  public:
-  static std::unique_ptr<MpiCommunicator> duplicate_world();
+  /// Returns a duplicate of `original`. Collective.
+  static std::unique_ptr<MpiCommunicator> duplicate(MPI_Comm original);
   ~MpiCommunicator() override;
 
   MPI_Comm handle() const { return handle_; }
@@ -24,8 +25,11 @@ class MpiCommunicator final : public Communicator {
   std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root,
                                       std::vector<std::size_t>& sizes) override;
   std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) override;
+  std::unique_ptr<Communicator> first(int count) override;
 
  private:
+  static std::unique_ptr<MpiCommunicator> own(MPI_Comm handle);
+
   MpiCommunicator(MPI_Comm handle, Rank rank, int size) : Communicator(rank, size), handle_(handle) {}
 
   MPI_Comm handle_;

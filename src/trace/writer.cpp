@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/job_context.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/trace/store.hpp"
@@ -322,8 +323,10 @@ void write_traces(const Store& store, std::span<const NpuTrace> traces, const st
   const std::vector<std::string> names = distinct_names(store);
   std::vector<PartialFile> files(paths.begin(), paths.end());
   files[0].write(groups_text(store, names, num_npus));
-  for (std::uint32_t npu = 0; npu < num_npus; ++npu)
+  for (std::uint32_t npu = 0; npu < num_npus; ++npu) {
+    end_if_stopped("all traces were written");
     write_trace(store, names, traces[npu], NpuId(npu), files[1 + npu].partial());
+  }
   for (auto& file : files) file.commit();
 }
 

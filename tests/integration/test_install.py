@@ -22,7 +22,7 @@ SMALL_STEP = ["--set=workload.model.layers=4", "--set=workload.parallel.micro-ba
 PACKAGES = "lib/python3/dist-packages"
 # What is installed below the prefix, and where it is in the repository.
 FOLDERS = {"share/orrery/configs": "configs", "share/orrery/partitions": "partitions", "share/orrery/scripts/slurm": "scripts/slurm",
-           "share/doc/orrery/docs": "docs", PACKAGES + "/orrery": "scripts/python/orrery"}
+           "share/doc/orrery/docs": "docs", "share/orrery/examples": "examples", PACKAGES + "/orrery": "scripts/python/orrery"}
 FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpirun.sh", "plot_kernel.py", "plot_links.py", "plot_queues.py", "plot_results.py", "plot_scaling.py")},
          **{f"share/doc/orrery/{name}": name for name in ("README.md", "CHANGELOG.md", "LICENSE")}}
 # What the program makes itself, and how it is asked for it.
@@ -53,12 +53,20 @@ class Install(harness.Folder):
 
     def test_what_a_user_needs_is_there_and_nothing_else(self):
         """The prefix holds the program, copies of the examples, scripts, documents and the licence, and a manual page of each command and
-        completions as the program prints them: no tests, no headers."""
+        completions as the program prints them, the headers and static libraries of the modules, and the package for CMake: no tests."""
         made = {**MADE, **{f"share/man/man1/orrery-{name}.1": ["man", name] for name in commands()}}
         expected = {"bin/orrery": None, **FILES, **dict.fromkeys(made)}
         for installed, source in FOLDERS.items():
             files = (path for path in (harness.SOURCE / source).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
             expected |= {f"{installed}/{path.relative_to(harness.SOURCE / source)}": path.relative_to(harness.SOURCE) for path in files}
+        libraries, package = self.libraries(), "cmake/orrery/orrery-"
+        modules = (harness.SOURCE / "src/CMakeLists.txt").read_text().split("set(ORRERY_ORDER ")[1].split(")")[0].split()
+        modules = modules[:modules.index("run") + 1]
+        expected |= {f"include/{path.relative_to(harness.SOURCE / 'include')}": path.relative_to(harness.SOURCE)
+                     for module in modules for path in (harness.SOURCE / "include/orrery" / module).rglob("*.hpp")}
+        expected |= {f"{libraries}/liborrery_{module}.a": None for module in modules}
+        expected |= {f"{libraries}/{package}config.cmake": "cmake/orrery-config.cmake", f"{libraries}/{package}config-version.cmake": None,
+                     f"{libraries}/{package}targets.cmake": None, f"{libraries}/{package}targets-release.cmake": None}
         found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
         self.assertEqual(found, set(expected))
         for installed, arguments in made.items():
@@ -67,6 +75,44 @@ class Install(harness.Folder):
             if source:
                 self.assertEqual((self.prefix / installed).read_bytes(), (harness.SOURCE / source).read_bytes(), installed)
                 self.assertEqual(os.access(self.prefix / installed, os.X_OK), os.access(harness.SOURCE / source, os.X_OK), installed)
+
+    def libraries(self):
+        """Returns the folder of libraries below the prefix: lib, or lib/x86_64-linux-gnu."""
+        return str(next(self.prefix.rglob("liborrery_run.a")).parent.relative_to(self.prefix))
+
+    def configure_example(self, *options):
+        """Configures examples/embed against the prefix, in the folder build."""
+        return subprocess.run(["cmake", "-S", self.prefix / "share/orrery/examples/embed", "-B", self.folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", *options],
+                              capture_output=True, text=True, timeout=harness.PATIENCE)
+
+    def test_the_library_runs_simulations_in_another_program(self):
+        """examples/embed is built against the prefix. On two ranks it prints, for each of four bandwidths, the step time that the program
+        gives; a configuration that is not there ends it with a message."""
+        done = self.configure_example("-DCMAKE_BUILD_TYPE=Release")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        subprocess.run(["cmake", "--build", self.folder / "build"], check=True, stdout=subprocess.DEVNULL, timeout=harness.PATIENCE)
+        share, sweep = self.prefix / "share/orrery", self.folder / "build/sweep"
+        config = self.folder / "config.yaml"
+        config.write_text(f"base: {share / 'configs/llama3-8b-64.yaml'}\nworkload: {{model: {{layers: 4}}, parallel: {{micro-batches: 4}}}}\n")
+        lines = self.run_installed(share / "scripts/mpirun.sh", 2, sweep, config).splitlines()
+        self.assertEqual(lines[0].split(), ["bandwidth", "step", "time", "MFU"])
+        for line in lines[1:]:
+            bandwidth, _, time, _, _, _ = line.split()
+            setting = f"--set=system.network.dimensions.0.bandwidth={bandwidth} GB/s"
+            step = max(harness.finish_times(self.run_once([config, setting], f"{bandwidth}.h5")))
+            self.assertAlmostEqual(float(time), step * 1e-9, delta=0.0006, msg=line)
+        self.assertEqual([line.split()[0] for line in lines[1:]], ["75", "150", "300", "600"])
+        failed = subprocess.run([sweep, self.folder / "none.yaml"], capture_output=True, text=True, timeout=harness.PATIENCE)
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("none.yaml", failed.stderr)
+
+    def test_a_library_that_is_missing_is_named(self):
+        """Without MPI or HDF5 find_package(orrery) says which of them is missing and what Debian calls it."""
+        for package, debian in (("MPI", "libopenmpi-dev"), ("HDF5", "libhdf5-dev")):
+            done = self.configure_example(f"-DCMAKE_DISABLE_FIND_PACKAGE_{package}=ON")
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(f"orrery needs {package}, which is missing (on Debian: {debian})", " ".join(done.stderr.split()))
+            shutil.rmtree(self.folder / "build")
 
     def test_presets_are_found_in_the_prefix(self):
         """A configuration in any folder that names a system and a model gets those of the prefix: its program knows no repository."""

@@ -164,9 +164,9 @@ std::FILE* fopen_with(const char* name, const char* path, const char* mode, cons
     return open_with(#name, path, flags, mode);                        \
   }
 
-#define DISTURBED_FOPEN(name)                                                   \
-  extern "C" std::FILE* name(const char* path, const char* mode) {              \
-    return fopen_with(#name, path, mode, __builtin_return_address(0));          \
+#define DISTURBED_FOPEN(name)                                          \
+  extern "C" std::FILE* name(const char* path, const char* mode) {     \
+    return fopen_with(#name, path, mode, __builtin_return_address(0)); \
   }
 
 // A call that names its file.
@@ -178,19 +178,19 @@ std::FILE* fopen_with(const char* name, const char* path, const char* mode, cons
   }
 
 // A call with a buffer of `size` bytes.
-#define DISTURBED_BUFFER(name, writes, parameters, arguments)               \
-  extern "C" ssize_t name parameters {                                      \
-    static const auto real = next<ssize_t(*) parameters>(#name);            \
-    const Disturbance disturbance = on_descriptor(descriptor, writes);      \
-    if (disturbance == Disturbance::fails) return -1;                       \
-    size = shortened(size, disturbance);                                    \
-    return real arguments;                                                  \
+#define DISTURBED_BUFFER(name, writes, parameters, arguments)          \
+  extern "C" ssize_t name parameters {                                 \
+    static const auto real = next<ssize_t(*) parameters>(#name);       \
+    const Disturbance disturbance = on_descriptor(descriptor, writes); \
+    if (disturbance == Disturbance::fails) return -1;                  \
+    size = shortened(size, disturbance);                               \
+    return real arguments;                                             \
   }
 
 // Another call with a descriptor.
-#define DISTURBED_CALL(result, name, writes, parameters, arguments)                    \
-  extern "C" result name parameters {                                                  \
-    static const auto real = next<result(*) parameters>(#name);                        \
+#define DISTURBED_CALL(result, name, writes, parameters, arguments)                       \
+  extern "C" result name parameters {                                                     \
+    static const auto real = next<result(*) parameters>(#name);                           \
     return on_descriptor(descriptor, writes) == Disturbance::fails ? -1 : real arguments; \
   }
 

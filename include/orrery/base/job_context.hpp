@@ -52,8 +52,9 @@ class StopRequest {
   /// Returns the reason of the stop that `is_requested` has seen, such as "the wall-time limit"; empty if there is
   /// none.
   const char* reason() const;
-  /// Throws Error (interrupted) if a stop is requested. For use while there is no result to keep.
-  void end_if_requested();
+  /// Throws Error (interrupted) if a stop is requested. For use while there is no result to keep. The message says
+  /// before what the job ends: "the simulation began".
+  void end_if_requested(std::string_view before);
 
  private:
   std::atomic<const char*> reason_{nullptr};
@@ -177,9 +178,9 @@ inline const Log& job_log() {
   return job ? job->log : silent;
 }
 
-/// Throws Error (interrupted) if the current job is to stop. For use while there is no result to keep.
-inline void end_if_stopped() {
-  if (JobContext* const job = JobContext::current()) job->stop.end_if_requested();
+/// Throws Error (interrupted) if the current job is to stop (StopRequest::end_if_requested).
+inline void end_if_stopped(std::string_view before = "the simulation began") {
+  if (JobContext* const job = JobContext::current()) job->stop.end_if_requested(before);
 }
 
 /// While it lives, the current job can do nothing until other ranks have done something. Its end is a beat.

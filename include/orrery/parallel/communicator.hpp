@@ -19,7 +19,7 @@ struct FailedElsewhere {
   int exit_code = 1;
 };
 
-/// All ranks of the job. A serial program is just another implementation, in which no MPI call is made.
+/// The ranks that carry out a job. A serial program is just another implementation, in which no MPI call is made.
 /// Every function is collective unless it says otherwise; MPI errors are thrown as Error (internal).
 class Communicator {
  public:
@@ -44,6 +44,10 @@ class Communicator {
                                               std::vector<std::size_t>& sizes) = 0;
   /// Sends outgoing[r] to rank r. Returns what came from each rank. Collective.
   virtual std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) = 0;
+
+  /// Returns a communicator of ranks 0 to `count` - 1 on these ranks. Collective among them; other ranks do not call
+  /// it.
+  virtual std::unique_ptr<Communicator> first(int count) = 0;
 
   /// Returns on `root` the values of all ranks, in rank order, and nothing elsewhere. Sets `counts`, if given, to the
   /// number of values of each rank. Collective.

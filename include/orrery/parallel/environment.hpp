@@ -27,6 +27,10 @@ class Environment {
   std::unique_ptr<Communicator> world_;
 };
 
+/// Returns the ranks of a communicator of a program that has initialised MPI itself, as a duplicate. `handle` is what
+/// MPI_Comm_c2f returns, so that this header needs none of MPI. Collective. The caller destroys it before MPI_Finalize.
+std::unique_ptr<Communicator> duplicate_of(int handle);
+
 /// Returns whether a launcher started this process itself, and it is not the first of its processes. A subcommand that
 /// makes no use of several ranks then has nothing to do. Makes no call of MPI.
 bool is_copy_by_launcher();
