@@ -135,6 +135,26 @@ class Generated(harness.Folder):
                     other = self.run_once([direct], "other.h5", ranks=ranks)
                     self.assertEqual(quantities(one), quantities(other), f"{ranks} ranks")
 
+    def test_a_signal_leaves_no_partial_files(self):
+        """orrery generate is asked to stop while it writes the traces of 4,096 NPUs: it ends with exit code 75, and its
+        folder holds neither traces nor partial files. What a killed process leaves is removed by the next one."""
+        config, folder = self.folder / "c.yaml", self.folder / "traces"
+        config.write_text("workload: {model: {layers: 24, hidden: 1024, heads: 16, sequence: 1024}, parallel: {tp: 8, dp: 64, pp: 8, micro-batches: 8}}\n")
+        command = [harness.BINARY, "generate", config, "--output", folder / "w"]
+        for name, code in (("SIGINT", 75), ("SIGTERM", 75), ("SIGHUP", 75), ("SIGKILL", -9)):
+            folder.mkdir(exist_ok=True)
+            job = harness.Background(self, command)
+            job.wait_until(lambda: len(list(folder.iterdir())) > 10, "writing traces")
+            job.signal(name)
+            ended = job.end()
+            self.assertEqual(ended.code, code, ended.err)
+            if code == 75:
+                self.assertIn(f"stopped by {name} before all traces were written", ended.err)
+                self.assertEqual(list(folder.iterdir()), [], name)
+        job = harness.Background(self, command)
+        self.assertEqual(job.end().code, 0)
+        self.assertEqual([path for path in folder.iterdir() if ".partial." in path.name], [])
+
     def test_presets_have_the_published_parameters(self):
         """Each model in configs/models has as many parameters as published, to four digits; of Grok-1 and of the text model of Llama 4 Scout
         they are counted. One NPU alone holds them all."""

@@ -216,6 +216,24 @@ class Stragglers(harness.Folder):
             self.assertEqual(results.attrs["status"], "interrupted")
             self.assertGreater(len(results["repetitions/seed"]), 1)
 
+    def test_repetitions_of_few_events_can_be_stopped(self):
+        """A run of very many repetitions, each of which has a few events only, is stopped by its wall-time limit on one and two ranks,
+        and resumes from its checkpoint with the repetitions that it had."""
+        import h5py
+        config = self.config("system: {network: {dimensions: [{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: 500 ns}]}, compute: {roofline: true, peak: 100 TFLOPS, "
+                             "local-memory: {bandwidth: 1000 GB/s}}}\nworkload: {model: {layers: 1, hidden: 64, heads: 1, sequence: 64}, parallel: {dp: 2}}\n"
+                             "perturbation: {noise: 0.1}\n")
+        results, checkpoint = self.folder / "r.h5", self.folder / "checkpoint"
+        command = ["run", config, "--repetitions=100000000", "--max-walltime=1", f"--output={results}", f"--checkpoint={checkpoint}"]
+        numbers = []
+        for ranks, more in ((0, []), (2, [f"--restart={checkpoint}"])):
+            outcome = harness.orrery(*command, *more, ranks=ranks)
+            self.assertEqual(outcome.code, 75, outcome.err)
+            with h5py.File(results) as file:
+                numbers.append(len(file["repetitions/seed"]))
+        self.assertGreater(numbers[0], 1)
+        self.assertGreater(numbers[1], numbers[0])
+
     def test_presets_run(self):
         """Each preset of configs/perturbations runs by its name, also with keys of one's own, and draws factors."""
         presets = sorted(path.stem for path in (harness.SOURCE / "configs/perturbations").glob("*.yaml"))
