@@ -53,7 +53,7 @@ std::vector<FlagValue> read_flags(const Arguments& arguments, Taker command) {
 }
 
 bool any_astra_sim(const Arguments& arguments) {
-  return std::ranges::any_of(astra_sim_flags(), [&](const auto& key) { return arguments.has(key.info().path); });
+  return std::ranges::any_of(astra_sim_flags(), [&](const auto& key) { return arguments.has(key->info().path); });
 }
 
 AstraSimInputs read_astra_sim_flags(const Arguments& arguments, std::string_view command, bool system_only) {
@@ -63,11 +63,11 @@ AstraSimInputs read_astra_sim_flags(const Arguments& arguments, std::string_view
   Faults faults;
   Reading reading{unused, faults, system_only};
   for (const auto& key : astra_sim_flags()) {
-    const std::string& name = key.info().path;
+    const std::string& name = key->info().path;
     const auto text = arguments.text(name);
     if (text && !text->empty())
-      read_option(arguments, name, [&] { key.read(option_value(*text), fmt::format("--{}", name), files, reading); });
-    else if (key.need(files, reading, true))
+      read_option(arguments, name, [&] { key->read(option_value(*text), fmt::format("--{}", name), &files, reading); });
+    else if (key->need(&files, reading, true))
       missing.push_back(fmt::format("--{}", name));
   }
   if (!missing.empty())

@@ -158,14 +158,12 @@ std::string Configuration::to_yaml(bool with_run) const {
     if (!is_left_out) write_keys(*keys, *this, writer);
   }
   // Of the run's keys it alone decides whether there are results.
-  if (!with_run && run.memory != RunOptions().memory) find_key("run.memory")->write(*this, writer);
+  if (!with_run && run.memory != RunOptions().memory) find_key("run.memory")->write(this, writer);
   return writer.block();
 }
 
 bool operator==(const Configuration& a, const Configuration& b) {
-  return std::ranges::all_of(configuration_keys(), [&](const auto* keys) {
-    return std::ranges::all_of(*keys, [&](const auto& key) { return key.same(a, b); });
-  });
+  return std::ranges::all_of(configuration_keys(), [&](const auto* keys) { return are_same(*keys, a, b); });
 }
 
 std::uint32_t count_npus(const std::vector<topology::Dimension>& dimensions) {

@@ -1,138 +1,231 @@
 #pragma once
 
-#include <functional>
+#include <concepts>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <type_traits>
 
 #include "key_info.hpp"
+#include "orrery/base/error.hpp"
 #include "reading.hpp"
-#include "text.hpp"
 #include "value.hpp"
 #include "writer.hpp"
 
 namespace orrery::config {
 
-/// How the values of a key reach a `Target`, where a Type and an access to one member do not say it all.
+/// How the values of a key reach a `Target`, where a Type and one member do not say it all. Without `write` the key is
+/// not written, and without `same` it is not compared.
 template <class Target>
 struct Handling {
-  std::function<void(const Value& value, const std::string& path, Target& target, Reading& reading)> read;
-  std::function<void(const Target& target, Writer& writer)> write;
-  std::function<bool(const Target& a, const Target& b)> same;
+  void (*read)(const Value& value, const std::string& path, Target& target, Reading& reading) = nullptr;
+  void (*write)(const Target& target, std::string_view path, Writer& writer) = nullptr;
+  bool (*same)(const Target& a, const Target& b) = nullptr;
 };
 
-/// The descriptor of one key, whose value becomes part of a `Target`.
+/// One row of a table of keys: the descriptor of a key, whose value becomes part of a `Target`. A row that lacks the
+/// path, the help, the example or the default does not compile. What else there is to say follows: see(), flag(), ...
 template <class Target>
-class Key {
+struct Row {
+  /// A key whose value is one member of the type: access(target) returns its address.
+  template <class T, std::invocable<Target&> Access, class... Facts>
+  consteval Row(Text path, Text help, Text example, Default otherwise, const Type<T>& type, Access, Facts... facts)
+      : about{path, {}, help, example.view(), otherwise, type} {
+    static_assert(std::is_same_v<std::invoke_result_t<Access, Target&>, T*>, "the member has the type of the values");
+    member = [](Target& target) -> void* { return Access{}(target); };
+    (facts(*this), ...);
+  }
+  /// Any other key.
+  template <class... Facts>
+  consteval Row(Text path, Text help, Text example, Default otherwise, ValueInfo values, Handling<Target> handled,
+                Facts... facts)
+      : about{path, {}, help, example.view(), otherwise, values}, handling(handled) {
+    (facts(*this), ...);
+  }
+
+  Description about;
+  void* (*member)(Target&) = nullptr;  ///< null: there is a handling
+  Handling<Target> handling = {};
+  bool (*needed_if)(const Target&, const Reading&) = nullptr;
+  bool (*only_if)(const Target&) = nullptr;
+  bool accepted_otherwise = false;
+  void (*prepare)(Target&) = nullptr;
+  void (*check)(const Target&, const Place&, const Reading&) = nullptr;
+  std::string_view excludes = {};
+  bool (*written_if)(const Target&) = nullptr;
+  bool written_unless_default = false;
+};
+
+/// The row of a key or flag of ASTRA-sim. `becomes` is the key of CONFIG.yaml that it sets, or "-" if it has no effect.
+template <class Target>
+struct AstraSimRow : Row<Target> {
+  template <class Values, class Access, class... Facts>
+  consteval AstraSimRow(Text name, Text becomes, Text help, Default otherwise, const Values& values, Access access,
+                        Facts... facts)
+      : Row<Target>(name, help, "-", otherwise, values, access, facts...) {
+    this->about.becomes = becomes.view();
+    this->about.example = {};
+  }
+};
+
+// What else a row may say of its key.
+
+/// Names the document that says more, from docs/, and perhaps its part: "memory.md, *Capacity*".
+constexpr auto see(Text document) {
+  return [=](auto& row) { row.about.see = document.view(); };
+}
+/// Gives the key a flag. `argument`: what the help calls its value; empty if the value is true or false.
+constexpr auto flag(Text name, Heading heading, std::string_view argument, Takers commands,
+                    std::string_view bare_unit = {}) {
+  return [=](auto& row) { row.about.flag = Flag{name, heading, argument, commands, bare_unit}; };
+}
+/// Sets how the message about a missing key ends: with `text`, which says what to do, and not with what it means.
+constexpr auto hint(Text text) {
+  return [=](auto& row) { row.about.hint = text.view(); };
+}
+/// Makes the key needed if holds(target, reading), because of `reason`: "the roofline is on".
+template <class Holds>
+constexpr auto needed_if(Holds holds, Text reason) {
+  return [=](auto& row) {
+    row.needed_if = holds;
+    row.about.needed_with = reason.view();
+  };
+}
+/// Makes the key unknown, and leaves it unwritten, unless holds(target): `reason` is a setting such as "shape:
+/// FatTree".
+template <class Holds>
+constexpr auto only_if(Holds holds, Text reason) {
+  return [=](auto& row) {
+    row.only_if = holds;
+    row.about.only_with = reason.view();
+  };
+}
+/// Accepts the key without reading it where only_if does not hold.
+constexpr auto accepted_otherwise() {
+  return [](auto& row) { row.accepted_otherwise = true; };
+}
+/// Sets the default by set_default(target), which may depend on keys that are read before. Runs before the key is read.
+template <class SetDefault>
+constexpr auto prepare(SetDefault set_default) {
+  return [=](auto& row) { row.prepare = set_default; };
+}
+/// Adds check(target, place, reading), which runs after the key was read and throws Error (bad_input) at `place`.
+template <class Check>
+constexpr auto check(Check check) {
+  return [=](auto& row) { row.check = check; };
+}
+/// Makes it a fault if the key with this path, which is read before, is given too.
+constexpr auto excludes(Text path) {
+  return [=](auto& row) { row.excludes = path.view(); };
+}
+/// Writes the key into the resolved configuration only if holds(target).
+template <class Holds>
+constexpr auto written_if(Holds holds) {
+  return [=](auto& row) { row.written_if = holds; };
+}
+/// Writes the key into the resolved configuration only if its value is not the default.
+constexpr auto written_unless_default() {
+  return [](auto& row) { row.written_unless_default = true; };
+}
+
+/// A key as readers and writers use it. `target`, `a` and `b` are addresses of objects of the type that its row names.
+class AnyKey {
  public:
-  using Holds = std::function<bool(const Target&)>;
-  using Check = std::function<void(const Target&, const Place&, const Reading&)>;
-
-  Key(KeyInfo info, Handling<Target> handling) : info_(std::move(info)), handling_(std::move(handling)) {}
-
-  // What else there is to say of a key. Each function returns the key.
-
-  /// Sets how the message about a missing key ends: with `text`, which says what to do, and not with what it means.
-  Key& hint(Text text) {
-    info_.hint = text.string();
-    return *this;
-  }
-  /// Makes the key needed if `holds`, because of `reason`: "the roofline is on".
-  Key& needed_if(std::function<bool(const Target&, const Reading&)> holds, Text reason) {
-    needed_ = std::move(holds);
-    info_.needed_with = reason.string();
-    return *this;
-  }
-  /// Makes the key unknown, and leaves it unwritten, unless `holds`: `reason` is a setting such as "shape: FatTree".
-  Key& only_if(Holds holds, Text reason) {
-    applies_ = std::move(holds);
-    info_.only_with = reason.string();
-    return *this;
-  }
-  /// Does the same for a key whose KeyInfo::only_with is set.
-  Key& only_if(Holds holds) {
-    applies_ = std::move(holds);
-    return *this;
-  }
-  /// Accepts the key without reading it where only_if does not hold.
-  Key& accepted_otherwise() {
-    is_accepted_otherwise_ = true;
-    return *this;
-  }
-  /// Sets the default, which depends on keys that are read before. Runs before the key is read.
-  Key& prepare(std::function<void(Target&)> set_default) {
-    prepare_ = std::move(set_default);
-    return *this;
-  }
-  /// Adds a check that runs after the key was read. It throws Error (bad_input) at the place that it gets.
-  Key& check(Check check) {
-    check_ = std::move(check);
-    return *this;
-  }
-  /// Makes it a fault if the key with this path, which is read before, is given too.
-  Key& excludes(Text path) {
-    excluded_ = path.string();
-    return *this;
-  }
-  /// Writes the key into the resolved configuration only if `holds`.
-  Key& written_if(Holds holds) {
-    written_ = std::move(holds);
-    return *this;
-  }
-  /// Writes the key into the resolved configuration only if its value is not the default.
-  Key& written_unless_default() {
-    return written_if([same = handling_.same](const Target& target) { return !same(target, Target()); });
-  }
+  explicit AnyKey(KeyInfo info) : info_(std::move(info)) {}
+  AnyKey(const AnyKey&) = delete;
+  AnyKey& operator=(const AnyKey&) = delete;
+  virtual ~AnyKey() = default;
 
   const KeyInfo& info() const { return info_; }
-  bool applies(const Target& target) const { return !applies_ || applies_(target); }
-  bool is_accepted_otherwise() const { return is_accepted_otherwise_; }
-  const std::string& excluded() const { return excluded_; }
-  /// Returns why the key is needed for what has been read so far; none if it is not.
-  std::optional<std::string_view> need(const Target& target, const Reading& reading, bool mapping_is_there) const;
+  virtual bool applies(const void* target) const = 0;
+  virtual bool is_accepted_otherwise() const { return false; }
+  /// Returns the path of a key that is not given together with this one; empty if there is none.
+  virtual std::string_view excluded() const { return {}; }
+  /// Returns whether a missing key is a fault for a reason of its own; none if its default decides.
+  virtual std::optional<bool> is_needed(const void*, const Reading&) const { return std::nullopt; }
+  /// Sets a default that depends on what was read before.
+  virtual void prepare(void* target) const = 0;
+  /// Reads a value. Throws Error (bad_input), or adds to reading.faults.
+  virtual void take(const Value& value, const std::string& path, void* target, Reading& reading) const = 0;
+  /// Checks what was read. Throws Error (bad_input) at `place`.
+  virtual void check(const void*, const Place&, const Reading&) const {}
+  /// Writes the key, unless the resolved configuration leaves it out.
+  virtual void write(const void* target, Writer& writer) const = 0;
+  virtual bool same(const void* a, const void* b) const = 0;
 
-  /// Sets what holds where the key is not given.
-  void set_default(Target& target, Reading& reading) const;
   /// Reads a value and checks it. Throws Error (bad_input), or adds to reading.faults.
-  void read(const Value& value, const std::string& path, Target& target, Reading& reading) const {
-    handling_.read(value, path, target, reading);
-    if (check_) check_(target, value.place(path), reading);
+  void read(const Value& value, const std::string& path, void* target, Reading& reading) const {
+    take(value, path, target, reading);
+    check(target, value.place(path), reading);
   }
-  void write(const Target& target, Writer& writer) const {
-    if (applies(target) && (!written_ || written_(target))) handling_.write(target, writer);
-  }
-  bool same(const Target& a, const Target& b) const { return handling_.same(a, b); }
+  /// Returns why the key is needed for what has been read so far; none if it is not.
+  std::optional<std::string_view> need(const void* target, const Reading& reading, bool mapping_is_there) const;
+  /// Sets what holds where the key is not given.
+  void set_default(void* target, Reading& reading) const;
+
+ protected:
+  void set_default_text(std::optional<std::string> text);
 
  private:
   KeyInfo info_;
-  Handling<Target> handling_;
-  std::function<bool(const Target&, const Reading&)> needed_;
-  Holds applies_, written_;
-  std::function<void(Target&)> prepare_;
-  Check check_;
-  std::string excluded_;
-  bool is_accepted_otherwise_ = false;
 };
 
+/// The key that a row describes.
 template <class Target>
-std::optional<std::string_view> Key<Target>::need(const Target& target, const Reading& reading,
-                                                  bool mapping_is_there) const {
-  const Default::Kind kind = info_.otherwise.kind();
-  if (needed_) return needed_(target, reading) ? std::optional<std::string_view>(info_.needed_with) : std::nullopt;
-  if (kind == Default::Kind::needed || (kind == Default::Kind::needed_in_mapping && mapping_is_there))
-    return std::string_view();
-  return {};
-}
+class Key final : public AnyKey {
+ public:
+  explicit Key(const Row<Target>& row) : AnyKey(describe(row.about)), row_(row) {
+    if (row.about.otherwise.kind() == Default::Kind::built_in) {
+      Target initial{};
+      set_default_text(kind().text(limits(), row.member(initial)));
+    }
+  }
 
-template <class Target>
-void Key<Target>::set_default(Target& target, Reading& reading) const {
-  if (prepare_) prepare_(target);
-  if (info_.otherwise.kind() != Default::Kind::value) return;
-  Value value;
-  value.kind = Value::Kind::scalar;
-  value.text = info_.otherwise.text();
-  handling_.read(value, info_.path, target, reading);
-}
+  bool applies(const void* target) const override { return row_.only_if == nullptr || row_.only_if(of(target)); }
+  bool is_accepted_otherwise() const override { return row_.accepted_otherwise; }
+  std::string_view excluded() const override { return row_.excludes; }
+  std::optional<bool> is_needed(const void* target, const Reading& reading) const override {
+    if (row_.needed_if == nullptr) return std::nullopt;
+    return row_.needed_if(of(target), reading);
+  }
+  void prepare(void* target) const override {
+    if (row_.prepare != nullptr) row_.prepare(*static_cast<Target*>(target));
+  }
+  void take(const Value& value, const std::string& path, void* target, Reading& reading) const override {
+    Target& into = *static_cast<Target*>(target);
+    if (row_.member != nullptr)
+      kind().read(limits(), value, path, reading, row_.member(into));
+    else
+      row_.handling.read(value, path, into, reading);
+  }
+  void check(const void* target, const Place& place, const Reading& reading) const override {
+    if (row_.check != nullptr) row_.check(of(target), place, reading);
+  }
+  void write(const void* target, Writer& writer) const override {
+    if (!applies(target) || (row_.written_if != nullptr && !row_.written_if(of(target)))) return;
+    if (row_.written_unless_default) {
+      const Target initial{};
+      if (same(target, &initial)) return;
+    }
+    if (row_.member == nullptr) {
+      if (row_.handling.write != nullptr) row_.handling.write(of(target), info().path, writer);
+    } else if (auto text = kind().text(limits(), member(target))) {
+      writer.put(info().path, std::move(*text));
+    }
+  }
+  bool same(const void* a, const void* b) const override {
+    if (row_.member != nullptr) return kind().same(member(a), member(b));
+    return row_.handling.same == nullptr || row_.handling.same(of(a), of(b));
+  }
+
+ private:
+  static const Target& of(const void* target) { return *static_cast<const Target*>(target); }
+  const AnyValueKind& kind() const { return *row_.about.values.kind(); }
+  const Limits& limits() const { return row_.about.values.limits(); }
+  /// Returns the address of the member, which the row takes of a target that it may change.
+  const void* member(const void* target) const { return row_.member(const_cast<Target&>(of(target))); }
+
+  const Row<Target>& row_;
+};
 
 }  // namespace orrery::config

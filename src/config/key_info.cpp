@@ -1,5 +1,7 @@
 #include "key_info.hpp"
 
+#include <fmt/format.h>
+
 #include <source_location>
 
 #include "orrery/base/error.hpp"
@@ -33,36 +35,29 @@ std::string KeyInfo::expected(std::string_view reason) const {
   return text;
 }
 
-KeyInfo describe(const About& about, TypeInfo type) {
-  return described({about.path.string(),
-                    {},
-                    about.help.string(),
-                    about.example.string(),
-                    std::move(type),
-                    about.otherwise,
-                    {},
-                    false,
-                    {},
-                    {},
-                    {},
-                    about.see,
-                    about.flag});
+KeyInfo describe(const Description& description) {
+  return described({.path = description.path.string(),
+                    .becomes = std::string(description.becomes),
+                    .help = description.help.string(),
+                    .example = std::string(description.example),
+                    .type = description.values.info(),
+                    .otherwise = description.otherwise,
+                    .needed_with = std::string(description.needed_with),
+                    .only_with = std::string(description.only_with),
+                    .hint = std::string(description.hint),
+                    .see = description.see,
+                    .flag = description.flag});
 }
 
-KeyInfo describe(const AboutAstraSim& about, TypeInfo type) {
-  return described({about.name.string(),
-                    about.becomes.string(),
-                    about.help.string(),
-                    {},
-                    std::move(type),
-                    about.otherwise,
-                    {},
-                    false,
-                    {},
-                    {},
-                    {},
-                    {},
-                    about.flag});
+TypeInfo ValueInfo::info() const {
+  if (kind_ != nullptr) return kind_->info(limits_);
+  if (make_ != nullptr) return make_();
+  return {std::string(name_),
+          std::string(expected_),
+          std::string(unit_),
+          std::string(range_),
+          words_ == nullptr ? std::vector<WordInfo>() : words_(),
+          has_plain_unit_};
 }
 
 bool tells_default(const KeyInfo& key) {

@@ -1,12 +1,10 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "text.hpp"
@@ -32,8 +30,8 @@ class Default {
   /// Nothing: the key may be left out.
   static constexpr Default none() { return {Kind::none, "none"}; }
 
-  Kind kind() const { return kind_; }
-  std::string_view text() const { return text_; }
+  constexpr Kind kind() const { return kind_; }
+  constexpr std::string_view text() const { return text_; }
 
  private:
   constexpr Default(Kind kind, std::string_view text) : kind_(kind), text_(text) {}
@@ -43,7 +41,28 @@ class Default {
 };
 
 /// A subcommand that may take the flag of a key.
-enum class Taker : std::uint8_t { run, check, generate, convert, partition, show_trace, show_topology, show_collective };
+enum class Taker : std::uint8_t {
+  run,
+  check,
+  generate,
+  convert,
+  partition,
+  show_trace,
+  show_topology,
+  show_collective
+};
+
+/// The subcommands that take the flag of a key.
+class Takers {
+ public:
+  constexpr Takers(std::initializer_list<Taker> takers) {
+    for (const Taker taker : takers) bits_ |= 1U << static_cast<unsigned>(taker);
+  }
+  constexpr bool has(Taker taker) const { return (bits_ >> static_cast<unsigned>(taker) & 1U) != 0; }
+
+ private:
+  std::uint32_t bits_ = 0;
+};
 
 /// The headings of the help under which flags are listed, in this order.
 enum class Heading : std::uint8_t { output, ranks, model, generated_parallel, generated_model, astra_sim };
@@ -54,28 +73,46 @@ struct Flag {
   Text name;                        ///< without its dashes
   Heading heading;                  ///< under which the help lists it
   std::string_view argument;        ///< what the help calls its value; empty if the value is true or false
-  std::vector<Taker> commands;      ///< that take it
+  Takers commands;                  ///< subcommands that take it
   std::string_view bare_unit = {};  ///< the unit of a number that is given without one; empty: there is none
 };
 
-/// What is said of a key of CONFIG.yaml. A descriptor that leaves a field out does not compile.
-struct About {
-  Text path;     ///< from the top of CONFIG.yaml
-  Text help;     ///< what the value means: one line, which begins with a noun
-  Text example;  ///< a value, as CONFIG.yaml has it
-  Default otherwise;
-  std::string_view see =
-      {};  ///< the document that says more, from docs/, and perhaps its part: "memory.md, *Capacity*"
-  std::optional<Flag> flag = {};
+/// What a row says of the values of its key: what their Type says, or texts of its own.
+class ValueInfo {
+ public:
+  template <class T>
+  constexpr ValueInfo(const Type<T>& type) : kind_(&type.kind()), limits_(type.limits()) {}
+  /// The texts are those of TypeInfo; `words` returns its words.
+  constexpr ValueInfo(std::string_view name, std::string_view expected, std::string_view unit, std::string_view range,
+                      std::vector<WordInfo> (*words)() = nullptr, bool has_plain_unit = false)
+      : name_(name), expected_(expected), unit_(unit), range_(range), words_(words), has_plain_unit_(has_plain_unit) {}
+  /// What the program makes up.
+  constexpr ValueInfo(TypeInfo (*make)()) : make_(make) {}
+
+  TypeInfo info() const;
+  constexpr const AnyValueKind* kind() const { return kind_; }
+  constexpr const Limits& limits() const { return limits_; }
+
+ private:
+  const AnyValueKind* kind_ = nullptr;
+  Limits limits_ = {};
+  TypeInfo (*make_)() = nullptr;
+  std::string_view name_ = {}, expected_ = {}, unit_ = {}, range_ = {};
+  std::vector<WordInfo> (*words_)() = nullptr;
+  bool has_plain_unit_ = false;
 };
 
-/// What is said of a key or flag of ASTRA-sim.
-struct AboutAstraSim {
-  Text name;     ///< the key, or the flag without its dashes
-  Text becomes;  ///< the key of CONFIG.yaml that it sets, or "-" if it has no effect
-  Text help;
+/// What a row says of its key, for tables, messages and the help.
+struct Description {
+  Text path;                 ///< from the top of CONFIG.yaml; the name of a key or flag of ASTRA-sim
+  std::string_view becomes;  ///< the key of CONFIG.yaml that one of ASTRA-sim sets, or "-" if it has no effect
+  Text help;                 ///< the meaning of the value: one line, which begins with a noun
+  std::string_view example;  ///< a value, as CONFIG.yaml has it
   Default otherwise;
+  ValueInfo values;
+  std::string_view see = {};
   std::optional<Flag> flag = {};
+  std::string_view hint = {}, needed_with = {}, only_with = {};
 };
 
 /// A key as tables, messages and the help see it.
@@ -83,7 +120,7 @@ struct KeyInfo {
   std::string path, becomes, help, example;
   TypeInfo type;
   Default otherwise;
-  std::string default_text;  ///< the default as a value or in words; "needed"
+  std::string default_text = {};  ///< the default as a value or in words; "needed"
   bool default_is_value = false;
   std::string needed_with = {};  ///< when the key is needed, if it is not always: "the roofline is on"
   std::string only_with = {};    ///< when the key is known, if it is not always: "shape: FatTree"
@@ -96,7 +133,7 @@ struct KeyInfo {
   }
   bool is_optional() const { return otherwise.kind() == Default::Kind::none; }
   /// Returns what a message about the missing key ends with.
-  std::string hint_if_missing() const { return hint.empty() ? fmt::format("Meaning: {}.", help) : hint; }
+  std::string hint_if_missing() const { return hint.empty() ? "Meaning: " + help + "." : hint; }
   /// Returns what a message expects where the key is missing. `reason` says why it is needed; it may be empty.
   std::string expected(std::string_view reason) const;
 };
@@ -106,7 +143,6 @@ struct KeyInfo {
 bool tells_default(const KeyInfo& key);
 
 /// Returns what is said of a key. Throws Error (internal) for what cannot be: a flag without a name for its value.
-KeyInfo describe(const About& about, TypeInfo type);
-KeyInfo describe(const AboutAstraSim& about, TypeInfo type);
+KeyInfo describe(const Description& description);
 
 }  // namespace orrery::config

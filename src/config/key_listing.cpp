@@ -188,8 +188,7 @@ nlohmann::ordered_json json_of(const KeySection& section, const KeyInfo& key) {
   return json;
 }
 
-template <class Target>
-void add_section(const Keys<Target>& keys, std::vector<KeySection>& sections) {
+void add_section(const AnyKeys& keys, std::vector<KeySection>& sections) {
   KeySection section = keys.section();
   if (!sections.empty() && sections.back().title == section.title)
     sections.back().keys.insert(sections.back().keys.end(), section.keys.begin(), section.keys.end());

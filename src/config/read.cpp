@@ -67,7 +67,7 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
     const auto* const key = find_key(flag.key);
     ensure(key != nullptr, "the flag of a key");
     const Value value = option_value(flag.text);
-    faults.attempt([&] { key->read(value, flag.option, result, reading); });
+    faults.attempt([&] { key->read(value, flag.option, &result, reading); });
     result.places[flag.key] = {.key = flag.option};
   }
 }
@@ -244,7 +244,7 @@ workload::Description read_workload(const std::filesystem::path& file, const std
     if (!configuration.workload.generated)
       workload.need("model", find_key("workload.model")->info().expected(std::string_view()));
     for (const auto& key : workload_keys())
-      workload.find(std::string_view(key.info().path).substr(std::string_view("workload.").size()));
+      workload.find(std::string_view(key->info().path).substr(std::string_view("workload.").size()));
     workload.refuse_unknown();
     if (faults.empty()) configuration.workload.generated->validate();
   });

@@ -67,8 +67,8 @@ Option kind_option() {
 OptionGroup astra_sim_inputs(Taker command) {
   OptionGroup group{std::string(title(Heading::astra_sim)), {}};
   for (const auto& key : astra_sim_flags()) {
-    group.options.push_back(option_of(key.info()));
-    group.options.back().hidden = command != Taker::run && key.info().becomes == "-";
+    group.options.push_back(option_of(key->info()));
+    group.options.back().hidden = command != Taker::run && key->info().becomes == "-";
   }
   return group;
 }

@@ -29,40 +29,41 @@ void warn_flags(const AstraSimInputs& files, Configuration& result) {
 
 }  // namespace
 
-Type<bool> zero_or_one() {
-  return {{std::string(boolean_name), "0 or 1", "-", "0 or 1"},
-          [](const Value& value, const std::string& key, const Reading&) {
-            if (value.kind == Value::Kind::scalar && !value.quoted && (value.text == "true" || value.text == "false"))
-              return value.text == "true";
-            return as_count(value, key, 0, 1) == 1;
-          },
-          [](const bool& value) -> std::optional<std::string> { return value ? "1" : "0"; }};
-}
+constinit const ValueKind<bool> zero_or_one_kind = kind_of<bool>(
+    [](const Limits&) {
+      return TypeInfo{std::string(boolean_name), "0 or 1", "-", "0 or 1"};
+    },
+    [](const Limits&, const Value& value, const std::string& key, const Reading&) {
+      if (value.kind == Value::Kind::scalar && !value.quoted && (value.text == "true" || value.text == "false"))
+        return value.text == "true";
+      return as_count(value, key, 0, 1) == 1;
+    },
+    [](const Limits&, bool value) { return std::string(value ? "1" : "0"); });
 
-Type<double> positive_number(std::string_view unit) {
-  return {{"number", fmt::format("a number of {}", unit), std::string(unit), "more than 0", {}, true},
-          [](const Value& value, const std::string& key, const Reading&) { return as_positive(value, key); },
-          [](const double& value) -> std::optional<std::string> { return fmt::to_string(value); }};
-}
+constinit const ValueKind<double> positive_kind = kind_of<double>(
+    [](const Limits& limits) {
+      return TypeInfo{"number", fmt::format("a number of {}", limits.text), std::string(limits.text), "more than 0", {},
+                      true};
+    },
+    [](const Limits&, const Value& value, const std::string& key, const Reading&) { return as_positive(value, key); },
+    [](const Limits&, double value) { return fmt::to_string(value); });
 
-Type<Bandwidth> plain_bandwidth() {
-  return {{"number", "a number of GB/s", "GB/s", "more than 0", {}, true},
-          [](const Value& value, const std::string& key, const Reading&) {
-            return Bandwidth::from_bytes_per_ns(as_positive(value, key));
-          },
-          [](const Bandwidth& value) -> std::optional<std::string> { return fmt::to_string(value.bytes_per_ns()); }};
-}
+constinit const ValueKind<Bandwidth> plain_bandwidth_kind = kind_of<Bandwidth>(
+    [](const Limits&) { return TypeInfo{"number", "a number of GB/s", "GB/s", "more than 0", {}, true}; },
+    [](const Limits&, const Value& value, const std::string& key, const Reading&) {
+      return Bandwidth::from_bytes_per_ns(as_positive(value, key));
+    },
+    [](const Limits&, Bandwidth value) { return fmt::to_string(value.bytes_per_ns()); });
 
-Type<double> plain_nanoseconds() {
-  return {{"number", "a number of ns", "ns", "0 to 1e12", {}, true},
-          [](const Value& value, const std::string& key, const Reading&) {
-            const double ns = as_number(value, key);
-            if (ns > 1e12)
-              throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {} ns", ns), "at most 1000 s");
-            return ns;
-          },
-          [](const double& value) -> std::optional<std::string> { return fmt::to_string(value); }};
-}
+constinit const ValueKind<double> plain_nanoseconds_kind = kind_of<double>(
+    [](const Limits&) { return TypeInfo{"number", "a number of ns", "ns", "0 to 1e12", {}, true}; },
+    [](const Limits&, const Value& value, const std::string& key, const Reading&) {
+      const double ns = as_number(value, key);
+      if (ns > 1e12)
+        throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {} ns", ns), "at most 1000 s");
+      return ns;
+    },
+    [](const Limits&, double value) { return fmt::to_string(value); });
 
 void warn_without_effect(const Section& section, const std::filesystem::path& file, Reading& reading) {
   std::vector<std::string> names;

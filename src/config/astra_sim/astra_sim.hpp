@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -46,14 +48,18 @@ Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faul
 
 // The types of values that ASTRA-sim writes without a unit.
 
+extern const ValueKind<bool> zero_or_one_kind;
+extern const ValueKind<double> positive_kind, plain_nanoseconds_kind;
+extern const ValueKind<Bandwidth> plain_bandwidth_kind;
+
 /// Returns the type of switches, which are 0 or 1, or false or true.
-Type<bool> zero_or_one();
+constexpr Type<bool> zero_or_one() { return zero_or_one_kind; }
 /// Returns the type of numbers of more than 0; `unit` is what tables say.
-Type<double> positive_number(std::string_view unit);
+constexpr Type<double> positive_number(std::string_view unit) { return {positive_kind, {.text = unit}}; }
 /// Returns the type of bandwidths in GB/s of 10^9 bytes.
-Type<Bandwidth> plain_bandwidth();
+constexpr Type<Bandwidth> plain_bandwidth() { return plain_bandwidth_kind; }
 /// Returns the type of times in ns, 0 to 1000 s.
-Type<double> plain_nanoseconds();
+constexpr Type<double> plain_nanoseconds() { return plain_nanoseconds_kind; }
 
 /// Reads a file, keeps its text among the inputs under `input_name`, and gives its top mapping to `read`.
 template <class Parse, class Read>

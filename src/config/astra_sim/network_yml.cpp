@@ -17,82 +17,64 @@ const Words<Shape>& astra_sim_shapes() {
 }
 
 /// Refuses the shapes that only CONFIG.yaml has with a message of its own.
-Type<Shape> astra_sim_shape() {
-  Type<Shape> type = word(astra_sim_shapes());
-  type.read = [read = type.read](const Value& value, const std::string& key, const Reading& reading) {
-    const auto is_word = [&](const auto& words) {
-      return std::ranges::any_of(words, [&](const auto& word) { return word.text == value.text; });
-    };
-    if (!is_word(astra_sim_shapes()) && is_word(shapes()))
-      throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()),
-                  "Ring, FullyConnected or Switch",
-                  fmt::format("ASTRA-sim's files have no {}, but CONFIG.yaml has.", value.text));
-    return read(value, key, reading);
-  };
-  return type;
+constinit const ValueKind<Shape> shape_kind =
+    kind_of<Shape>([](const Limits&) { return word<astra_sim_shapes>().info(); },
+                   [](const Limits&, const Value& value, const std::string& key, const Reading&) {
+                     const auto is_word = [&](const auto& words) {
+                       return std::ranges::any_of(words, [&](const auto& word) { return word.text == value.text; });
+                     };
+                     if (!is_word(astra_sim_shapes()) && is_word(shapes()))
+                       throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()),
+                                   "Ring, FullyConnected or Switch",
+                                   fmt::format("ASTRA-sim's files have no {}, but CONFIG.yaml has.", value.text));
+                     return as_word(value, key, astra_sim_shapes());
+                   },
+                   [](const Limits&, Shape shape) { return std::string(text_of(astra_sim_shapes(), shape)); });
+
+constexpr std::string_view shapes_expected = "a list of Ring, FullyConnected or Switch";
+constexpr std::string_view sizes_expected = "a list of whole numbers";
+constexpr std::string_view bandwidths_expected = "a list of numbers, GB/s of 2^30 bytes";
+constexpr std::string_view latencies_expected = "a list of numbers, ns";
+constexpr Type shape_entry(shape_kind);
+constexpr auto size_entry = count();
+constexpr auto bandwidth_entry = positive_number("GiB/s");
+constexpr auto latency_entry = plain_nanoseconds();
+
+/// Returns how a list is read that has one entry for each dimension. A faulty entry becomes `fallback()`.
+template <auto member, const auto& entry, const std::string_view& expected, auto fallback>
+constexpr Handling<NetworkLists> list_of() {
+  return {[](const Value& value, const std::string& path, NetworkLists& lists, Reading& reading) {
+    const auto& items = as_list(value, path, expected);
+    auto& values = lists.*member;
+    values.assign(items.size(), fallback());
+    for (std::size_t d = 0; d < items.size(); ++d)
+      reading.faults.attempt([&] { entry.read_to(items[d], fmt::format("{}[{}]", path, d), reading, values[d]); });
+    const std::size_t count = lists.shapes.size();
+    if (count > 0 && items.size() != count)
+      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found a list of {}", items.size()),
+                  fmt::format("a list of {}, one entry for each dimension of 'topology'", count));
+  }};
 }
 
-/// Returns how a list is read that has one entry for each dimension. A faulty entry becomes `fallback`.
-template <class T>
-Handling<NetworkLists> list_of_dimensions(std::vector<T> NetworkLists::*member, const Type<T>& entry, T fallback,
-                                          std::string_view expected) {
-  return {
-      [=](const Value& value, const std::string& path, NetworkLists& lists, Reading& reading) {
-        const auto& items = as_list(value, path, expected);
-        auto& values = lists.*member;
-        values.assign(items.size(), fallback);
-        for (std::size_t d = 0; d < items.size(); ++d)
-          reading.faults.attempt([&] { values[d] = entry.read(items[d], fmt::format("{}[{}]", path, d), reading); });
-        const std::size_t count = lists.shapes.size();
-        if (count > 0 && items.size() != count)
-          throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found a list of {}", items.size()),
-                      fmt::format("a list of {}, one entry for each dimension of 'topology'", count));
-      },
-      {},
-      {}};
-}
+constexpr AstraSimRow<NetworkLists> network_yml_rows[] = {
+    {"topology", "system.network.dimensions.shape", "shape of each dimension", Default::needed(),
+     ValueInfo("list", shapes_expected, "-", "one word for each dimension", words_info<astra_sim_shapes>, true),
+     list_of<&NetworkLists::shapes, shape_entry, shapes_expected, [] { return Shape("Ring"); }>()},
+    {"npus_count", "system.network.dimensions.size", "size of each dimension", Default::needed(),
+     ValueInfo("list", sizes_expected, "-", "1 or more each", nullptr, true),
+     list_of<&NetworkLists::sizes, size_entry, sizes_expected, [] { return 0U; }>()},
+    {"bandwidth", "system.network.dimensions.bandwidth", "bandwidth of a link, in GB of 2^30 bytes", Default::needed(),
+     ValueInfo("list", bandwidths_expected, "GiB/s", "more than 0 each", nullptr, true),
+     list_of<&NetworkLists::bandwidths, bandwidth_entry, bandwidths_expected, [] { return 1.0; }>()},
+    {"latency", "system.network.dimensions.latency", "latency of a hop", Default::needed(),
+     ValueInfo("list", latencies_expected, "ns", "0 to 1e12 each", nullptr, true),
+     list_of<&NetworkLists::latencies, latency_entry, latencies_expected, [] { return 0.0; }>()},
+};
 
 }  // namespace
 
 const Keys<NetworkLists>& network_yml_keys() {
-  static const Keys<NetworkLists> all = [] {
-    Keys<NetworkLists> keys("network.yml");
-    const auto add = [&](const AboutAstraSim& about, std::string_view expected, std::string_view unit,
-                         std::string_view range, std::vector<WordInfo> words, auto handling) {
-      keys.add_astra_sim(about,
-                         {"list", std::string(expected), std::string(unit), std::string(range), std::move(words), true},
-                         std::move(handling));
-    };
-    constexpr std::string_view shapes_expected = "a list of Ring, FullyConnected or Switch";
-    constexpr std::string_view sizes_expected = "a list of whole numbers";
-    constexpr std::string_view bandwidths_expected = "a list of numbers, GB/s of 2^30 bytes";
-    constexpr std::string_view latencies_expected = "a list of numbers, ns";
-    add({.name = "topology",
-         .becomes = "system.network.dimensions.shape",
-         .help = "shape of each dimension",
-         .otherwise = Default::needed()},
-        shapes_expected, "-", "one word for each dimension", info_of(astra_sim_shapes()),
-        list_of_dimensions(&NetworkLists::shapes, astra_sim_shape(), Shape("Ring"), shapes_expected));
-    add({.name = "npus_count",
-         .becomes = "system.network.dimensions.size",
-         .help = "size of each dimension",
-         .otherwise = Default::needed()},
-        sizes_expected, "-", "1 or more each", {},
-        list_of_dimensions(&NetworkLists::sizes, count(), 0U, sizes_expected));
-    add({.name = "bandwidth",
-         .becomes = "system.network.dimensions.bandwidth",
-         .help = "bandwidth of a link, in GB of 2^30 bytes",
-         .otherwise = Default::needed()},
-        bandwidths_expected, "GiB/s", "more than 0 each", {},
-        list_of_dimensions(&NetworkLists::bandwidths, positive_number("GiB/s"), 1.0, bandwidths_expected));
-    add({.name = "latency",
-         .becomes = "system.network.dimensions.latency",
-         .help = "latency of a hop",
-         .otherwise = Default::needed()},
-        latencies_expected, "ns", "0 to 1e12 each", {},
-        list_of_dimensions(&NetworkLists::latencies, plain_nanoseconds(), 0.0, latencies_expected));
-    return keys;
-  }();
+  static const Keys<NetworkLists> all("network.yml", network_yml_rows);
   return all;
 }
 

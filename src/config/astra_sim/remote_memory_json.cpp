@@ -23,119 +23,17 @@ bool has_any_memory(const Configuration& c) { return c.remote_memory.kind->has_m
 bool is_pool_of_groups(const Configuration& c) { return c.remote_memory.kind->has_hierarchy; }
 bool has_nodes_of_npus(const Configuration& c) { return c.remote_memory.kind->has_nodes; }
 
-Handling<Configuration> checked_nodes() {
+constexpr Handling<Configuration> checked_nodes() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-            const std::uint32_t nodes = as_count(value, path);
-            const std::uint32_t each = std::max(target.remote_memory.npus_per_node, 1U);
-            const std::uint32_t npus = count_npus(target.dimensions);
-            if (std::uint64_t{nodes} * each < npus)
-              throw Error(ErrorCode::bad_input, value.place(path),
-                          fmt::format("{} of {} hold fewer than the {} of the network", counted(nodes, "node"),
-                                      counted(each, "NPU"), counted(npus, "NPU")),
-                          "nodes for all NPUs");
-          },
-          {},
-          {}};
-}
-
-void add_memory_types(Keys<Configuration>& keys) {
-  keys.add_astra_sim(
-      {.name = "memory-type",
-       .becomes = "system.remote-memory.kind",
-       .help = "kind of remote memory",
-       .otherwise = Default::needed()},
-      word(memory_types()), [](auto& c) -> auto& { return c.remote_memory.kind; });
-  keys.add_astra_sim(
-          {.name = "remote-mem-latency",
-           .becomes = "system.remote-memory.latency",
-           .help = "latency of an access",
-           .otherwise = Default::needed()},
-          plain_nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.latency_ns; })
-      .only_if(has_any_memory, "a memory-type but NO_MEMORY_EXPANSION")
-      .accepted_otherwise();
-  keys.add_astra_sim(
-          {.name = "remote-mem-bw",
-           .becomes = "system.remote-memory.bandwidth",
-           .help = "bandwidth of one memory",
-           .otherwise = Default::needed()},
-          plain_bandwidth(), [](auto& c) -> auto& { return c.remote_memory.bandwidth; })
-      .only_if(has_any_memory, "a memory-type but NO_MEMORY_EXPANSION")
-      .accepted_otherwise();
-  keys.add_astra_sim(
-          {.name = "num-npus-per-node",
-           .becomes = "system.remote-memory.npus-per-node",
-           .help = "NPUs of a node, a divisor of the number of NPUs",
-           .otherwise = Default::needed()},
-          count(), [](auto& c) -> auto& { return c.remote_memory.npus_per_node; })
-      .check([](const Configuration& c, const Place& place, const Reading&) {
-        require_divisor(c.remote_memory.npus_per_node, count_npus(c.dimensions), "NPUs", place);
-      })
-      .only_if(has_nodes_of_npus, "memory-type: PER_NODE_MEMORY_EXPANSION or HIERARCHICAL_POOL")
-      .accepted_otherwise();
-  keys.add_astra_sim({.name = "num-nodes",
-                      .becomes = "-",
-                      .help = "number of nodes; a fault if they hold fewer NPUs than the network has",
-                      .otherwise = Default::none()},
-                     count().info, checked_nodes())
-      .only_if(has_nodes_of_npus, "memory-type: PER_NODE_MEMORY_EXPANSION or HIERARCHICAL_POOL")
-      .accepted_otherwise();
-}
-
-/// Adds keys of Orrery's own, in the manner of the others.
-void add_pool_of_groups(Keys<Configuration>& keys) {
-  const auto add = [&](const AboutAstraSim& about, const auto& type, auto access) -> auto& {
-    return keys.add_astra_sim(about, type, access).only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL");
-  };
-  add(
-      {.name = "num-memory-groups",
-       .becomes = "system.remote-memory.groups",
-       .help = "memory groups",
-       .otherwise = Default::needed()},
-      count(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.groups; });
-  add(
-      {.name = "num-out-node-switches",
-       .becomes = "system.remote-memory.switches",
-       .help = "out-node switches, a divisor of the groups",
-       .otherwise = Default::needed()},
-      count(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.switches; })
-      .check([](const Configuration& c, const Place& place, const Reading&) {
-        require_divisor(c.remote_memory.hierarchy.switches, c.remote_memory.hierarchy.groups, "memory groups", place);
-      });
-  add(
-      {.name = "out-node-link-bw",
-       .becomes = "system.remote-memory.link-bandwidth",
-       .help = "bandwidth of the link from one out-node switch to one node",
-       .otherwise = Default::needed()},
-      plain_bandwidth(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.link; });
-  add(
-      {.name = "out-node-link-latency",
-       .becomes = "system.remote-memory.link-latency",
-       .help = "latency of that link",
-       .otherwise = Default::value("0")},
-      plain_nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.link_latency_ns; });
-  add(
-      {.name = "in-node-fabric-bw",
-       .becomes = "system.remote-memory.fabric-bandwidth",
-       .help = "bandwidth of the fabric within a node to one NPU",
-       .otherwise = Default::needed()},
-      plain_bandwidth(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.fabric; });
-  add(
-      {.name = "in-node-fabric-latency",
-       .becomes = "system.remote-memory.fabric-latency",
-       .help = "latency of that fabric",
-       .otherwise = Default::value("0")},
-      plain_nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.fabric_latency_ns; });
-  keys.add_astra_sim({.name = "chunk-size",
-                      .becomes = "system.remote-memory.chunk-size",
-                      .help = "bytes that a group sends at a time when all NPUs access together",
-                      .otherwise = Default::needed()},
-                     {"whole number", "a whole number of bytes, 1 or more", "B", "1 or more"},
-                     {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-                        target.remote_memory.hierarchy.chunk = Bytes(as_count(value, path));
-                      },
-                      {},
-                      {}})
-      .only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL");
+    const std::uint32_t nodes = as_count(value, path);
+    const std::uint32_t each = std::max(target.remote_memory.npus_per_node, 1U);
+    const std::uint32_t npus = count_npus(target.dimensions);
+    if (std::uint64_t{nodes} * each < npus)
+      throw Error(ErrorCode::bad_input, value.place(path),
+                  fmt::format("{} of {} hold fewer than the {} of the network", counted(nodes, "node"),
+                              counted(each, "NPU"), counted(npus, "NPU")),
+                  "nodes for all NPUs");
+  }};
 }
 
 /// Drops the fractions of latency and bandwidth, as ASTRA-sim does. A bandwidth below 1 GB/s, with which ASTRA-sim
@@ -147,15 +45,64 @@ void cut_fractions(memory::RemoteMemoryOptions& memory) {
   if (bandwidth >= 1) memory.bandwidth = Bandwidth::from_bytes_per_ns(std::floor(bandwidth));
 }
 
+constexpr Handling<Configuration> chunk_size() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+    target.remote_memory.hierarchy.chunk = Bytes(as_count(value, path));
+  }};
+}
+
+constexpr AstraSimRow<Configuration> remote_memory_json_rows[] = {
+    {"memory-type", "system.remote-memory.kind", "kind of remote memory", Default::needed(), word<memory_types>(),
+     [](auto& c) { return &c.remote_memory.kind; }},
+    {"remote-mem-latency", "system.remote-memory.latency", "latency of an access", Default::needed(),
+     plain_nanoseconds(), [](auto& c) { return &c.remote_memory.latency_ns; },
+     only_if(has_any_memory, "a memory-type but NO_MEMORY_EXPANSION"), accepted_otherwise()},
+    {"remote-mem-bw", "system.remote-memory.bandwidth", "bandwidth of one memory", Default::needed(), plain_bandwidth(),
+     [](auto& c) { return &c.remote_memory.bandwidth; },
+     only_if(has_any_memory, "a memory-type but NO_MEMORY_EXPANSION"), accepted_otherwise()},
+    {"num-npus-per-node", "system.remote-memory.npus-per-node", "NPUs of a node, a divisor of the number of NPUs",
+     Default::needed(), count(), [](auto& c) { return &c.remote_memory.npus_per_node; },
+     only_if(has_nodes_of_npus, "memory-type: PER_NODE_MEMORY_EXPANSION or HIERARCHICAL_POOL"), accepted_otherwise(),
+     check([](const Configuration& c, const Place& place, const Reading&) {
+       require_divisor(c.remote_memory.npus_per_node, count_npus(c.dimensions), "NPUs", place);
+     })},
+    {"num-nodes", "-", "number of nodes; a fault if they hold fewer NPUs than the network has", Default::none(),
+     count(), checked_nodes(),
+     only_if(has_nodes_of_npus, "memory-type: PER_NODE_MEMORY_EXPANSION or HIERARCHICAL_POOL"), accepted_otherwise()},
+
+    // Keys of Orrery's own, in the manner of the others.
+    {"num-memory-groups", "system.remote-memory.groups", "memory groups", Default::needed(), count(),
+     [](auto& c) { return &c.remote_memory.hierarchy.groups; },
+     only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL")},
+    {"num-out-node-switches", "system.remote-memory.switches", "out-node switches, a divisor of the groups",
+     Default::needed(), count(), [](auto& c) { return &c.remote_memory.hierarchy.switches; },
+     only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL"),
+     check([](const Configuration& c, const Place& place, const Reading&) {
+       require_divisor(c.remote_memory.hierarchy.switches, c.remote_memory.hierarchy.groups, "memory groups", place);
+     })},
+    {"out-node-link-bw", "system.remote-memory.link-bandwidth",
+     "bandwidth of the link from one out-node switch to one node", Default::needed(), plain_bandwidth(),
+     [](auto& c) { return &c.remote_memory.hierarchy.link; },
+     only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL")},
+    {"out-node-link-latency", "system.remote-memory.link-latency", "latency of that link", Default::value("0"),
+     plain_nanoseconds(), [](auto& c) { return &c.remote_memory.hierarchy.link_latency_ns; },
+     only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL")},
+    {"in-node-fabric-bw", "system.remote-memory.fabric-bandwidth", "bandwidth of the fabric within a node to one NPU",
+     Default::needed(), plain_bandwidth(), [](auto& c) { return &c.remote_memory.hierarchy.fabric; },
+     only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL")},
+    {"in-node-fabric-latency", "system.remote-memory.fabric-latency", "latency of that fabric", Default::value("0"),
+     plain_nanoseconds(), [](auto& c) { return &c.remote_memory.hierarchy.fabric_latency_ns; },
+     only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL")},
+    {"chunk-size", "system.remote-memory.chunk-size",
+     "bytes that a group sends at a time when all NPUs access together", Default::needed(),
+     ValueInfo("whole number", "a whole number of bytes, 1 or more", "B", "1 or more"), chunk_size(),
+     only_if(is_pool_of_groups, "memory-type: HIERARCHICAL_POOL")},
+};
+
 }  // namespace
 
 const Keys<Configuration>& remote_memory_json_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("remote_memory.json");
-    add_memory_types(keys);
-    add_pool_of_groups(keys);
-    return keys;
-  }();
+  static const Keys<Configuration> all("remote_memory.json", remote_memory_json_rows);
   return all;
 }
 

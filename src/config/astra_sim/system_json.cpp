@@ -12,200 +12,122 @@ using collective::Kind;
 
 using Algorithms = std::vector<Algorithm>;
 
-/// The keys of the kinds of collectives that have algorithms.
-struct Implementation {
-  Kind kind;
-  Algorithms collective::Options::*algorithms;
-  Text name, becomes, custom_name, custom_becomes;
-};
-constexpr Implementation implementations[] = {
-    {Kind::all_reduce, &collective::Options::all_reduce, "all-reduce-implementation", "system.collectives.all-reduce",
-     "all-reduce-implementation-custom", "system.collectives.custom.all-reduce"},
-    {Kind::all_gather, &collective::Options::all_gather, "all-gather-implementation", "system.collectives.all-gather",
-     "all-gather-implementation-custom", "system.collectives.custom.all-gather"},
-    {Kind::reduce_scatter, &collective::Options::reduce_scatter, "reduce-scatter-implementation",
-     "system.collectives.reduce-scatter", "reduce-scatter-implementation-custom",
-     "system.collectives.custom.reduce-scatter"},
-    {Kind::all_to_all, &collective::Options::all_to_all, "all-to-all-implementation", "system.collectives.all-to-all",
-     "all-to-all-implementation-custom", "system.collectives.custom.all-to-all"},
-};
-
 /// Returns the name of a file as ASTRA-sim takes it: from the working directory.
 std::filesystem::path as_working_path(const Value& value, const std::string& key) {
   return as_text(value, key, "the name of a file");
 }
 
 /// Returns how the algorithms of a kind are read: one for each dimension of the network, or a single one for all.
-Handling<Configuration> algorithms_of(Algorithms collective::Options::*member) {
-  return {
-      [=](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-        const std::size_t num_dimensions = target.dimensions.size();
-        const std::string expected =
-            fmt::format("a list of {}, one for each dimension of the network", counted(num_dimensions, "algorithm"));
-        const auto& items = as_list(value, path, expected);
-        auto& algorithms = target.collectives.*member;
-        algorithms = parse_algorithms(items, path, expected, reading.faults);
-        const bool is_whole = algorithms.size() == 1 && algorithms[0].whole_communicator;
-        if (num_dimensions == 0 || items.size() == num_dimensions || is_whole) return;
-        // Only a trace with such a collective needs the list, which check::algorithms sees.
-        algorithms.clear();
-        const Error unused(ErrorCode::bad_input, value.place(path),
-                           fmt::format("{} named, but 'topology' of the network has {}", items.size(), num_dimensions),
-                           expected, "The list is left out: a trace with such a collective is refused.");
-        reading.configuration.warnings.emplace_back(unused.what());
-      },
-      {},
-      {}};
+template <Algorithms collective::Options::*member>
+constexpr Handling<Configuration> algorithms_of() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+    const std::size_t num_dimensions = target.dimensions.size();
+    const std::string expected =
+        fmt::format("a list of {}, one for each dimension of the network", counted(num_dimensions, "algorithm"));
+    const auto& items = as_list(value, path, expected);
+    auto& algorithms = target.collectives.*member;
+    algorithms = parse_algorithms(items, path, expected, reading.faults);
+    const bool is_whole = algorithms.size() == 1 && algorithms[0].whole_communicator;
+    if (num_dimensions == 0 || items.size() == num_dimensions || is_whole) return;
+    // Only a trace with such a collective needs the list, which check::algorithms sees.
+    algorithms.clear();
+    const Error unused(ErrorCode::bad_input, value.place(path),
+                       fmt::format("{} named, but 'topology' of the network has {}", items.size(), num_dimensions),
+                       expected, "The list is left out: a trace with such a collective is refused.");
+    reading.configuration.warnings.emplace_back(unused.what());
+  }};
 }
 
-void add_implementations(Keys<Configuration>& keys) {
-  for (const auto& [kind, member, name, becomes, custom_name, custom_becomes] : implementations) {
-    keys.add_astra_sim(
-        {.name = custom_name,
-         .becomes = custom_becomes,
-         .help = "files that spell out the collective, as paths from the working directory",
-         .otherwise = Default::none()},
-        {"list", "a list of PREFIX of Chakra traces, or of MSCCL XML", "-", "one for each size of groups"},
-        {[kind = kind](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-           read_custom(value, path, kind, as_working_path, target, reading.faults);
-         },
-         {},
-         {}});
-    keys.add_astra_sim({.name = name,
-                        .becomes = becomes,
-                        .help = "algorithm of each dimension; only a trace with such a collective needs it",
-                        .otherwise = Default::none()},
-                       {"list", "a list of algorithms, one for each dimension of the network", "-",
-                        "one for each dimension", algorithm_words()},
-                       algorithms_of(member));
-  }
-  keys.add_astra_sim(
-      {.name = "per-node-custom-implementation",
-       .becomes = "system.collectives.custom.nodes",
-       .help = "YAML file of `ID: PREFIX`, from the working directory",
-       .otherwise = Default::none()},
-      file().info,
-      {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-         with_file(as_working_path(value, path), "per-node-custom.yml", reading, parse_yaml,
-                   [&](const Value& nodes) { read_custom_nodes(nodes, "", as_working_path, target, reading.faults); });
-       },
-       {},
-       {}});
+template <Kind kind>
+constexpr Handling<Configuration> custom_files() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+    read_custom(value, path, kind, as_working_path, target, reading.faults);
+  }};
+}
+
+/// Returns the row of the files that spell out a kind of collectives.
+template <Kind kind>
+consteval AstraSimRow<Configuration> custom(Text name, Text becomes) {
+  return {name,
+          becomes,
+          "files that spell out the collective, as paths from the working directory",
+          Default::none(),
+          ValueInfo("list", "a list of PREFIX of Chakra traces, or of MSCCL XML", "-", "one for each size of groups"),
+          custom_files<kind>()};
+}
+
+/// Returns the row of the algorithms of a kind of collectives.
+template <Algorithms collective::Options::*member>
+consteval AstraSimRow<Configuration> implementation(Text name, Text becomes) {
+  return {name,
+          becomes,
+          "algorithm of each dimension; only a trace with such a collective needs it",
+          Default::none(),
+          ValueInfo("list", "a list of algorithms, one for each dimension of the network", "-",
+                    "one for each dimension", algorithm_words),
+          algorithms_of<member>()};
+}
+
+constexpr Handling<Configuration> files_of_nodes() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+    with_file(as_working_path(value, path), "per-node-custom.yml", reading, parse_yaml,
+              [&](const Value& nodes) { read_custom_nodes(nodes, "", as_working_path, target, reading.faults); });
+  }};
+}
+
+/// ASTRA-sim ends without a result where it is absent or 0.
+constexpr Handling<Configuration> splits() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+    const std::uint32_t splits = as_count(value, path, 0);
+    if (splits == 0)
+      throw Error(ErrorCode::bad_input, value.place(path), "found 0", "the number of chunks of a collective, 1 or more",
+                  "Write \"preferred-dataset-splits\": 1 for collectives in one piece.");
+    target.collectives.chunks.splits = splits;
+  }};
 }
 
 /// Returns how the endpoint delay is read: ASTRA-sim scales what is written only, and keeps whole ns.
-Handling<Configuration> scaled_delay() {
+constexpr Handling<Configuration> scaled_delay() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            const double scaled = std::trunc(as_number(value, path)) * reading.astra_sim->injection_scale;
-            if (scaled > 1e12)
-              throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {} ns", scaled),
-                          "at most 1000 s");
-            target.collectives.endpoint_delay = duration_from_ns(scaled, Rounding::down_to_ns);
-          },
-          {},
-          {}};
-}
-
-void add_scheduling(Keys<Configuration>& keys) {
-  constexpr std::string_view splits_hint = "Write \"preferred-dataset-splits\": 1 for collectives in one piece.";
-  keys.add_astra_sim(
-      {.name = "collective-optimization",
-       .becomes = "system.collectives.optimization",
-       .help = "phases of an all-reduce over several dimensions",
-       .otherwise = Default::value("baseline")},
-      word(collective_optimizations()), [](auto& c) -> auto& { return c.collectives.chunks.optimization; });
-  // ASTRA-sim ends without a result where it is absent or 0.
-  keys.add_astra_sim({.name = "preferred-dataset-splits",
-                      .becomes = "system.collectives.chunks",
-                      .help = "pieces into which a collective is cut",
-                      .otherwise = Default::needed()},
-                     {"whole number", "the number of chunks of a collective, 1 or more", "-", "1 or more"},
-                     {[=](const Value& value, const std::string& path, Configuration& target, Reading&) {
-                        const std::uint32_t splits = as_count(value, path, 0);
-                        if (splits == 0)
-                          throw Error(ErrorCode::bad_input, value.place(path), "found 0",
-                                      "the number of chunks of a collective, 1 or more", splits_hint);
-                        target.collectives.chunks.splits = splits;
-                      },
-                      {},
-                      {}})
-      .hint("Write \"preferred-dataset-splits\": 1 for collectives in one piece.");
-  keys.add_astra_sim(
-      {.name = "active-chunks-per-dimension",
-       .becomes = "system.collectives.active-chunks",
-       .help = "chunks that are in service at a time in each dimension",
-       .otherwise = Default::value("1")},
-      count(), [](auto& c) -> auto& { return c.collectives.chunks.active_chunks; });
-  keys.add_astra_sim(
-      {.name = "endpoint-delay",
-       .becomes = "system.collectives.endpoint-delay",
-       .help =
-           "time between the arrival of a message and the next send; it is multiplied by `--injection-scale` and cut "
-           "to whole ns",
-       .otherwise = Default::described("10, not scaled")},
-      plain_nanoseconds().info, scaled_delay());
+    const double scaled = std::trunc(as_number(value, path)) * reading.astra_sim->injection_scale;
+    if (scaled > 1e12)
+      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {} ns", scaled), "at most 1000 s");
+    target.collectives.endpoint_delay = duration_from_ns(scaled, Rounding::down_to_ns);
+  }};
 }
 
 bool has_roofline_enabled(const Configuration& c, const Reading&) { return c.execution.compute.model->uses_operations; }
 
-void add_compute(Keys<Configuration>& keys) {
-  keys.add_astra_sim({.name = "roofline-enabled",
-                      .becomes = "system.compute.roofline",
-                      .help = "compute the durations of compute nodes by the roofline",
-                      .otherwise = Default::value("0")},
-                     zero_or_one().info,
-                     {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-                        const bool is_on = zero_or_one().read(value, path, reading);
-                        target.execution.compute.model = compute::ModelName(is_on ? "roofline" : "recorded");
-                      },
-                      {},
-                      {}});
-  keys.add_astra_sim({.name = "peak-perf",
-                      .becomes = "system.compute.peak",
-                      .help = "peak compute rate",
-                      .otherwise = Default::none()},
-                     positive_number("TFLOPS").info,
-                     {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-                        target.execution.compute.peak_flops =
-                            positive_number("TFLOPS").read(value, path, reading) * 1e12;
-                      },
-                      {},
-                      {}})
-      .needed_if(has_roofline_enabled, "'roofline-enabled' is 1");
-  keys.add_astra_sim(
-          {.name = "local-mem-bw",
-           .becomes = "system.compute.local-memory.bandwidth",
-           .help = "bandwidth of the local memory, in GB of 10^9 bytes",
-           .otherwise = Default::none()},
-          plain_bandwidth(), [](auto& c) -> auto& { return c.execution.compute.local_memory; })
-      .needed_if(has_roofline_enabled, "'roofline-enabled' is 1");
-  keys.add_astra_sim(
-      {.name = "replay-only",
-       .becomes = "workload.replay-only",
-       .help = "give every node its recorded duration",
-       .otherwise = Default::value("0")},
-      zero_or_one(), [](auto& c) -> auto& { return c.execution.replay_only; });
+constexpr Handling<Configuration> roofline() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+    const bool is_on = zero_or_one().read(value, path, reading);
+    target.execution.compute.model = compute::ModelName(is_on ? "roofline" : "recorded");
+  }};
 }
 
-/// Adds keys that ASTRA-sim reads and Orrery has no use for: wrong values are faults. The warning names those that
-/// `is_named` is true of.
-template <class T>
-void add_without_effect(Keys<Configuration>& keys, const AboutAstraSim& about, const Type<T>& type,
-                        bool (*is_named)(const T&)) {
-  keys.add_astra_sim(about, type.info,
-                     {[=](const Value& value, const std::string& path, Configuration&, Reading& reading) {
-                        if (is_named(type.read(value, path, reading))) reading.without_effect.push_back(path);
-                      },
-                      {},
-                      {}});
+constexpr auto peak_type = positive_number("TFLOPS");
+constexpr Handling<Configuration> peak() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+    target.execution.compute.peak_flops = peak_type.read(value, path, reading) * 1e12;
+  }};
 }
 
-/// Returns the type of values that are not looked at.
-Type<bool> anything() {
-  return {{"any", "a value", "-", "any"},
-          [](const Value&, const std::string&, const Reading&) { return true; },
-          [](const bool&) -> std::optional<std::string> { return std::nullopt; }};
+/// Returns the handling of a key that would change results in a way that is not modelled.
+constexpr Handling<Configuration> shared_bus() {
+  return {[](const Value& value, const std::string& path, Configuration&, Reading& reading) {
+    if (zero_or_one().read(value, path, reading))
+      throw Error(ErrorCode::bad_input, value.place(path), "the shared bus between NPU and memory is not modelled", "0",
+                  "Set it to 0; L, o, g and G have no effect then.");
+  }};
 }
+
+/// The kind of values that are not looked at.
+constinit const ValueKind<bool> anything_kind = kind_of<bool>(
+    [](const Limits&) {
+      return TypeInfo{"any", "a value", "-", "any"};
+    },
+    [](const Limits&, const Value&, const std::string&, const Reading&) { return true; },
+    [](const Limits&, bool) { return std::nullopt; });
 
 const Words<int>& scheduling_policies() {
   static const Words<int> words = {
@@ -213,68 +135,78 @@ const Words<int>& scheduling_policies() {
   return words;
 }
 
-void add_accepted_keys(Keys<Configuration>& keys) {
-  const auto never = [](const auto&) { return false; };
-  const auto always = [](const auto&) { return true; };
-  add_without_effect<int>(
-      keys,
-      {.name = "scheduling-policy", .becomes = "-", .help = "accepted, without effect", .otherwise = Default::none()},
-      word(scheduling_policies()), never);
-  add_without_effect<bool>(
-      keys, {.name = "trace-enabled", .becomes = "-", .help = "accepted, without effect", .otherwise = Default::none()},
-      zero_or_one(), never);
-  add_without_effect<bool>(keys,
-                           {.name = "boost-mode",
-                            .becomes = "-",
-                            .help = "accepted, without effect; a warning names it if it is 1",
-                            .otherwise = Default::none()},
-                           zero_or_one(), [](const bool& is_on) { return is_on; });
-  add_without_effect<bool>(keys,
-                           {.name = "track-local-mem",
-                            .becomes = "-",
-                            .help = "accepted, without effect: results have the peaks anyway",
-                            .otherwise = Default::none()},
-                           zero_or_one(), never);
-  add_without_effect<std::string>(keys,
-                                  {.name = "local-mem-trace-filename",
-                                   .becomes = "-",
-                                   .help = "accepted, without effect",
-                                   .otherwise = Default::none()},
-                                  any_text("the name of a file"), never);
-  static constexpr Text numbers[] = {"local-reduction-delay", "L", "o", "g", "G"};
-  for (const Text& name : numbers)
-    add_without_effect<double>(keys,
-                               {.name = name,
-                                .becomes = "-",
-                                .help = "accepted, without effect; a warning names it",
-                                .otherwise = Default::none()},
-                               number("0 or more"), always);
-  static constexpr Text policies[] = {"intra-dimension-scheduling", "inter-dimension-scheduling"};
-  for (const Text& name : policies)
-    add_without_effect<bool>(keys,
-                             {.name = name,
-                              .becomes = "-",
-                              .help = "accepted, without effect; a warning names it",
-                              .otherwise = Default::none()},
-                             anything(), always);
+constexpr auto policy = word<scheduling_policies>();
+constexpr auto switch_type = zero_or_one();
+constexpr auto trace_file = any_text("the name of a file");
+constexpr auto not_negative = number("0 or more");
+constexpr Type anything(anything_kind);
+constexpr auto never = [](const auto&) { return false; };
+constexpr auto always = [](const auto&) { return true; };
+
+/// Returns the row of a key that ASTRA-sim reads and Orrery has no use for: wrong values are faults. The warning names
+/// those that `is_named` is true of.
+template <const auto& type, auto is_named>
+consteval AstraSimRow<Configuration> without_effect(Text name, Text help) {
+  return {name,
+          "-",
+          help,
+          Default::none(),
+          ValueInfo(type),
+          Handling<Configuration>{[](const Value& value, const std::string& path, Configuration&, Reading& reading) {
+            if (is_named(type.read(value, path, reading))) reading.without_effect.push_back(path);
+          }}};
 }
 
-/// Adds the key that would change results in a way that is not modelled.
-void add_refused_key(Keys<Configuration>& keys) {
-  keys.add_astra_sim({.name = "model-shared-bus",
-                      .becomes = "-",
-                      .help = "refused if it is 1: the shared bus is not modelled",
-                      .otherwise = Default::none()},
-                     zero_or_one().info,
-                     {[](const Value& value, const std::string& path, Configuration&, Reading& reading) {
-                        if (zero_or_one().read(value, path, reading))
-                          throw Error(ErrorCode::bad_input, value.place(path),
-                                      "the shared bus between NPU and memory is not modelled", "0",
-                                      "Set it to 0; L, o, g and G have no effect then.");
-                      },
-                      {},
-                      {}});
-}
+constexpr AstraSimRow<Configuration> system_json_rows[] = {
+    custom<Kind::all_reduce>("all-reduce-implementation-custom", "system.collectives.custom.all-reduce"),
+    implementation<&collective::Options::all_reduce>("all-reduce-implementation", "system.collectives.all-reduce"),
+    custom<Kind::all_gather>("all-gather-implementation-custom", "system.collectives.custom.all-gather"),
+    implementation<&collective::Options::all_gather>("all-gather-implementation", "system.collectives.all-gather"),
+    custom<Kind::reduce_scatter>("reduce-scatter-implementation-custom", "system.collectives.custom.reduce-scatter"),
+    implementation<&collective::Options::reduce_scatter>("reduce-scatter-implementation",
+                                                         "system.collectives.reduce-scatter"),
+    custom<Kind::all_to_all>("all-to-all-implementation-custom", "system.collectives.custom.all-to-all"),
+    implementation<&collective::Options::all_to_all>("all-to-all-implementation", "system.collectives.all-to-all"),
+    {"per-node-custom-implementation", "system.collectives.custom.nodes",
+     "YAML file of `ID: PREFIX`, from the working directory", Default::none(), file(), files_of_nodes()},
+    {"collective-optimization", "system.collectives.optimization", "phases of an all-reduce over several dimensions",
+     Default::value("baseline"), word<collective_optimizations>(),
+     [](auto& c) { return &c.collectives.chunks.optimization; }},
+    {"preferred-dataset-splits", "system.collectives.chunks", "pieces into which a collective is cut",
+     Default::needed(), ValueInfo("whole number", "the number of chunks of a collective, 1 or more", "-", "1 or more"),
+     splits(), hint("Write \"preferred-dataset-splits\": 1 for collectives in one piece.")},
+    {"active-chunks-per-dimension", "system.collectives.active-chunks",
+     "chunks that are in service at a time in each dimension", Default::value("1"), count(),
+     [](auto& c) { return &c.collectives.chunks.active_chunks; }},
+    {"endpoint-delay", "system.collectives.endpoint-delay",
+     "time between the arrival of a message and the next send; it is multiplied by `--injection-scale` and cut to "
+     "whole ns",
+     Default::described("10, not scaled"), plain_nanoseconds(), scaled_delay()},
+    {"roofline-enabled", "system.compute.roofline", "compute the durations of compute nodes by the roofline",
+     Default::value("0"), zero_or_one(), roofline()},
+    {"peak-perf", "system.compute.peak", "peak compute rate", Default::none(), peak_type, peak(),
+     needed_if(has_roofline_enabled, "'roofline-enabled' is 1")},
+    {"local-mem-bw", "system.compute.local-memory.bandwidth", "bandwidth of the local memory, in GB of 10^9 bytes",
+     Default::none(), plain_bandwidth(), [](auto& c) { return &c.execution.compute.local_memory; },
+     needed_if(has_roofline_enabled, "'roofline-enabled' is 1")},
+    {"replay-only", "workload.replay-only", "give every node its recorded duration", Default::value("0"), zero_or_one(),
+     [](auto& c) { return &c.execution.replay_only; }},
+    without_effect<policy, never>("scheduling-policy", "accepted, without effect"),
+    without_effect<switch_type, never>("trace-enabled", "accepted, without effect"),
+    without_effect<switch_type, [](bool is_on) { return is_on; }>(
+        "boost-mode", "accepted, without effect; a warning names it if it is 1"),
+    without_effect<switch_type, never>("track-local-mem", "accepted, without effect: results have the peaks anyway"),
+    without_effect<trace_file, never>("local-mem-trace-filename", "accepted, without effect"),
+    without_effect<not_negative, always>("local-reduction-delay", "accepted, without effect; a warning names it"),
+    without_effect<not_negative, always>("L", "accepted, without effect; a warning names it"),
+    without_effect<not_negative, always>("o", "accepted, without effect; a warning names it"),
+    without_effect<not_negative, always>("g", "accepted, without effect; a warning names it"),
+    without_effect<not_negative, always>("G", "accepted, without effect; a warning names it"),
+    without_effect<anything, always>("intra-dimension-scheduling", "accepted, without effect; a warning names it"),
+    without_effect<anything, always>("inter-dimension-scheduling", "accepted, without effect; a warning names it"),
+    {"model-shared-bus", "-", "refused if it is 1: the shared bus is not modelled", Default::none(), zero_or_one(),
+     shared_bus()},
+};
 
 void refuse_other_implementations(const Section& section, Faults& faults) {
   for (const auto* entry : section.unknown())
@@ -288,15 +220,7 @@ void refuse_other_implementations(const Section& section, Faults& faults) {
 }  // namespace
 
 const Keys<Configuration>& system_json_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("system.json");
-    add_implementations(keys);
-    add_scheduling(keys);
-    add_compute(keys);
-    add_accepted_keys(keys);
-    add_refused_key(keys);
-    return keys;
-  }();
+  static const Keys<Configuration> all("system.json", system_json_rows);
   return all;
 }
 

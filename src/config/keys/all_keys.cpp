@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "keys.hpp"
 
 namespace orrery::config {
@@ -8,17 +6,15 @@ namespace {
 /// Adds the keys that a subcommand has flags for.
 template <class Target>
 void add_flags(const Keys<Target>& keys, Taker command, std::vector<FlagKey>& flags) {
-  for (const Key<Target>& key : keys) {
-    const auto& flag = key.info().flag;
-    if (!flag || std::ranges::find(flag->commands, command) == flag->commands.end()) continue;
-    flags.push_back({&key.info(), [&key](const std::string& text, const std::string& option) {
-                       Configuration unused;
-                       Faults faults;
-                       Reading reading{unused, faults};
-                       Target target{};
-                       key.read(option_value(text), option, target, reading);
-                     }});
-  }
+  for (const auto& key : keys)
+    if (const auto& flag = key->info().flag; flag && flag->commands.has(command))
+      flags.push_back({&key->info(), [&key](const std::string& text, const std::string& option) {
+                         Configuration unused;
+                         Faults faults;
+                         Reading reading{unused, faults};
+                         Target target{};
+                         key->read(option_value(text), option, &target, reading);
+                       }});
 }
 
 }  // namespace
@@ -43,7 +39,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
   return all;
 }
 
-const Key<Configuration>* find_key(std::string_view path) {
+const AnyKey* find_key(std::string_view path) {
   for (const auto* const keys : configuration_keys())
     if (const auto* const key = keys->find(path)) return key;
   return nullptr;

@@ -44,131 +44,73 @@ Algorithms as_algorithms(const Value& value, const std::string& path, const Read
   return algorithms;
 }
 
-Type<Algorithms> algorithm_list() {
-  return {{"list of algorithms", "a list of algorithms, one for each dimension", "-", "one for each dimension",
-           algorithm_words()},
-          as_algorithms,
-          [](const Algorithms& algorithms) -> std::optional<std::string> {
-            std::vector<std::string> names;
-            for (const auto& algorithm : algorithms) names.push_back(name(algorithm));
-            return names.empty() ? std::nullopt : std::optional(fmt::format("[{}]", fmt::join(names, ", ")));
-          }};
-}
+constinit const ValueKind<Algorithms> algorithm_list = kind_of<Algorithms>(
+    [](const Limits&) {
+      return TypeInfo{"list of algorithms", "a list of algorithms, one for each dimension", "-",
+                      "one for each dimension", algorithm_words()};
+    },
+    [](const Limits&, const Value& value, const std::string& path, const Reading& reading) {
+      return as_algorithms(value, path, reading);
+    },
+    [](const Limits&, const Algorithms& algorithms) {
+      std::vector<std::string> names;
+      for (const auto& algorithm : algorithms) names.push_back(name(algorithm));
+      return names.empty() ? std::nullopt : std::optional(fmt::format("[{}]", fmt::join(names, ", ")));
+    });
 
 /// Rounds as the rules say, which are read before.
-Type<Time> endpoint_delay() {
-  Type<Time> type = duration();
-  type.read = [](const Value& value, const std::string& path, const Reading& reading) {
-    return duration_from_ns(as_nanoseconds(value, path), reading.configuration.execution.network.rules.rounding);
-  };
-  // Whole picoseconds are read back without rounding.
-  type.text = [](const Time& delay) -> std::optional<std::string> {
-    return delay.ps() % 1000 == 0 ? fmt::format("{} ns", delay.ps() / 1000) : fmt::format("{} ps", delay.ps());
-  };
-  return type;
-}
+constinit const ValueKind<Time> endpoint_delay = kind_of<Time>(
+    [](const Limits&) { return duration().info(); },
+    [](const Limits&, const Value& value, const std::string& path, const Reading& reading) {
+      return duration_from_ns(as_nanoseconds(value, path), reading.configuration.execution.network.rules.rounding);
+    },
+    // Whole picoseconds are read back without rounding.
+    [](const Limits&, Time delay) {
+      return delay.ps() % 1000 == 0 ? fmt::format("{} ns", delay.ps() / 1000) : fmt::format("{} ps", delay.ps());
+    });
 
-void add_algorithms(Keys<Configuration>& keys) {
-  keys.add(
-          {.path = "system.collectives.all-reduce",
-           .help = "algorithm of each dimension, or one for the whole communicator, as `[oneRing]`",
-           .example = "[ring]",
-           .otherwise = Default::described("by shape"),
-           .see = "collectives.md"},
-          algorithm_list(), [](auto& c) -> auto& { return c.collectives.all_reduce; })
-      .prepare([](Configuration& c) { c.collectives.all_reduce = natural_algorithms(c.dimensions, false); });
-  keys.add(
-          {.path = "system.collectives.all-gather",
-           .help = "the same for all-gather",
-           .example = "[ring]",
-           .otherwise = Default::described("by shape")},
-          algorithm_list(), [](auto& c) -> auto& { return c.collectives.all_gather; })
-      .prepare([](Configuration& c) { c.collectives.all_gather = natural_algorithms(c.dimensions, false); });
-  keys.add(
-          {.path = "system.collectives.reduce-scatter",
-           .help = "the same for reduce-scatter",
-           .example = "[ring]",
-           .otherwise = Default::described("by shape")},
-          algorithm_list(), [](auto& c) -> auto& { return c.collectives.reduce_scatter; })
-      .prepare([](Configuration& c) { c.collectives.reduce_scatter = natural_algorithms(c.dimensions, false); });
-  keys.add(
-          {.path = "system.collectives.all-to-all",
-           .help = "the same for all-to-all",
-           .example = "[direct]",
-           .otherwise = Default::described("by shape")},
-          algorithm_list(), [](auto& c) -> auto& { return c.collectives.all_to_all; })
-      .prepare([](Configuration& c) { c.collectives.all_to_all = natural_algorithms(c.dimensions, true); });
-  keys.add(
-      {.path = "system.collectives.broadcast",
-       .help = "the same for broadcast",
-       .example = "[binomialTree]",
-       .otherwise = Default::described("as an all-reduce")},
-      algorithm_list(), [](auto& c) -> auto& { return c.collectives.broadcast; });
-  keys.add(
-      {.path = "system.collectives.reduce",
-       .help = "the same for reduce",
-       .example = "[binomialTree]",
-       .otherwise = Default::described("as an all-reduce")},
-      algorithm_list(), [](auto& c) -> auto& { return c.collectives.reduce; });
-}
-
-void add_scheduling(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "system.collectives.optimization",
-       .help = "phases of an all-reduce over several dimensions",
-       .example = "baseline",
-       .otherwise = Default::built_in()},
-      word(collective_optimizations()), [](auto& c) -> auto& { return c.collectives.chunks.optimization; });
-  keys.add(
-      {.path = "system.collectives.dimension-order",
-       .help = "order in which a chunk takes the dimensions",
-       .example = "themis",
-       .otherwise = Default::built_in()},
-      word(dimension_orders()), [](auto& c) -> auto& { return c.collectives.chunks.dimension_order; });
-  keys.add(
-      {.path = "system.collectives.chunk-order",
-       .help = "chunk that a dimension serves first if several wait for it",
-       .example = "smallest-chunk-first",
-       .otherwise = Default::built_in()},
-      word(chunk_orders()), [](auto& c) -> auto& { return c.collectives.chunks.chunk_order; });
-  keys.add(
-      {.path = "system.collectives.overlap-latency",
-       .help = "let a chunk hold its dimension for its bytes only, not for its latencies and endpoint delays",
-       .example = "true",
-       .otherwise = Default::built_in()},
-      boolean(), [](auto& c) -> auto& { return c.collectives.chunks.overlap_latency; });
-  keys.add(
-      {.path = "system.collectives.chunks",
-       .help = "pieces into which a collective is cut",
-       .example = "8",
-       .otherwise = Default::built_in()},
-      count(), [](auto& c) -> auto& { return c.collectives.chunks.splits; });
-  keys.add(
-      {.path = "system.collectives.active-chunks",
-       .help = "chunks that are in service at a time in each dimension",
-       .example = "2",
-       .otherwise = Default::built_in()},
-      count(), [](auto& c) -> auto& { return c.collectives.chunks.active_chunks; });
-  keys.add(
-      {.path = "system.collectives.queues",
-       .help = "queues of each dimension",
-       .example = "2",
-       .otherwise = Default::built_in()},
-      count(), [](auto& c) -> auto& { return c.collectives.chunks.queues; });
-  keys.add(
-      {.path = "system.collectives.endpoint-delay",
-       .help = "time between the arrival of a message and the next send; whole ns with `rules: astra-sim`",
-       .example = "20 ns",
-       .otherwise = Default::built_in()},
-      endpoint_delay(), [](auto& c) -> auto& { return c.collectives.endpoint_delay; });
-  keys.add(
-      {.path = "system.collectives.compute-share",
-       .help = "share of an NPU's compute units that a collective takes: compute beside it takes longer",
-       .example = "0.1",
-       .otherwise = Default::built_in(),
-       .see = "model.md, *Streams*"},
-      share(), [](auto& c) -> auto& { return c.execution.compute.collectives_share; });
-}
+constexpr Row<Configuration> collective_rows[] = {
+    {"system.collectives.all-reduce", "algorithm of each dimension, or one for the whole communicator, as `[oneRing]`",
+     "[ring]", Default::described("by shape"), Type(algorithm_list), [](auto& c) { return &c.collectives.all_reduce; },
+     see("collectives.md"),
+     prepare([](Configuration& c) { c.collectives.all_reduce = natural_algorithms(c.dimensions, false); })},
+    {"system.collectives.all-gather", "the same for all-gather", "[ring]", Default::described("by shape"),
+     Type(algorithm_list), [](auto& c) { return &c.collectives.all_gather; },
+     prepare([](Configuration& c) { c.collectives.all_gather = natural_algorithms(c.dimensions, false); })},
+    {"system.collectives.reduce-scatter", "the same for reduce-scatter", "[ring]", Default::described("by shape"),
+     Type(algorithm_list), [](auto& c) { return &c.collectives.reduce_scatter; },
+     prepare([](Configuration& c) { c.collectives.reduce_scatter = natural_algorithms(c.dimensions, false); })},
+    {"system.collectives.all-to-all", "the same for all-to-all", "[direct]", Default::described("by shape"),
+     Type(algorithm_list), [](auto& c) { return &c.collectives.all_to_all; },
+     prepare([](Configuration& c) { c.collectives.all_to_all = natural_algorithms(c.dimensions, true); })},
+    {"system.collectives.broadcast", "the same for broadcast", "[binomialTree]", Default::described("as an all-reduce"),
+     Type(algorithm_list), [](auto& c) { return &c.collectives.broadcast; }},
+    {"system.collectives.reduce", "the same for reduce", "[binomialTree]", Default::described("as an all-reduce"),
+     Type(algorithm_list), [](auto& c) { return &c.collectives.reduce; }},
+    {"system.collectives.optimization", "phases of an all-reduce over several dimensions", "baseline",
+     Default::built_in(), word<collective_optimizations>(), [](auto& c) { return &c.collectives.chunks.optimization; }},
+    {"system.collectives.dimension-order", "order in which a chunk takes the dimensions", "themis", Default::built_in(),
+     word<dimension_orders>(), [](auto& c) { return &c.collectives.chunks.dimension_order; }},
+    {"system.collectives.chunk-order", "chunk that a dimension serves first if several wait for it",
+     "smallest-chunk-first", Default::built_in(), word<chunk_orders>(),
+     [](auto& c) { return &c.collectives.chunks.chunk_order; }},
+    {"system.collectives.overlap-latency",
+     "let a chunk hold its dimension for its bytes only, not for its latencies and endpoint delays", "true",
+     Default::built_in(), boolean(), [](auto& c) { return &c.collectives.chunks.overlap_latency; }},
+    {"system.collectives.chunks", "pieces into which a collective is cut", "8", Default::built_in(), count(),
+     [](auto& c) { return &c.collectives.chunks.splits; }},
+    {"system.collectives.active-chunks", "chunks that are in service at a time in each dimension", "2",
+     Default::built_in(), count(), [](auto& c) { return &c.collectives.chunks.active_chunks; }},
+    {"system.collectives.queues", "queues of each dimension", "2", Default::built_in(), count(),
+     [](auto& c) { return &c.collectives.chunks.queues; }},
+    {"system.collectives.endpoint-delay",
+     "time between the arrival of a message and the next send; whole ns with `rules: astra-sim`", "20 ns",
+     Default::built_in(), Type(endpoint_delay), [](auto& c) { return &c.collectives.endpoint_delay; }},
+    {"system.collectives.compute-share",
+     "share of an NPU's compute units that a collective takes: compute beside it takes longer", "0.1",
+     Default::built_in(), share(), [](auto& c) { return &c.execution.compute.collectives_share; },
+     see("model.md, *Streams*")},
+};
 
 }  // namespace
 
@@ -181,12 +123,7 @@ std::vector<Algorithm> parse_algorithms(const std::vector<Value>& items, const s
 }
 
 const Keys<Configuration>& collective_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("system.collectives");
-    add_algorithms(keys);
-    add_scheduling(keys);
-    return keys;
-  }();
+  static const Keys<Configuration> all("system.collectives", collective_rows);
   return all;
 }
 

@@ -17,31 +17,6 @@ constexpr std::string_view custom_expected =
     "an MSCCL XML (FILE.xml), PREFIX of Chakra traces (PREFIX.0.et, ...), or a list of them for groups of several "
     "sizes";
 
-/// The kinds of collectives that files may spell out.
-struct CustomKind {
-  Kind kind;
-  Text path, help, example;
-};
-constexpr CustomKind custom_kinds[] = {
-    {Kind::all_reduce, "system.collectives.custom.all-reduce",
-     "files that spell out all-reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-reduce-8.xml"},
-    {Kind::all_gather, "system.collectives.custom.all-gather",
-     "files that spell out all-gather: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-gather-8.xml"},
-    {Kind::reduce_scatter, "system.collectives.custom.reduce-scatter",
-     "files that spell out reduce-scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et",
-     "custom/reduce-scatter-8.xml"},
-    {Kind::all_to_all, "system.collectives.custom.all-to-all",
-     "files that spell out all-to-all: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/all-to-all-8.xml"},
-    {Kind::broadcast, "system.collectives.custom.broadcast",
-     "files that spell out broadcast: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/broadcast-8.xml"},
-    {Kind::reduce, "system.collectives.custom.reduce",
-     "files that spell out reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/reduce-8.xml"},
-    {Kind::gather, "system.collectives.custom.gather",
-     "files that spell out gather: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/gather-8.xml"},
-    {Kind::scatter, "system.collectives.custom.scatter",
-     "files that spell out scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et", "custom/scatter-8.xml"},
-};
-
 bool same_files(const Files& a, const Files& b) {  // of nodes
   const auto file = [](const auto& collective) { return normal_path(collective->file()); };
   return std::ranges::equal(a, b, {}, file, file);
@@ -83,28 +58,36 @@ void read_gpu_plan(const std::filesystem::path& file, Kind kind, const Place& na
                              read_text(file));
 }
 
-Handling<Configuration> files_of_kind(Kind kind, const std::string& path) {
-  return {[=](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
-            read_custom(value, at, kind, as_path, target, reading.faults);
-          },
-          [=](const Configuration& target, Writer& writer) {
-            std::vector<std::string> files;
-            for (const auto& file : files_of(target, kind)) files.push_back(in_quotes(file.string()));
-            if (!files.empty()) writer.put(path, fmt::format("[{}]", fmt::join(files, ", ")));
-          },
-          [=](const Configuration& a, const Configuration& b) { return files_of(a, kind) == files_of(b, kind); }};
+/// Returns the row of the files that spell out a kind of collectives.
+template <Kind kind>
+consteval Row<Configuration> custom_row(Text path, Text help, Text example) {
+  return {path,
+          help,
+          example,
+          Default::none(),
+          ValueInfo("files", custom_expected, "-", "one for each size of groups"),
+          Handling<Configuration>{
+              [](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
+                read_custom(value, at, kind, as_path, target, reading.faults);
+              },
+              [](const Configuration& target, std::string_view at, Writer& writer) {
+                std::vector<std::string> files;
+                for (const auto& file : files_of(target, kind)) files.push_back(in_quotes(file.string()));
+                if (!files.empty()) writer.put(at, fmt::format("[{}]", fmt::join(files, ", ")));
+              },
+              [](const Configuration& a, const Configuration& b) { return files_of(a, kind) == files_of(b, kind); }}};
 }
 
-Handling<Configuration> files_of_nodes() {
+constexpr Handling<Configuration> files_of_nodes() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             read_custom_nodes(value, path, as_path, target, reading.faults);
           },
-          [](const Configuration& target, Writer& writer) {
+          [](const Configuration& target, std::string_view path, Writer& writer) {
             std::vector<std::string> entries;
             for (const auto& [id, number] : target.workload.custom_nodes)
               entries.push_back(fmt::format(
                   "{}: {}", id, in_quotes(normal_path(target.collectives.custom.of_nodes[number - 1]->file()))));
-            if (!entries.empty()) writer.put_entries("system.collectives.custom.nodes", std::move(entries));
+            if (!entries.empty()) writer.put_entries(path, std::move(entries));
           },
           [](const Configuration& a, const Configuration& b) {
             return a.workload.custom_nodes == b.workload.custom_nodes &&
@@ -112,23 +95,42 @@ Handling<Configuration> files_of_nodes() {
           }};
 }
 
+constexpr Row<Configuration> custom_collective_rows[] = {
+    custom_row<Kind::all_reduce>("system.collectives.custom.all-reduce",
+                                 "files that spell out all-reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+                                 "custom/all-reduce-8.xml"),
+    custom_row<Kind::all_gather>("system.collectives.custom.all-gather",
+                                 "files that spell out all-gather: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+                                 "custom/all-gather-8.xml"),
+    custom_row<Kind::reduce_scatter>(
+        "system.collectives.custom.reduce-scatter",
+        "files that spell out reduce-scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+        "custom/reduce-scatter-8.xml"),
+    custom_row<Kind::all_to_all>("system.collectives.custom.all-to-all",
+                                 "files that spell out all-to-all: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+                                 "custom/all-to-all-8.xml"),
+    custom_row<Kind::broadcast>("system.collectives.custom.broadcast",
+                                "files that spell out broadcast: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+                                "custom/broadcast-8.xml"),
+    custom_row<Kind::reduce>("system.collectives.custom.reduce",
+                             "files that spell out reduce: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+                             "custom/reduce-8.xml"),
+    custom_row<Kind::gather>("system.collectives.custom.gather",
+                             "files that spell out gather: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+                             "custom/gather-8.xml"),
+    custom_row<Kind::scatter>("system.collectives.custom.scatter",
+                              "files that spell out scatter: MSCCL XML, or Chakra traces PREFIX.<position>.et",
+                              "custom/scatter-8.xml"),
+    {"system.collectives.custom.nodes", "Chakra traces that the collectives of single nodes run, by the id of the node",
+     "{7: custom/all-reduce}", Default::none(),
+     ValueInfo("mapping to files", "a mapping of ids of nodes to PREFIX of Chakra traces", "-", "ID: PREFIX"),
+     files_of_nodes()},
+};
+
 }  // namespace
 
 const Keys<Configuration>& custom_collective_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("system.collectives.custom");
-    for (const auto& [kind, path, help, example] : custom_kinds)
-      keys.add({.path = path, .help = help, .example = example, .otherwise = Default::none()},
-               {"files", std::string(custom_expected), "-", "one for each size of groups"},
-               files_of_kind(kind, path.string()));
-    keys.add({.path = "system.collectives.custom.nodes",
-              .help = "Chakra traces that the collectives of single nodes run, by the id of the node",
-              .example = "{7: custom/all-reduce}",
-              .otherwise = Default::none()},
-             {"mapping to files", "a mapping of ids of nodes to PREFIX of Chakra traces", "-", "ID: PREFIX"},
-             files_of_nodes());
-    return keys;
-  }();
+  static const Keys<Configuration> all("system.collectives.custom", custom_collective_rows);
   return all;
 }
 

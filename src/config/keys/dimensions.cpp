@@ -46,15 +46,15 @@ std::vector<std::uint32_t> as_sides(const Value& value, const std::string& key, 
 }
 
 /// Returns how the size of an entry is read: one number, or those of the rings of a torus.
-Handling<DimensionEntry> size_handling() {
+constexpr Handling<DimensionEntry> size_handling() {
   return {[](const Value& value, const std::string& path, DimensionEntry& entry, Reading&) {
             if (entry.shape.rings > 1)
               entry.sizes = as_sides(value, path, entry.shape.rings);
             else
               entry.sizes = {as_count(value, path)};
           },
-          [](const DimensionEntry& entry, Writer& writer) {
-            writer.put("system.network.dimensions.size", fmt::to_string(entry.sizes.front()));
+          [](const DimensionEntry& entry, std::string_view path, Writer& writer) {
+            writer.put(path, fmt::to_string(entry.sizes.front()));
           },
           [](const DimensionEntry& a, const DimensionEntry& b) { return a.sizes == b.sizes; }};
 }
@@ -70,67 +70,6 @@ void refuse_on_graph(const DimensionEntry& entry, const Place& place, const Read
   if (!has_no_graph(entry, reading))
     throw Error(ErrorCode::bad_input, place, "found a property of links beside system.network.graph, which has them",
                 "dimensions with a shape and a size only");
-}
-
-void add_common_keys(Keys<DimensionEntry>& keys) {
-  keys.add(
-          {.path = "system.network.dimensions.shape",
-           .help = "how the NPUs of a dimension group are joined",
-           .example = "Ring",
-           .otherwise = Default::needed(),
-           .see = "network.md"},
-          word(shapes()), [](auto& entry) -> auto& { return entry.shape; })
-      .prepare([](DimensionEntry& entry) { entry.sizes = {0}; });
-  keys.add(
-          {.path = "system.network.dimensions.size",
-           .help = "NPUs in one group of the dimension; for a torus the sizes of its rings, as `4x8`, or the number of "
-                   "its NPUs",
-           .example = "8",
-           .otherwise = Default::needed()},
-          {"whole number", "a whole number, 1 or more", "-", "1 or more"}, size_handling())
-      .prepare([](DimensionEntry& entry) { entry.sizes.assign(entry.shape.rings, 0); });
-  keys.add(
-          {.path = "system.network.dimensions.bandwidth",
-           .help = "bandwidth of one link",
-           .example = "400 GB/s",
-           .otherwise = Default::described("that of the graph; needed without one")},
-          bandwidth(), [](auto& entry) -> auto& { return entry.dimension.bandwidth; })
-      .prepare([](DimensionEntry& entry) { entry.dimension.bandwidth = Bandwidth::from_bytes_per_ns(1); })
-      .needed_if(has_no_graph, "there is no system.network.graph")
-      .check(refuse_on_graph)
-      .written_if(has_own_links);
-  keys.add(
-          {.path = "system.network.dimensions.latency",
-           .help = "latency of one hop",
-           .example = "500 ns",
-           .otherwise = Default::described("that of the graph; needed without one")},
-          nanoseconds(), [](auto& entry) -> auto& { return entry.dimension.latency_ns; })
-      .needed_if(has_no_graph, "there is no system.network.graph")
-      .check(refuse_on_graph)
-      .written_if(has_own_links);
-  keys.add(
-          {.path = "system.network.dimensions.in-switch-operations",
-           .help = "Switch only: reductions and multicasts that the switch of a dimension group carries out at a time, "
-                   "for `inSwitch`",
-           .example = "4",
-           .otherwise = Default::built_in()},
-          count(0), [](auto& entry) -> auto& { return entry.dimension.in_switch_operations; })
-      .written_unless_default();
-  keys.add(
-          {.path = "system.network.dimensions.links",
-           .help = "links side by side where the shape has one; each message is spread over them",
-           .example = "2",
-           .otherwise = Default::built_in()},
-          count(), [](auto& entry) -> auto& { return entry.dimension.links; })
-      .written_unless_default();
-  keys.add(
-          {.path = "system.network.dimensions.oversubscription",
-           .help = "FatTree: NPUs of an edge switch for each of its links up, a divisor of k/2; Switch: bandwidth of "
-                   "its links together over what passes it at a time",
-           .example = "2",
-           .otherwise = Default::built_in()},
-          number("1 to 1e6"), [](auto& entry) -> auto& { return entry.dimension.oversubscription; })
-      .written_unless_default();
 }
 
 const topology::ShapeParameter* parameter_of(Shape shape, std::string_view name) {
@@ -150,46 +89,81 @@ KeyInfo parameter_info(const topology::ShapeParameter& parameter) {
           .becomes = {},
           .help = std::string(parameter.help),
           .example = std::string(parameter.example),
-          .type = count().info,
+          .type = count().info(),
           .otherwise = otherwise,
           .default_text = std::string(parameter.default_value == nullptr ? otherwise.text() : parameter.default_text),
           .only_with = fmt::format("shape: {}", shapes)};
 }
 
-void add_parameter(Keys<DimensionEntry>& keys, const topology::ShapeParameter& parameter) {
-  const std::string name(parameter.name);
-  KeyInfo info = parameter_info(parameter);
-  if (keys.find(info.path) != nullptr) return;
-  const std::string path = info.path;
-  keys.add(std::move(info),
-           {[name](const Value& value, const std::string& at, DimensionEntry& entry, Reading& reading) {
-              entry.dimension.parameters[name] = count().read(value, at, reading);
-            },
-            [name, path](const DimensionEntry& entry, Writer& writer) {
-              writer.put(path, fmt::to_string(entry.dimension.parameter(name)));
-            },
-            [name](const DimensionEntry& a, const DimensionEntry& b) {
-              return a.dimension.parameter(name) == b.dimension.parameter(name);
-            }})
-      .prepare([name](DimensionEntry& entry) {
-        const auto* const own = parameter_of(entry.shape.shape, name);
-        entry.dimension.parameters[name] = own->default_value == nullptr ? 0 : own->default_value(entry.dimension);
-      })
-      .only_if([name](const DimensionEntry& entry) { return parameter_of(entry.shape.shape, name) != nullptr; });
-}
+/// The key of a parameter, which only the shapes that have the parameter know.
+class ParameterKey final : public AnyKey {
+ public:
+  ParameterKey(KeyInfo info, std::string_view name) : AnyKey(std::move(info)), name_(name) {}
 
-void add_keys_of_shapes(Keys<DimensionEntry>& keys) {
-  for (const Shape shape : Shape::all())
-    for (const topology::ShapeParameter& parameter : shape->parameters) add_parameter(keys, parameter);
-}
+  bool applies(const void* target) const override { return parameter_of(of(target).shape.shape, name_) != nullptr; }
+  void prepare(void* target) const override {
+    const auto* const own = parameter_of(of(target).shape.shape, name_);
+    value(target) = own->default_value == nullptr ? 0 : own->default_value(of(target).dimension);
+  }
+  void take(const Value& given, const std::string& path, void* target, Reading& reading) const override {
+    value(target) = count().read(given, path, reading);
+  }
+  void write(const void* target, Writer& writer) const override {
+    if (applies(target)) writer.put(info().path, fmt::to_string(of(target).dimension.parameter(name_)));
+  }
+  bool same(const void* a, const void* b) const override {
+    return of(a).dimension.parameter(name_) == of(b).dimension.parameter(name_);
+  }
+
+ private:
+  static const DimensionEntry& of(const void* target) { return *static_cast<const DimensionEntry*>(target); }
+  std::uint32_t& value(void* target) const { return static_cast<DimensionEntry*>(target)->dimension.parameters[name_]; }
+
+  std::string name_;
+};
+
+constexpr Row<DimensionEntry> dimension_rows[] = {
+    {"system.network.dimensions.shape", "how the NPUs of a dimension group are joined", "Ring", Default::needed(),
+     word<shapes>(), [](auto& entry) { return &entry.shape; }, see("network.md"),
+     prepare([](DimensionEntry& entry) { entry.sizes = {0}; })},
+    {"system.network.dimensions.size",
+     "NPUs in one group of the dimension; for a torus the sizes of its rings, as `4x8`, or the number of "
+     "its NPUs",
+     "8", Default::needed(), ValueInfo("whole number", "a whole number, 1 or more", "-", "1 or more"), size_handling(),
+     prepare([](DimensionEntry& entry) { entry.sizes.assign(entry.shape.rings, 0); })},
+    {"system.network.dimensions.bandwidth", "bandwidth of one link", "400 GB/s",
+     Default::described("that of the graph; needed without one"), bandwidth(),
+     [](auto& entry) { return &entry.dimension.bandwidth; },
+     needed_if(has_no_graph, "there is no system.network.graph"),
+     prepare([](DimensionEntry& entry) { entry.dimension.bandwidth = Bandwidth::from_bytes_per_ns(1); }),
+     check(refuse_on_graph), written_if(has_own_links)},
+    {"system.network.dimensions.latency", "latency of one hop", "500 ns",
+     Default::described("that of the graph; needed without one"), nanoseconds(),
+     [](auto& entry) { return &entry.dimension.latency_ns; },
+     needed_if(has_no_graph, "there is no system.network.graph"), check(refuse_on_graph), written_if(has_own_links)},
+    {"system.network.dimensions.in-switch-operations",
+     "Switch only: reductions and multicasts that the switch of a dimension group carries out at a time, "
+     "for `inSwitch`",
+     "4", Default::built_in(), count(0), [](auto& entry) { return &entry.dimension.in_switch_operations; },
+     written_unless_default()},
+    {"system.network.dimensions.links", "links side by side where the shape has one; each message is spread over them",
+     "2", Default::built_in(), count(), [](auto& entry) { return &entry.dimension.links; }, written_unless_default()},
+    {"system.network.dimensions.oversubscription",
+     "FatTree: NPUs of an edge switch for each of its links up, a divisor of k/2; Switch: bandwidth of "
+     "its links together over what passes it at a time",
+     "2", Default::built_in(), number("1 to 1e6"), [](auto& entry) { return &entry.dimension.oversubscription; },
+     written_unless_default()},
+};
 
 }  // namespace
 
 const Keys<DimensionEntry>& dimension_keys() {
   static const Keys<DimensionEntry> all = [] {
-    Keys<DimensionEntry> keys("system.network.dimensions", "system.network.dimensions");
-    add_common_keys(keys);
-    add_keys_of_shapes(keys);
+    Keys<DimensionEntry> keys("system.network.dimensions", dimension_rows, "system.network.dimensions");
+    for (const Shape shape : Shape::all())
+      for (const topology::ShapeParameter& parameter : shape->parameters)
+        if (KeyInfo info = parameter_info(parameter); keys.find(info.path) == nullptr)
+          keys.add(std::make_unique<ParameterKey>(std::move(info), parameter.name));
     return keys;
   }();
   return all;

@@ -42,16 +42,72 @@ void read_factors(const Value& value, const std::string& path, Variation& target
   std::ranges::sort(values);
 }
 
-Handling<Variation> measured_values() {
+constexpr Handling<Variation> measured_values() {
   return {read_factors,
-          [](const Variation& v, Writer& writer) {
-            writer.put("perturbation.distributions.values",
-                       fmt::format("[{}]", fmt::join(v.distribution.values, ", ")));
+          [](const Variation& v, std::string_view path, Writer& writer) {
+            writer.put(path, fmt::format("[{}]", fmt::join(v.distribution.values, ", ")));
           },
           [](const Variation& a, const Variation& b) { return a.distribution.values == b.distribution.values; }};
 }
 
-/// Throws Error (bad_input) for a distribution whose parameters contradict each other or what it is drawn for.
+constexpr Row<Variation> distribution_rows[] = {
+    {"perturbation.distributions.per", "for what a factor is drawn, and which time it multiplies", "machine",
+     Default::needed(), word<drawn_per>(), [](auto& v) { return &v.per; }},
+    {"perturbation.distributions.machine-size", "NPUs of a machine; they have consecutive numbers", "4",
+     Default::built_in(), count(1), [](auto& v) { return &v.machine_size; },
+     only_if([](const Variation& v) { return v.per == DrawnPer::machine; }, "per: machine")},
+    {"perturbation.distributions.kind", "how the factors are spread", "tail", Default::needed(),
+     word<distribution_kinds>(), [](auto& v) { return &v.distribution.kind; }},
+    {"perturbation.distributions.least",
+     "least factor; for other kinds than uniform 0.5, and 1 per collective and message, if it is not given", "0.9",
+     Default::described("0.5; 1 per collective and message"), factor(), [](auto& v) { return &v.distribution.least; },
+     needed_if(needs_kind<Spread::uniform>, "the kind is uniform"),
+     only_if(is_kind<Spread::uniform, Spread::normal, Spread::lognormal>, "kind: uniform, normal or lognormal"),
+     prepare([](Variation& v) { v.distribution.least = is_of_network(v.per) ? 1 : 0.5; })},
+    {"perturbation.distributions.most", "largest factor; for other kinds than uniform 100 if it is not given", "1.2",
+     Default::described("100"), factor(), [](auto& v) { return &v.distribution.most; },
+     needed_if(needs_kind<Spread::uniform>, "the kind is uniform"),
+     only_if(is_kind<Spread::uniform, Spread::normal, Spread::lognormal, Spread::exponential>,
+             "kind: uniform, normal, lognormal or exponential")},
+    {"perturbation.distributions.mean", "mean of the factors before they are cut off", "1.02", Default::built_in(),
+     factor(), [](auto& v) { return &v.distribution.mean; }, only_if(is_kind<Spread::normal>, "kind: normal")},
+    {"perturbation.distributions.median", "median of the factors before they are cut off", "1.02", Default::built_in(),
+     factor(), [](auto& v) { return &v.distribution.median; }, only_if(is_kind<Spread::lognormal>, "kind: lognormal")},
+    {"perturbation.distributions.deviation",
+     "standard deviation before factors are cut off: of the factors, or with lognormal of their logarithm", "0.02",
+     Default::none(), factor(), [](auto& v) { return &v.distribution.deviation; },
+     needed_if(needs_kind<Spread::normal, Spread::lognormal>, "the kind is normal or lognormal"),
+     only_if(is_kind<Spread::normal, Spread::lognormal>, "kind: normal or lognormal")},
+    {"perturbation.distributions.probability", "share of the draws that are not 1", "0.005", Default::built_in(),
+     number("0 to 1"), [](auto& v) { return &v.distribution.probability; },
+     only_if(is_kind<Spread::tail, Spread::exponential>, "kind: tail or exponential"),
+     check([](const Variation& v, const Place& place, const Reading&) {
+       if (const double found = v.distribution.probability; found > 1)
+         throw Error(ErrorCode::bad_input, place, fmt::format("found {}", found), "a number, 0 to 1");
+     })},
+    {"perturbation.distributions.factor", "factor of the draws that are not 1", "1.1", Default::none(), factor(),
+     [](auto& v) { return &v.distribution.factor; }, needed_if(needs_kind<Spread::tail>, "the kind is tail"),
+     only_if(is_kind<Spread::tail>, "kind: tail")},
+    {"perturbation.distributions.excess", "mean by which the draws that are not 1 exceed it, before they are cut off",
+     "0.1", Default::none(), factor(), [](auto& v) { return &v.distribution.excess; },
+     needed_if(needs_kind<Spread::exponential>, "the kind is exponential"),
+     only_if(is_kind<Spread::exponential>, "kind: exponential")},
+    {"perturbation.distributions.values",
+     "measured factors: a list, or a file with one in each line (empty lines and lines with `#` do not "
+     "count)",
+     "factors.txt", Default::none(),
+     ValueInfo("list or file", "a list of factors, or a file that has one a line", "-", "1e-6 to 1e6 each"),
+     measured_values(), needed_if(needs_kind<Spread::values>, "the kind is values"),
+     only_if(is_kind<Spread::values>, "kind: values")},
+};
+
+}  // namespace
+
+const Keys<Variation>& distribution_keys() {
+  static const Keys<Variation> all("perturbation.distributions", distribution_rows, "perturbation.distributions");
+  return all;
+}
+
 void require_sound(const Variation& v, Place place) {
   const Distribution& d = v.distribution;
   const auto at = [&](std::string_view key) {
@@ -73,151 +129,6 @@ void require_sound(const Variation& v, Place place) {
     throw Error(ErrorCode::bad_input, at(d.kind == Spread::normal ? "mean" : "median"),
                 fmt::format("found {}", d.kind == Spread::normal ? d.mean : d.median),
                 fmt::format("a number from 'least', {}, to 'most', {}", d.least, d.most));
-}
-
-void add_subject(Keys<Variation>& keys) {
-  keys.add(
-      {.path = "perturbation.distributions.per",
-       .help = "for what a factor is drawn, and which time it multiplies",
-       .example = "machine",
-       .otherwise = Default::needed()},
-      word(drawn_per()), [](auto& v) -> auto& { return v.per; });
-  keys.add(
-          {.path = "perturbation.distributions.machine-size",
-           .help = "NPUs of a machine; they have consecutive numbers",
-           .example = "4",
-           .otherwise = Default::built_in()},
-          count(1), [](auto& v) -> auto& { return v.machine_size; })
-      .only_if([](const Variation& v) { return v.per == DrawnPer::machine; }, "per: machine");
-  keys.add(
-      {.path = "perturbation.distributions.kind",
-       .help = "how the factors are spread",
-       .example = "tail",
-       .otherwise = Default::needed()},
-      word(distribution_kinds()), [](auto& v) -> auto& { return v.distribution.kind; });
-}
-
-void add_bounds(Keys<Variation>& keys) {
-  keys.add(
-          {.path = "perturbation.distributions.least",
-           .help =
-               "least factor; for other kinds than uniform 0.5, and 1 per collective and message, if it is not given",
-           .example = "0.9",
-           .otherwise = Default::described("0.5; 1 per collective and message")},
-          factor(), [](auto& v) -> auto& { return v.distribution.least; })
-      .prepare([](Variation& v) { v.distribution.least = is_of_network(v.per) ? 1 : 0.5; })
-      .needed_if(needs_kind<Spread::uniform>, "the kind is uniform")
-      .only_if(is_kind<Spread::uniform, Spread::normal, Spread::lognormal>, "kind: uniform, normal or lognormal");
-  keys.add(
-          {.path = "perturbation.distributions.most",
-           .help = "largest factor; for other kinds than uniform 100 if it is not given",
-           .example = "1.2",
-           .otherwise = Default::described("100")},
-          factor(), [](auto& v) -> auto& { return v.distribution.most; })
-      .needed_if(needs_kind<Spread::uniform>, "the kind is uniform")
-      .only_if(is_kind<Spread::uniform, Spread::normal, Spread::lognormal, Spread::exponential>,
-               "kind: uniform, normal, lognormal or exponential");
-}
-
-void add_shape(Keys<Variation>& keys) {
-  keys.add(
-          {.path = "perturbation.distributions.mean",
-           .help = "mean of the factors before they are cut off",
-           .example = "1.02",
-           .otherwise = Default::built_in()},
-          factor(), [](auto& v) -> auto& { return v.distribution.mean; })
-      .only_if(is_kind<Spread::normal>, "kind: normal");
-  keys.add(
-          {.path = "perturbation.distributions.median",
-           .help = "median of the factors before they are cut off",
-           .example = "1.02",
-           .otherwise = Default::built_in()},
-          factor(), [](auto& v) -> auto& { return v.distribution.median; })
-      .only_if(is_kind<Spread::lognormal>, "kind: lognormal");
-  keys.add(
-          {.path = "perturbation.distributions.deviation",
-           .help =
-               "standard deviation before factors are cut off: of the factors, or with lognormal of their logarithm",
-           .example = "0.02",
-           .otherwise = Default::none()},
-          factor(), [](auto& v) -> auto& { return v.distribution.deviation; })
-      .needed_if(needs_kind<Spread::normal, Spread::lognormal>, "the kind is normal or lognormal")
-      .only_if(is_kind<Spread::normal, Spread::lognormal>, "kind: normal or lognormal");
-}
-
-void add_tail(Keys<Variation>& keys) {
-  keys.add(
-          {.path = "perturbation.distributions.probability",
-           .help = "share of the draws that are not 1",
-           .example = "0.005",
-           .otherwise = Default::built_in()},
-          number("0 to 1"), [](auto& v) -> auto& { return v.distribution.probability; })
-      .check([](const Variation& v, const Place& place, const Reading&) {
-        if (const double found = v.distribution.probability; found > 1)
-          throw Error(ErrorCode::bad_input, place, fmt::format("found {}", found), "a number, 0 to 1");
-      })
-      .only_if(is_kind<Spread::tail, Spread::exponential>, "kind: tail or exponential");
-  keys.add(
-          {.path = "perturbation.distributions.factor",
-           .help = "factor of the draws that are not 1",
-           .example = "1.1",
-           .otherwise = Default::none()},
-          factor(), [](auto& v) -> auto& { return v.distribution.factor; })
-      .needed_if(needs_kind<Spread::tail>, "the kind is tail")
-      .only_if(is_kind<Spread::tail>, "kind: tail");
-  keys.add(
-          {.path = "perturbation.distributions.excess",
-           .help = "mean by which the draws that are not 1 exceed it, before they are cut off",
-           .example = "0.1",
-           .otherwise = Default::none()},
-          factor(), [](auto& v) -> auto& { return v.distribution.excess; })
-      .needed_if(needs_kind<Spread::exponential>, "the kind is exponential")
-      .only_if(is_kind<Spread::exponential>, "kind: exponential");
-  keys.add({.path = "perturbation.distributions.values",
-            .help = "measured factors: a list, or a file with one in each line (empty lines and lines with `#` do not "
-                    "count)",
-            .example = "factors.txt",
-            .otherwise = Default::none()},
-           {"list or file", "a list of factors, or a file that has one a line", "-", "1e-6 to 1e6 each"},
-           measured_values())
-      .needed_if(needs_kind<Spread::values>, "the kind is values")
-      .only_if(is_kind<Spread::values>, "kind: values");
-}
-
-}  // namespace
-
-const Keys<Variation>& distribution_keys() {
-  static const Keys<Variation> all = [] {
-    Keys<Variation> keys("perturbation.distributions", "perturbation.distributions");
-    add_subject(keys);
-    add_bounds(keys);
-    add_shape(keys);
-    add_tail(keys);
-    return keys;
-  }();
-  return all;
-}
-
-Handling<Configuration> distributions() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
-            const auto& items = as_list(value, path, find_key("perturbation.distributions")->info().expected({}));
-            Variations& variations = target.execution.noise.variations;
-            variations = {};
-            read_items(distribution_keys(), items, path, reading,
-                       [&](Variation&& variation, const Place& place, bool is_faultless) {
-                         if (is_faultless && reading.faults.attempt([&] { require_sound(variation, place); }))
-                           variations.add(std::move(variation));
-                       });
-          },
-          [](const Configuration& c, Writer& writer) {
-            std::vector<std::string> items;
-            for (const auto& variation : c.execution.noise.variations.all())
-              items.push_back(flow_text(distribution_keys(), variation));
-            if (!items.empty()) writer.put_list("perturbation.distributions", items);
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return a.execution.noise.variations == b.execution.noise.variations;
-          }};
 }
 
 }  // namespace orrery::config

@@ -48,16 +48,19 @@ Allocation read_allocation(const Value& value, const std::string& path, const Re
   return result;
 }
 
-Type<Allocation> allocation() {
-  return {{"NPUs", std::string(allocation_expected), "-", "each NPU for one job", info_of(allocation_words())},
-          read_allocation,
-          [](const Allocation& allocation) -> std::optional<std::string> {
-            if (allocation.kind != Allocation::Kind::listed)
-              return std::string(text_of(allocation_words(), allocation.kind));
-            return fmt::format("[{}]", to_text(allocation.listed));
-          },
-          [](const Allocation& a, const Allocation& b) { return a.kind == b.kind && a.listed == b.listed; }};
-}
+constinit const ValueKind<Allocation> allocation_kind = kind_of<Allocation>(
+    [](const Limits&) {
+      return TypeInfo{"NPUs", std::string(allocation_expected), "-", "each NPU for one job",
+                      info_of(allocation_words())};
+    },
+    [](const Limits&, const Value& value, const std::string& path, const Reading& reading) {
+      return read_allocation(value, path, reading);
+    },
+    [](const Limits&, const Allocation& allocation) {
+      return allocation.kind == Allocation::Kind::listed ? fmt::format("[{}]", to_text(allocation.listed))
+                                                         : std::string(text_of(allocation_words(), allocation.kind));
+    },
+    [](const Allocation& a, const Allocation& b) { return a.kind == b.kind && a.listed == b.listed; });
 
 /// Returns how many NPUs the traces of a job are of; nothing if they do not say.
 std::optional<std::uint32_t> npus_of_traces(const Value* traces, const std::string& path) {
@@ -89,20 +92,19 @@ Value holder_of(const Value& value) {
   return mapping;
 }
 
-Handling<JobEntry> job_workload() {
+constexpr Handling<JobEntry> job_workload() {
   return {[](const Value& value, const std::string& path, JobEntry& entry, Reading& reading) {
             read_job_workload(value, path, entry, reading);
           },
-          [](const JobEntry& entry, Writer& writer) {
+          [](const JobEntry& entry, std::string_view path, Writer& writer) {
             Writer workload("workload");
             write_keys(generated_workload_keys(), entry.holder, workload);
             write_keys(workload_keys(), entry.holder, workload);
-            writer.put("jobs.workload", workload.flow());
+            writer.put(path, workload.flow());
           },
           [](const JobEntry& a, const JobEntry& b) {
-            const auto are_same = [&](const auto& key) { return key.same(a.holder, b.holder); };
-            return std::ranges::all_of(generated_workload_keys(), are_same) &&
-                   std::ranges::all_of(workload_keys(), are_same);
+            return are_same(generated_workload_keys(), a.holder, b.holder) &&
+                   are_same(workload_keys(), a.holder, b.holder);
           }};
 }
 
@@ -199,63 +201,57 @@ void read_jobs(const Value& value, const std::string& path, Configuration& targe
   if (are_good && reading.faults.count() == faults_before) take_entries(std::move(entries), places, target, reading);
 }
 
-Handling<Configuration> job_list() {
+constexpr Handling<Configuration> job_list() {
   return {read_jobs,
-          [](const Configuration& c, Writer& writer) {
+          [](const Configuration& c, std::string_view path, Writer& writer) {
             std::vector<std::string> items;
             for (const Job& job : c.workload.jobs) items.push_back(flow_text(job_keys(), entry_of_job(job, c)));
-            if (!items.empty()) writer.put_list("jobs", items);
+            if (!items.empty()) writer.put_list(path, items);
           },
           [](const Configuration& a, const Configuration& b) {
             return std::ranges::equal(a.workload.jobs, b.workload.jobs, [&](const Job& x, const Job& y) {
-              const JobEntry of_x = entry_of_job(x, a), of_y = entry_of_job(y, b);
-              return std::ranges::all_of(job_keys(), [&](const auto& key) { return key.same(of_x, of_y); });
+              return are_same(job_keys(), entry_of_job(x, a), entry_of_job(y, b));
             });
           }};
 }
 
-void add_job_resources(Keys<JobEntry>& keys) {
-  keys.add(
-      {.path = "jobs.name",
-       .help = "name of the job in results and messages",
-       .example = "llama",
-       .otherwise = Default::described("job-0 for the first job, and so on")},
-      any_text("a name"), [](auto& entry) -> auto& { return entry.name; });
-  const auto whole = count(1, most_npus);
-  keys.add({.path = "jobs.npus",
-            .help = "number of NPUs that the job takes",
-            .example = "32",
-            .otherwise = Default::described("as many as `allocation` lists, or the workload has")},
-           whole.info,
-           {[=](const Value& value, const std::string& path, JobEntry& entry, Reading& reading) {
-              entry.npus = whole.read(value, path, reading);
-            },
-            [](const JobEntry& entry, Writer& writer) {
-              if (entry.npus) writer.put("jobs.npus", fmt::to_string(*entry.npus));
-            },
-            [](const JobEntry& a, const JobEntry& b) { return a.npus == b.npus; }});
-  keys.add(
-      {.path = "jobs.allocation",
-       .help = "NPUs of the system that the job takes, in the order of the job's own NPUs",
-       .example = "[0-7, 16-23]",
-       .otherwise = Default::built_in(),
-       .see = "jobs.md"},
-      allocation(), [](auto& entry) -> auto& { return entry.allocation; });
-  keys.add(
-          {.path = "jobs.seed",
-           .help = "seed of the NPUs that are drawn",
-           .example = "7",
-           .otherwise = Default::built_in()},
-          count(0), [](auto& entry) -> auto& { return entry.allocation.seed; })
-      .only_if([](const JobEntry& entry) { return entry.allocation.kind == Allocation::Kind::random; },
-               "allocation: random");
-  keys.add(
-      {.path = "jobs.start",
-       .help = "simulated time at which the first nodes of the job are ready",
-       .example = "5 ms",
-       .otherwise = Default::built_in()},
-      duration(), [](auto& entry) -> auto& { return entry.start; });
+constexpr auto job_npus = count(1, most_npus);
+
+constexpr Handling<JobEntry> number_of_npus() {
+  return {[](const Value& value, const std::string& path, JobEntry& entry, Reading& reading) {
+            entry.npus = job_npus.read(value, path, reading);
+          },
+          [](const JobEntry& entry, std::string_view path, Writer& writer) {
+            if (entry.npus) writer.put(path, fmt::to_string(*entry.npus));
+          },
+          [](const JobEntry& a, const JobEntry& b) { return a.npus == b.npus; }};
 }
+
+constexpr Row<JobEntry> job_rows[] = {
+    {"jobs.name", "name of the job in results and messages", "llama",
+     Default::described("job-0 for the first job, and so on"), any_text("a name"),
+     [](auto& entry) { return &entry.name; }},
+    {"jobs.npus", "number of NPUs that the job takes", "32",
+     Default::described("as many as `allocation` lists, or the workload has"), job_npus, number_of_npus()},
+    {"jobs.allocation", "NPUs of the system that the job takes, in the order of the job's own NPUs", "[0-7, 16-23]",
+     Default::built_in(), Type(allocation_kind), [](auto& entry) { return &entry.allocation; }, see("jobs.md")},
+    {"jobs.seed", "seed of the NPUs that are drawn", "7", Default::built_in(), count(0),
+     [](auto& entry) { return &entry.allocation.seed; },
+     only_if([](const JobEntry& entry) { return entry.allocation.kind == Allocation::Kind::random; },
+             "allocation: random")},
+    {"jobs.start", "simulated time at which the first nodes of the job are ready", "5 ms", Default::built_in(),
+     duration(), [](auto& entry) { return &entry.start; }},
+    {"jobs.workload", "what the job executes; the keys are those of `workload`, and NPUs count from 0 within the job",
+     "{traces: traces/llama}", Default::needed(),
+     ValueInfo("mapping", "a mapping of keys to values", "-", "the keys of `workload`"), job_workload(),
+     see("jobs.md")},
+};
+
+constexpr Row<Configuration> job_list_rows[] = {
+    {"jobs", "workloads that share the system, each on NPUs of its own",
+     "[{npus: 8, workload: {traces: a}}, {npus: 8, workload: {traces: b}}]", Default::none(),
+     ValueInfo("list", "a list of jobs", "-", "the keys below"), job_list(), see("jobs.md")},
+};
 
 }  // namespace
 
@@ -294,31 +290,12 @@ void read_job_workload(const Value& value, const std::string& path, JobEntry& en
 }
 
 const Keys<JobEntry>& job_keys() {
-  static const Keys<JobEntry> all = [] {
-    Keys<JobEntry> keys("jobs", "jobs");
-    add_job_resources(keys);
-    keys.add({.path = "jobs.workload",
-              .help = "what the job executes; the keys are those of `workload`, and NPUs count from 0 within the job",
-              .example = "{traces: traces/llama}",
-              .otherwise = Default::needed(),
-              .see = "jobs.md"},
-             {"mapping", "a mapping of keys to values", "-", "the keys of `workload`"}, job_workload());
-    return keys;
-  }();
+  static const Keys<JobEntry> all("jobs", job_rows, "jobs");
   return all;
 }
 
 const Keys<Configuration>& job_list_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("jobs");
-    keys.add({.path = "jobs",
-              .help = "workloads that share the system, each on NPUs of its own",
-              .example = "[{npus: 8, workload: {traces: a}}, {npus: 8, workload: {traces: b}}]",
-              .otherwise = Default::none(),
-              .see = "jobs.md"},
-             {"list", "a list of jobs", "-", "the keys below"}, job_list());
-    return keys;
-  }();
+  static const Keys<Configuration> all("jobs", job_list_rows);
   return all;
 }
 

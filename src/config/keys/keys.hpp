@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -21,7 +23,7 @@ namespace orrery::config {
 /// Returns all keys of CONFIG.yaml, by subject, in the order in which they are read.
 std::span<const Keys<Configuration>* const> configuration_keys();
 /// Returns the descriptor of a key; null if no key of CONFIG.yaml has this path.
-const Key<Configuration>* find_key(std::string_view path);
+const AnyKey* find_key(std::string_view path);
 
 /// A key that a subcommand has a flag for.
 struct FlagKey {
@@ -88,8 +90,8 @@ struct LinkEntry {
 const Keys<Perturbation::SlowNpus>& slow_npu_keys();
 const Keys<Variation>& distribution_keys();
 const Keys<cost::Tier>& tier_keys();
-/// Returns how perturbation.distributions is read: a list of distributions.
-Handling<Configuration> distributions();
+/// Throws Error (bad_input) for a distribution whose parameters contradict each other or what it is drawn for.
+void require_sound(const Variation& variation, Place place);
 /// Returns the factors of a text with one in each line; lines that are empty or begin with # do not count. Throws Error
 /// (bad_input) with the line of what is no factor.
 std::vector<double> parse_factors(const std::string& text, const std::string& file);
@@ -118,7 +120,10 @@ void read_job_workload(const Value& value, const std::string& path, JobEntry& en
 std::vector<KeySection> key_sections();
 
 /// Returns how a `base` is read, which follow_references has replaced by what the file holds: not at all.
-Handling<Configuration> replaced_before();
+template <class Target = Configuration>
+constexpr Handling<Target> replaced_before() {
+  return {[](const Value&, const std::string&, Target&, Reading&) {}};
+}
 
 /// Returns one algorithm for each item of a list. Faults are noted, and what is faulty becomes the ring.
 std::vector<collective::Algorithm> parse_algorithms(const std::vector<Value>& items, const std::string& key,

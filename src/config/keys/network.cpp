@@ -72,7 +72,7 @@ void read_dimensions(const Value& value, const std::string& path, Configuration&
   if (target.execution.network.graph && reading.faults.count() == 0) take_delays_of_graph(target, value.place(path));
 }
 
-void write_dimensions(const Configuration& target, Writer& writer) {
+void write_dimensions(const Configuration& target, std::string_view path, Writer& writer) {
   std::vector<std::string> items;
   for (const auto& dimension : target.dimensions)
     items.push_back(
@@ -80,7 +80,7 @@ void write_dimensions(const Configuration& target, Writer& writer) {
                                                    .sizes = {dimension.size},
                                                    .dimension = dimension,
                                                    .lies_on_graph = target.execution.network.graph != nullptr}));
-  writer.put_list("system.network.dimensions", items);
+  writer.put_list(path, items);
 }
 
 void read_given_graph(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
@@ -89,91 +89,66 @@ void read_given_graph(const Value& value, const std::string& path, Configuration
   std::ranges::move(whole.notes, std::back_inserter(target.warnings));
 }
 
+constexpr Row<Configuration> system_rows[] = {
+    {"system.base", "file whose keys hold where `system` has none of its own", "systems/dgx-h100-superpod.yaml",
+     Default::none(), file(), replaced_before()},
+    {"system.rules",
+     "rules of arithmetic",
+     "astra-sim",
+     Default::value("physical"),
+     word<rule_sets>(),
+     {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+        target.follow(as_word(value, path, rule_sets()));
+      },
+      [](const Configuration& target, std::string_view path, Writer& writer) {
+        writer.put(path, std::string(name(target.rule_set)));
+      },
+      [](const Configuration& a, const Configuration& b) { return a.rule_set == b.rule_set; }},
+     see("model.md, 1")},
+};
+
+constexpr Row<Configuration> network_rows[] = {
+    {"system.network.model", "how messages share links", "congestion-aware", Default::built_in(),
+     word<network_models>(), [](auto& c) { return &c.execution.network.model; }, see("network.md"),
+     flag("network", Heading::model, "MODEL",
+          {Taker::run, Taker::check, Taker::show_topology, Taker::show_collective})},
+    {"system.network.switching", "when a device passes a message on, in the congestion-aware network", "cut-through",
+     Default::built_in(), word<network_switchings>(), [](auto& c) { return &c.execution.network.switching; }},
+    {"system.network.packet-size",
+     "size of the pieces in which links serve messages, with cut-through; `0 B`: whole messages", "4 KiB",
+     Default::built_in(), size(0, "4096 B"), [](auto& c) { return &c.execution.network.packet; }},
+    {"system.network.graph",
+     "hosts, switches and links on which the dimensions lie, what generates them, or a file; NPU i is host i",
+     "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
+     Default::described("the links of the shapes"),
+     ValueInfo("mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"),
+     {read_given_graph,
+      [](const Configuration& target, std::string_view path, Writer& writer) {
+        if (const auto& given = target.execution.network.graph) writer.put(path, graph_text(*given));
+      },
+      [](const Configuration& a, const Configuration& b) {
+        const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
+        return left && right ? graph_text(*left) == graph_text(*right) : left == right;
+      }},
+     see("packet-network.md")},
+    {"system.network.dimensions",
+     "dimensions, innermost first; the number of NPUs is the product of their sizes",
+     "[{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]",
+     Default::needed(),
+     ValueInfo("list", dimensions_expected, "-", "1 to 64 entries"),
+     {read_dimensions, write_dimensions,
+      [](const Configuration& a, const Configuration& b) { return a.dimensions == b.dimensions; }}},
+};
+
 }  // namespace
 
-Handling<Configuration> replaced_before() {
-  return {[](const Value&, const std::string&, Configuration&, Reading&) {}, [](const Configuration&, Writer&) {},
-          [](const Configuration&, const Configuration&) { return true; }};
-}
-
 const Keys<Configuration>& system_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("system");
-    keys.add({.path = "system.base",
-              .help = "file whose keys hold where `system` has none of its own",
-              .example = "systems/dgx-h100-superpod.yaml",
-              .otherwise = Default::none()},
-             file().info, replaced_before());
-    keys.add({.path = "system.rules",
-              .help = "rules of arithmetic",
-              .example = "astra-sim",
-              .otherwise = Default::value("physical"),
-              .see = "model.md, 1"},
-             word(rule_sets()).info,
-             {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-                target.follow(as_word(value, path, rule_sets()));
-              },
-              [](const Configuration& target, Writer& writer) {
-                writer.put("system.rules", std::string(name(target.rule_set)));
-              },
-              [](const Configuration& a, const Configuration& b) { return a.rule_set == b.rule_set; }});
-    return keys;
-  }();
+  static const Keys<Configuration> all("system", system_rows);
   return all;
 }
 
 const Keys<Configuration>& network_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("system.network");
-    keys.add(
-        {.path = "system.network.model",
-         .help = "how messages share links",
-         .example = "congestion-aware",
-         .otherwise = Default::built_in(),
-         .see = "network.md",
-         .flag = Flag{.name = "network",
-                      .heading = Heading::model,
-                      .argument = "MODEL",
-                      .commands = {Taker::run, Taker::check, Taker::show_topology, Taker::show_collective}}},
-        word(network_models()), [](auto& c) -> auto& { return c.execution.network.model; });
-    keys.add(
-        {.path = "system.network.switching",
-         .help = "when a device passes a message on, in the congestion-aware network",
-         .example = "cut-through",
-         .otherwise = Default::built_in()},
-        word(network_switchings()), [](auto& c) -> auto& { return c.execution.network.switching; });
-    keys.add(
-        {.path = "system.network.packet-size",
-         .help = "size of the pieces in which links serve messages, with cut-through; `0 B`: whole messages",
-         .example = "4 KiB",
-         .otherwise = Default::built_in()},
-        size(0, "4096 B"), [](auto& c) -> auto& { return c.execution.network.packet; });
-    keys.add(
-        {.path = "system.network.graph",
-         .help =
-             "hosts, switches and links on which the dimensions lie, what generates them, or a file; NPU i is host i",
-         .example = "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
-         .otherwise = Default::described("the links of the shapes"),
-         .see = "packet-network.md"},
-        {"mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"},
-        {read_given_graph,
-         [](const Configuration& target, Writer& writer) {
-           if (const auto& given = target.execution.network.graph)
-             writer.put("system.network.graph", graph_text(*given));
-         },
-         [](const Configuration& a, const Configuration& b) {
-           const auto &left = a.execution.network.graph, &right = b.execution.network.graph;
-           return left && right ? graph_text(*left) == graph_text(*right) : left == right;
-         }});
-    keys.add({.path = "system.network.dimensions",
-              .help = "dimensions, innermost first; the number of NPUs is the product of their sizes",
-              .example = "[{shape: Ring, size: 8, bandwidth: 400 GB/s, latency: 500 ns}]",
-              .otherwise = Default::needed()},
-             {"list", std::string(dimensions_expected), "-", "1 to 64 entries"},
-             {read_dimensions, write_dimensions,
-              [](const Configuration& a, const Configuration& b) { return a.dimensions == b.dimensions; }});
-    return keys;
-  }();
+  static const Keys<Configuration> all("system.network", network_rows);
   return all;
 }
 

@@ -3,7 +3,6 @@
 #include <string>
 #include <string_view>
 
-#include "delivery.hpp"
 #include "packets.hpp"
 
 namespace orrery::config {

@@ -31,14 +31,14 @@ void read_compute_speed(const Value& value, const std::string& path, Configurati
               fmt::format("one for each of the {} NPUs", num_npus));
 }
 
-Handling<Configuration> compute_speed() {
+constexpr Handling<Configuration> compute_speed() {
   return {read_compute_speed,
-          [](const Configuration& c, Writer& writer) {
+          [](const Configuration& c, std::string_view path, Writer& writer) {
             const auto& [file, speeds] = std::tie(c.perturbation.compute_speed_file, c.perturbation.compute_speed);
             if (file)
-              writer.put("perturbation.compute-speed", in_quotes(normal_path(*file)));
+              writer.put(path, in_quotes(normal_path(*file)));
             else if (!speeds.empty())
-              writer.put("perturbation.compute-speed", fmt::format("[{}]", fmt::join(speeds, ", ")));
+              writer.put(path, fmt::format("[{}]", fmt::join(speeds, ", ")));
           },
           [](const Configuration& a, const Configuration& b) {
             const auto file = [](const Configuration& c) {
@@ -48,7 +48,7 @@ Handling<Configuration> compute_speed() {
           }};
 }
 
-Handling<Configuration> slow_npus() {
+constexpr Handling<Configuration> slow_npus() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             const auto& items = as_list(value, path, find_key("perturbation.slow-npus")->info().expected({}));
             target.perturbation.slow_npus.clear();
@@ -56,10 +56,10 @@ Handling<Configuration> slow_npus() {
               target.perturbation.slow_npus.push_back(std::move(slow));
             });
           },
-          [](const Configuration& c, Writer& writer) {
+          [](const Configuration& c, std::string_view path, Writer& writer) {
             std::vector<std::string> items;
             for (const auto& slow : c.perturbation.slow_npus) items.push_back(flow_text(slow_npu_keys(), slow));
-            if (!items.empty()) writer.put_list("perturbation.slow-npus", items);
+            if (!items.empty()) writer.put_list(path, items);
           },
           [](const Configuration& a, const Configuration& b) {
             return a.perturbation.slow_npus == b.perturbation.slow_npus;
@@ -89,7 +89,7 @@ void add_links(const LinkEntry& entry, const Place& place, const Reading& readin
   }
 }
 
-Handling<Configuration> changed_links() {
+constexpr Handling<Configuration> changed_links() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             topology::Links all(target.dimensions);
             const auto& items = as_list(value, path, find_key("perturbation.links")->info().expected({}));
@@ -99,165 +99,127 @@ Handling<Configuration> changed_links() {
               if (can_be && !entry.links.npus.empty()) target.perturbation.links.push_back(std::move(entry.links));
             });
           },
-          [](const Configuration& c, Writer& writer) {
+          [](const Configuration& c, std::string_view path, Writer& writer) {
             std::vector<std::string> items;
             for (const auto& links : c.perturbation.links)
               items.push_back(flow_text(link_keys(), LinkEntry{links, !links.failed}));
-            if (!items.empty()) writer.put_list("perturbation.links", items);
+            if (!items.empty()) writer.put_list(path, items);
           },
           [](const Configuration& a, const Configuration& b) { return a.perturbation.links == b.perturbation.links; }};
 }
 
 /// Returns how a factor of the ports is read: an entry that gives it changes the links.
-Handling<LinkEntry> factor_of(double topology::Port::*member, std::string_view path) {
-  return {[=](const Value& value, const std::string& at, LinkEntry& entry, Reading& reading) {
+template <double topology::Port::*member>
+constexpr Handling<LinkEntry> factor_of() {
+  return {[](const Value& value, const std::string& at, LinkEntry& entry, Reading& reading) {
             entry.has_factors = true;
             entry.links.port.*member = factor().read(value, at, reading);
           },
-          [=](const LinkEntry& entry, Writer& writer) {
+          [](const LinkEntry& entry, std::string_view path, Writer& writer) {
             if (entry.has_factors) writer.put(path, fmt::to_string(entry.links.port.*member));
           },
-          [=](const LinkEntry& a, const LinkEntry& b) { return a.links.port.*member == b.links.port.*member; }};
+          [](const LinkEntry& a, const LinkEntry& b) { return a.links.port.*member == b.links.port.*member; }};
 }
 
-/// Adds what is drawn.
-void add_draws(Keys<Configuration>& keys) {
-  keys.add(
-          {.path = "perturbation.noise",
-           .help = "share by which compute times vary: each is multiplied by 1 + noise r, with r in [-1, 1) drawn "
-                   "for each NPU, node and iteration",
-           .example = "0.05",
-           .otherwise = Default::built_in(),
-           .flag = Flag{.name = "noise",
-                        .heading = Heading::model,
-                        .argument = "SHARE",
-                        .commands = {Taker::run, Taker::check}}},
-          share(), [](auto& c) -> auto& { return c.execution.noise.amplitude; })
-      .excludes("system.compute.noise");
-  keys.add(
-          {.path = "perturbation.noise-seed",
-           .help = "seed of the draws, which do not depend on the number of ranks",
-           .example = "7",
-           .otherwise = Default::built_in(),
-           .flag = Flag{.name = "noise-seed",
-                        .heading = Heading::model,
-                        .argument = "N",
-                        .commands = {Taker::run, Taker::check}}},
-          count(0), [](auto& c) -> auto& { return c.execution.noise.seed; })
-      .excludes("system.compute.noise-seed");
-  keys.add({.path = "perturbation.distributions",
-            .help = "distributions from which factors of times are drawn: of compute per machine, NPU, step and node, "
-                    "and of the network per collective and message; the keys of an entry are those of "
-                    "`perturbation.distributions`",
-            .example = "[{per: machine, kind: tail, probability: 0.005, factor: 1.1}]",
-            .otherwise = Default::none(),
-            .see = "model.md, *Distributions of times*"},
-           {"list", "a list of distributions", "-", "any"}, distributions());
-  keys.add(
-          {.path = "perturbation.repetitions",
-           .help = "runs, with the seeds noise-seed, noise-seed + 1 and so on; the summary gives mean and confidence "
-                   "interval of the step time, and all other results are of the first run",
-           .example = "20",
-           .otherwise = Default::built_in(),
-           .see = "user-guide.md, *Several steps*",
-           .flag = Flag{.name = "repetitions",
-                        .heading = Heading::model,
-                        .argument = "N",
-                        .commands = {Taker::run, Taker::check}}},
-          count(1), [](auto& c) -> auto& { return c.perturbation.repetitions; })
-      .written_unless_default();
+constexpr Handling<Configuration> distributions() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            const auto& items = as_list(value, path, find_key("perturbation.distributions")->info().expected({}));
+            Variations& variations = target.execution.noise.variations;
+            variations = {};
+            read_items(distribution_keys(), items, path, reading,
+                       [&](Variation&& variation, const Place& place, bool is_faultless) {
+                         if (is_faultless && reading.faults.attempt([&] { require_sound(variation, place); }))
+                           variations.add(std::move(variation));
+                       });
+          },
+          [](const Configuration& c, std::string_view path, Writer& writer) {
+            std::vector<std::string> items;
+            for (const auto& variation : c.execution.noise.variations.all())
+              items.push_back(flow_text(distribution_keys(), variation));
+            if (!items.empty()) writer.put_list(path, items);
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.execution.noise.variations == b.execution.noise.variations;
+          }};
 }
+
+constexpr Row<Configuration> perturbation_rows[] = {
+    {"perturbation.base", "file whose keys hold where `perturbation` has none of its own",
+     "perturbations/megascale.yaml", Default::none(), file(), replaced_before()},
+
+    // Adds what is drawn.
+    {"perturbation.noise",
+     "share by which compute times vary: each is multiplied by 1 + noise r, with r in [-1, 1) drawn "
+     "for each NPU, node and iteration",
+     "0.05", Default::built_in(), share(), [](auto& c) { return &c.execution.noise.amplitude; },
+     flag("noise", Heading::model, "SHARE", {Taker::run, Taker::check}), excludes("system.compute.noise")},
+    {"perturbation.noise-seed", "seed of the draws, which do not depend on the number of ranks", "7",
+     Default::built_in(), count(0), [](auto& c) { return &c.execution.noise.seed; },
+     flag("noise-seed", Heading::model, "N", {Taker::run, Taker::check}), excludes("system.compute.noise-seed")},
+    {"perturbation.distributions",
+     "distributions from which factors of times are drawn: of compute per machine, NPU, step and node, "
+     "and of the network per collective and message; the keys of an entry are those of "
+     "`perturbation.distributions`",
+     "[{per: machine, kind: tail, probability: 0.005, factor: 1.1}]", Default::none(),
+     ValueInfo("list", "a list of distributions", "-", "any"), distributions(),
+     see("model.md, *Distributions of times*")},
+    {"perturbation.repetitions",
+     "runs, with the seeds noise-seed, noise-seed + 1 and so on; the summary gives mean and confidence "
+     "interval of the step time, and all other results are of the first run",
+     "20", Default::built_in(), count(1), [](auto& c) { return &c.perturbation.repetitions; },
+     see("user-guide.md, *Several steps*"), flag("repetitions", Heading::model, "N", {Taker::run, Taker::check}),
+     written_unless_default()},
+    {"perturbation.slow-npus",
+     "NPUs that compute faster or slower; the keys of an entry are those of `perturbation.slow-npus`",
+     "[{npus: \"3,64-71\", compute: 0.8}]", Default::none(),
+     ValueInfo("list", "a list of NPUs and factors", "-", "any"), slow_npus()},
+    {"perturbation.compute-speed",
+     "factors of the compute speed of all NPUs: a list, or a file with one in each line (empty lines and "
+     "lines with `#` do not count)",
+     "speeds.txt", Default::described("1 for all"),
+     ValueInfo("list or file", "a list of factors, one for each NPU, or a file that has one a line", "-",
+               "1e-6 to 1e6 each"),
+     compute_speed()},
+    {"perturbation.links",
+     "links that are slower or faster, or that failed; the keys of an entry are those of `perturbation.links`",
+     "[{dimension: 1, npus: 0-7, bandwidth: 0.5}]", Default::none(),
+     ValueInfo("list", "a list of changed links", "-", "any"), changed_links()},
+};
+
+constexpr Row<Perturbation::SlowNpus> slow_npu_rows[] = {
+    {"perturbation.slow-npus.npus", "NPUs that are meant", "\"3,17,64-71\"", Default::needed(), npu_list(),
+     [](auto& slow) { return &slow.npus; }},
+    {"perturbation.slow-npus.compute", "factor of their compute speed; factors for the same NPU multiply", "0.8",
+     Default::needed(), factor(), [](auto& slow) { return &slow.compute; }},
+};
+
+constexpr Row<LinkEntry> link_rows[] = {
+    {"perturbation.links.dimension", "dimension of the links, 0 innermost", "0", Default::needed(), count(0),
+     [](auto& entry) { return &entry.links.dimension; }},
+    {"perturbation.links.npus", "NPUs whose links are meant; of a failed link the two NPUs that it joined", "0-7",
+     Default::needed(), npu_list(), [](auto& entry) { return &entry.links.npus; }},
+    {"perturbation.links.bandwidth", "factor of the bandwidth of the links", "0.5", Default::described("1"), factor(),
+     factor_of<&topology::Port::bandwidth>()},
+    {"perturbation.links.latency", "factor of the latency of the links", "2", Default::described("1"), factor(),
+     factor_of<&topology::Port::latency>()},
+    {"perturbation.links.failed", "the link between the two NPUs carries nothing", "true", Default::built_in(),
+     boolean(), [](auto& entry) { return &entry.links.failed; }, written_unless_default()},
+};
 
 }  // namespace
 
 const Keys<Configuration>& perturbation_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("perturbation");
-    keys.add({.path = "perturbation.base",
-              .help = "file whose keys hold where `perturbation` has none of its own",
-              .example = "perturbations/megascale.yaml",
-              .otherwise = Default::none()},
-             file().info, replaced_before());
-    add_draws(keys);
-    keys.add({.path = "perturbation.slow-npus",
-              .help = "NPUs that compute faster or slower; the keys of an entry are those of `perturbation.slow-npus`",
-              .example = "[{npus: \"3,64-71\", compute: 0.8}]",
-              .otherwise = Default::none()},
-             {"list", "a list of NPUs and factors", "-", "any"}, slow_npus());
-    keys.add(
-        {.path = "perturbation.compute-speed",
-         .help = "factors of the compute speed of all NPUs: a list, or a file with one in each line (empty lines and "
-                 "lines with `#` do not count)",
-         .example = "speeds.txt",
-         .otherwise = Default::described("1 for all")},
-        {"list or file", "a list of factors, one for each NPU, or a file that has one a line", "-", "1e-6 to 1e6 each"},
-        compute_speed());
-    keys.add(
-        {.path = "perturbation.links",
-         .help =
-             "links that are slower or faster, or that failed; the keys of an entry are those of `perturbation.links`",
-         .example = "[{dimension: 1, npus: 0-7, bandwidth: 0.5}]",
-         .otherwise = Default::none()},
-        {"list", "a list of changed links", "-", "any"}, changed_links());
-    return keys;
-  }();
+  static const Keys<Configuration> all("perturbation", perturbation_rows);
   return all;
 }
 
 const Keys<Perturbation::SlowNpus>& slow_npu_keys() {
-  static const Keys<Perturbation::SlowNpus> all = [] {
-    Keys<Perturbation::SlowNpus> keys("perturbation.slow-npus", "perturbation.slow-npus");
-    keys.add(
-        {.path = "perturbation.slow-npus.npus",
-         .help = "NPUs that are meant",
-         .example = "\"3,17,64-71\"",
-         .otherwise = Default::needed()},
-        npu_list(), [](auto& slow) -> auto& { return slow.npus; });
-    keys.add(
-        {.path = "perturbation.slow-npus.compute",
-         .help = "factor of their compute speed; factors for the same NPU multiply",
-         .example = "0.8",
-         .otherwise = Default::needed()},
-        factor(), [](auto& slow) -> auto& { return slow.compute; });
-    return keys;
-  }();
+  static const Keys<Perturbation::SlowNpus> all("perturbation.slow-npus", slow_npu_rows, "perturbation.slow-npus");
   return all;
 }
 
 const Keys<LinkEntry>& link_keys() {
-  static const Keys<LinkEntry> all = [] {
-    Keys<LinkEntry> keys("perturbation.links", "perturbation.links");
-    keys.add(
-        {.path = "perturbation.links.dimension",
-         .help = "dimension of the links, 0 innermost",
-         .example = "0",
-         .otherwise = Default::needed()},
-        count(0), [](auto& entry) -> auto& { return entry.links.dimension; });
-    keys.add(
-        {.path = "perturbation.links.npus",
-         .help = "NPUs whose links are meant; of a failed link the two NPUs that it joined",
-         .example = "0-7",
-         .otherwise = Default::needed()},
-        npu_list(), [](auto& entry) -> auto& { return entry.links.npus; });
-    keys.add({.path = "perturbation.links.bandwidth",
-              .help = "factor of the bandwidth of the links",
-              .example = "0.5",
-              .otherwise = Default::described("1")},
-             factor().info, factor_of(&topology::Port::bandwidth, "perturbation.links.bandwidth"));
-    keys.add({.path = "perturbation.links.latency",
-              .help = "factor of the latency of the links",
-              .example = "2",
-              .otherwise = Default::described("1")},
-             factor().info, factor_of(&topology::Port::latency, "perturbation.links.latency"));
-    keys.add(
-            {.path = "perturbation.links.failed",
-             .help = "the link between the two NPUs carries nothing",
-             .example = "true",
-             .otherwise = Default::built_in()},
-            boolean(), [](auto& entry) -> auto& { return entry.links.failed; })
-        .written_unless_default();
-    return keys;
-  }();
+  static const Keys<LinkEntry> all("perturbation.links", link_rows, "perturbation.links");
   return all;
 }
 

@@ -18,96 +18,45 @@ void require_large_chunk(const Configuration& c, const Place& place, const Readi
                 fmt::format("a byte for each of the {} NPUs from {} groups, at least", num_npus, hierarchy.groups));
 }
 
-void add_memory(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "system.remote-memory.kind",
-       .help = "remote memory that the system has",
-       .example = "hierarchical-pool",
-       .otherwise = Default::built_in(),
-       .see = "memory.md"},
-      word(remote_memory_kinds()), [](auto& c) -> auto& { return c.remote_memory.kind; });
-  keys.add(
-          {.path = "system.remote-memory.bandwidth",
-           .help = "bandwidth of one memory; for a hierarchical pool that of one memory group",
-           .example = "100 GB/s",
-           .otherwise = Default::none()},
-          bandwidth(), [](auto& c) -> auto& { return c.remote_memory.bandwidth; })
-      .needed_if(has_memory, "the kind is not none");
-  keys.add(
-      {.path = "system.remote-memory.latency",
-       .help = "latency of one access",
-       .example = "1 us",
-       .otherwise = Default::built_in()},
-      nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.latency_ns; });
-  keys.add(
-          {.path = "system.remote-memory.npus-per-node",
-           .help = "NPUs of a node, a divisor of the number of NPUs",
-           .example = "4",
-           .otherwise = Default::none()},
-          count(), [](auto& c) -> auto& { return c.remote_memory.npus_per_node; })
-      .needed_if(has_nodes, "the kind is per-node or hierarchical-pool")
-      .check([](const Configuration& c, const Place& place, const Reading& reading) {
-        if (has_nodes(c, reading))
-          require_divisor(c.remote_memory.npus_per_node, count_npus(c.dimensions), "NPUs", place);
-      });
-}
-
-void add_hierarchy(Keys<Configuration>& keys) {
-  keys.add(
-          {.path = "system.remote-memory.groups",
-           .help = "memory groups",
-           .example = "4",
-           .otherwise = Default::needed()},
-          count(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.groups; })
-      .only_if(is_hierarchical, "kind: hierarchical-pool");
-  keys.add(
-          {.path = "system.remote-memory.switches",
-           .help = "out-node switches, a divisor of the groups",
-           .example = "2",
-           .otherwise = Default::needed()},
-          count(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.switches; })
-      .check([](const Configuration& c, const Place& place, const Reading&) {
-        const auto& hierarchy = c.remote_memory.hierarchy;
-        require_divisor(hierarchy.switches, hierarchy.groups, "memory groups", place);
-      })
-      .only_if(is_hierarchical, "kind: hierarchical-pool");
-  keys.add(
-          {.path = "system.remote-memory.link-bandwidth",
-           .help = "bandwidth of the link from one out-node switch to one node",
-           .example = "50 GB/s",
-           .otherwise = Default::needed()},
-          bandwidth(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.link; })
-      .only_if(is_hierarchical, "kind: hierarchical-pool");
-  keys.add(
-          {.path = "system.remote-memory.link-latency",
-           .help = "latency of that link",
-           .example = "200 ns",
-           .otherwise = Default::built_in()},
-          nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.link_latency_ns; })
-      .only_if(is_hierarchical, "kind: hierarchical-pool");
-  keys.add(
-          {.path = "system.remote-memory.fabric-bandwidth",
-           .help = "bandwidth of the fabric within a node to one NPU",
-           .example = "256 GB/s",
-           .otherwise = Default::needed()},
-          bandwidth(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.fabric; })
-      .only_if(is_hierarchical, "kind: hierarchical-pool");
-  keys.add(
-          {.path = "system.remote-memory.fabric-latency",
-           .help = "latency of that fabric",
-           .example = "5 ns",
-           .otherwise = Default::built_in()},
-          nanoseconds(), [](auto& c) -> auto& { return c.remote_memory.hierarchy.fabric_latency_ns; })
-      .only_if(is_hierarchical, "kind: hierarchical-pool");
-  keys.add(
-          {.path = "system.remote-memory.chunk-size",
-           .help = "bytes that a group sends at a time when all NPUs access together",
-           .example = "1 MiB",
-           .otherwise = Default::needed()},
-          size(1, "1 MiB"), [](auto& c) -> auto& { return c.remote_memory.hierarchy.chunk; })
-      .check(require_large_chunk)
-      .only_if(is_hierarchical, "kind: hierarchical-pool");
-}
+constexpr Row<Configuration> remote_memory_rows[] = {
+    {"system.remote-memory.kind", "remote memory that the system has", "hierarchical-pool", Default::built_in(),
+     word<remote_memory_kinds>(), [](auto& c) { return &c.remote_memory.kind; }, see("memory.md")},
+    {"system.remote-memory.bandwidth", "bandwidth of one memory; for a hierarchical pool that of one memory group",
+     "100 GB/s", Default::none(), bandwidth(), [](auto& c) { return &c.remote_memory.bandwidth; },
+     needed_if(has_memory, "the kind is not none")},
+    {"system.remote-memory.latency", "latency of one access", "1 us", Default::built_in(), nanoseconds(),
+     [](auto& c) { return &c.remote_memory.latency_ns; }},
+    {"system.remote-memory.npus-per-node", "NPUs of a node, a divisor of the number of NPUs", "4", Default::none(),
+     count(), [](auto& c) { return &c.remote_memory.npus_per_node; },
+     needed_if(has_nodes, "the kind is per-node or hierarchical-pool"),
+     check([](const Configuration& c, const Place& place, const Reading& reading) {
+       if (has_nodes(c, reading))
+         require_divisor(c.remote_memory.npus_per_node, count_npus(c.dimensions), "NPUs", place);
+     })},
+    {"system.remote-memory.groups", "memory groups", "4", Default::needed(), count(),
+     [](auto& c) { return &c.remote_memory.hierarchy.groups; }, only_if(is_hierarchical, "kind: hierarchical-pool")},
+    {"system.remote-memory.switches", "out-node switches, a divisor of the groups", "2", Default::needed(), count(),
+     [](auto& c) { return &c.remote_memory.hierarchy.switches; }, only_if(is_hierarchical, "kind: hierarchical-pool"),
+     check([](const Configuration& c, const Place& place, const Reading&) {
+       const auto& hierarchy = c.remote_memory.hierarchy;
+       require_divisor(hierarchy.switches, hierarchy.groups, "memory groups", place);
+     })},
+    {"system.remote-memory.link-bandwidth", "bandwidth of the link from one out-node switch to one node", "50 GB/s",
+     Default::needed(), bandwidth(), [](auto& c) { return &c.remote_memory.hierarchy.link; },
+     only_if(is_hierarchical, "kind: hierarchical-pool")},
+    {"system.remote-memory.link-latency", "latency of that link", "200 ns", Default::built_in(), nanoseconds(),
+     [](auto& c) { return &c.remote_memory.hierarchy.link_latency_ns; },
+     only_if(is_hierarchical, "kind: hierarchical-pool")},
+    {"system.remote-memory.fabric-bandwidth", "bandwidth of the fabric within a node to one NPU", "256 GB/s",
+     Default::needed(), bandwidth(), [](auto& c) { return &c.remote_memory.hierarchy.fabric; },
+     only_if(is_hierarchical, "kind: hierarchical-pool")},
+    {"system.remote-memory.fabric-latency", "latency of that fabric", "5 ns", Default::built_in(), nanoseconds(),
+     [](auto& c) { return &c.remote_memory.hierarchy.fabric_latency_ns; },
+     only_if(is_hierarchical, "kind: hierarchical-pool")},
+    {"system.remote-memory.chunk-size", "bytes that a group sends at a time when all NPUs access together", "1 MiB",
+     Default::needed(), size(1, "1 MiB"), [](auto& c) { return &c.remote_memory.hierarchy.chunk; },
+     only_if(is_hierarchical, "kind: hierarchical-pool"), check(require_large_chunk)},
+};
 
 }  // namespace
 
@@ -118,12 +67,7 @@ void require_divisor(std::uint32_t found, std::uint32_t of, std::string_view wha
 }
 
 const Keys<Configuration>& remote_memory_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("system.remote-memory");
-    add_memory(keys);
-    add_hierarchy(keys);
-    return keys;
-  }();
+  static const Keys<Configuration> all("system.remote-memory", remote_memory_rows);
   return all;
 }
 

@@ -4,16 +4,11 @@
 namespace orrery::config {
 namespace {
 
-Flag run_flag(Text name, std::string_view argument = {}) {
-  return {.name = name, .heading = Heading::output, .argument = argument, .commands = {Taker::run}};
+constexpr auto run_flag(Text name, std::string_view argument = {}) {
+  return flag(name, Heading::output, argument, {Taker::run});
 }
-
 /// Of a wall-clock time, which the command line gives in seconds.
-Flag seconds_flag(Text name) {
-  Flag flag = run_flag(name, "SECONDS");
-  flag.bare_unit = "s";
-  return flag;
-}
+constexpr auto seconds_flag(Text name) { return flag(name, Heading::output, "SECONDS", {Taker::run}, "s"); }
 
 using partition::PartitionOptions;
 
@@ -39,7 +34,7 @@ TypeInfo partition_type() {
 }
 
 /// A quoted text is the name of a file, whatever it says.
-Handling<Configuration> partition_choice() {
+constexpr Handling<Configuration> partition_choice() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
             if (value.kind == Value::Kind::scalar && !value.quoted && !value.text.empty())
               if (const PartitionOptions named(value.text, value.place(path)); !named.is_rank_map()) {
@@ -48,10 +43,9 @@ Handling<Configuration> partition_choice() {
               }
             target.run.partition = PartitionOptions::rank_map(as_path(value, path));
           },
-          [](const Configuration& c, Writer& writer) {
+          [](const Configuration& c, std::string_view path, Writer& writer) {
             const auto& options = c.run.partition;
-            writer.put("run.partition",
-                       options.is_rank_map() ? in_quotes(normal_path(options.parameter())) : options.text());
+            writer.put(path, options.is_rank_map() ? in_quotes(normal_path(options.parameter())) : options.text());
           },
           [](const Configuration& a, const Configuration& b) {
             const auto &x = a.run.partition, &y = b.run.partition;
@@ -60,205 +54,73 @@ Handling<Configuration> partition_choice() {
           }};
 }
 
-void add_output_file(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "run.output",
-       .help = "file that the results go to",
-       .example = "results.h5",
-       .otherwise = Default::described("results.h5 in the current folder"),
-       .flag = run_flag("output", "FILE")},
-      file(), [](auto& c) -> auto& { return c.run.output; });
-  keys.add(
-      {.path = "run.force",
-       .help = "replace an existing file; results of an interrupted run are replaced without it",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .flag = run_flag("force")},
-      boolean(), [](auto& c) -> auto& { return c.run.force; });
-}
-
-void add_comparison(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "run.jobs-alone",
-       .help = "simulate each job without the others too, on the same NPUs, and compare",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .see = "jobs.md",
-       .flag = run_flag("jobs-alone")},
-      boolean(), [](auto& c) -> auto& { return c.workload.jobs_alone; });
-}
-
-void add_records(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "run.timeline",
-       .help = "keep start and finish of every node",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .flag = run_flag("timeline")},
-      boolean(), [](auto& c) -> auto& { return c.execution.timeline; });
-  keys.add(
-      {.path = "run.record-iterations",
-       .help = "number of the first iterations of which collectives and the timeline are kept",
-       .example = "10",
-       .otherwise = Default::built_in(),
-       .flag = run_flag("record-iterations", "N")},
-      count(0), [](auto& c) -> auto& { return c.execution.record_iterations; });
-  keys.add(
-      {.path = "run.record-load",
-       .help = "count what each block of NPUs does over time, for orrery show scaling",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .see = "scaling.md",
-       .flag = run_flag("record-load")},
-      boolean(), [](auto& c) -> auto& { return c.run.record_load; });
-  keys.add(
-      {.path = "run.record-flows",
-       .help = "keep a record of each message of the packet network and of each link that it passed",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .see = "packet-network.md",
-       .flag = run_flag("record-flows")},
-      boolean(), [](auto& c) -> auto& { return c.execution.network.recording.flows; });
-  keys.add(
-      {.path = "run.queue-bins",
-       .help = "most intervals of time in which each queue of the packet network is recorded; `0`: queues are not",
-       .example = "1000",
-       .otherwise = Default::built_in(),
-       .see = "packet-network.md",
-       .flag = run_flag("queue-bins", "N")},
-      count(0, network::PacketRecording::most_queue_bins),
-      [](auto& c) -> auto& { return c.execution.network.recording.queue_bins; });
-  keys.add(
-      {.path = "run.print-npus",
-       .help = "print ASTRA-sim's line for each NPU at the end",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .flag = run_flag("print-npus")},
-      boolean(), [](auto& c) -> auto& { return c.run.print_npus; });
-  keys.add(
-      {.path = "run.memory",
-       .help = "what becomes of a run whose tensors exceed the local memory",
-       .example = "report",
-       .otherwise = Default::built_in(),
-       .flag = run_flag("memory", "KIND")},
-      word(excess_policies()), [](auto& c) -> auto& { return c.run.memory; });
-}
-
-void add_ranks(Keys<Configuration>& keys) {
-  keys.add({.path = "run.partition",
-            .help = "MPI rank that hosts each NPU",
-            .example = "metis",
-            .otherwise = Default::described("block"),
-            .see = "../partitions/README.md",
-            .flag = Flag{.name = "partition",
-                         .heading = Heading::ranks,
-                         .argument = "STRATEGY",
-                         .commands = {Taker::run, Taker::check}}},
-           partition_type(), partition_choice());
-  keys.add(
-      {.path = "run.cell-size",
-       .help =
-           "most NPUs in a cell, a set of NPUs whose events a rank handles together; `0`: as many as fit most caches",
-       .example = "64",
-       .otherwise = Default::built_in(),
-       .see = "kernel.md",
-       .flag = Flag{.name = "cell-size", .heading = Heading::ranks, .argument = "N", .commands = {Taker::run}}},
-      count(0), [](auto& c) -> auto& { return c.run.cell_size; });
-  keys.add(
-      {.path = "run.fold",
-       .help = "simulate NPUs that are alike once, with the same results",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .see = "folding.md",
-       .flag = Flag{.name = "fold", .heading = Heading::ranks, .argument = {}, .commands = {Taker::run}}},
-      boolean(), [](auto& c) -> auto& { return c.run.fold; });
-}
-
-void add_checkpoints(Keys<Configuration>& keys) {
-  keys.add(
-          {.path = "run.checkpoint",
-           .help = "file that the state of the simulation is written to, from time to time and when the run stops on "
-                   "request",
-           .example = "run.chk",
-           .otherwise = Default::none(),
-           .see = "checkpoint.md",
-           .flag = Flag{.name = "checkpoint",
-                        .heading = Heading::output,
-                        .argument = "FILE",
-                        .commands = {Taker::run, Taker::check}}},
-          file(), [](auto& c) -> auto& { return c.run.checkpoint; })
-      .written_unless_default();
-  keys.add(
-      {.path = "run.checkpoint-interval",
-       .help = "wall-clock time between two checkpoints",
-       .example = "10 min",
-       .otherwise = Default::built_in(),
-       .see = "checkpoint.md",
-       .flag = seconds_flag("checkpoint-interval")},
-      seconds(true), [](auto& c) -> auto& { return c.run.checkpoint_interval_s; });
-  keys.add(
-          {.path = "run.restart",
-           .help = "checkpoint from which the run goes on, on any number of ranks",
-           .example = "run.chk",
-           .otherwise = Default::none(),
-           .see = "checkpoint.md",
-           .flag = run_flag("restart", "FILE")},
-          file(), [](auto& c) -> auto& { return c.run.restart; })
-      .written_unless_default();
-}
-
-void add_wall_clock(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "run.max-walltime",
-       .help =
-           "wall-clock time of the whole job; at 0.99 of it the run stops in order, with exit code 75; `0 s`: no limit",
-       .example = "8 h",
-       .otherwise = Default::built_in(),
-       .flag = seconds_flag("max-walltime")},
-      seconds(false), [](auto& c) -> auto& { return c.run.max_walltime_s; });
-  keys.add(
-      {.path = "run.progress",
-       .help = "lines of progress on standard error",
-       .example = "plain",
-       .otherwise = Default::built_in(),
-       .flag = run_flag("progress", "KIND")},
-      word(progress_kinds()), [](auto& c) -> auto& { return c.run.progress; });
-  keys.add(
-      {.path = "run.progress-interval",
-       .help = "time between two lines of progress",
-       .example = "10 s",
-       .otherwise = Default::built_in(),
-       .flag = seconds_flag("progress-interval")},
-      seconds(true), [](auto& c) -> auto& { return c.run.progress_interval_s; });
-  keys.add(
-      {.path = "run.quiet",
-       .help = "print errors and warnings only, neither progress nor summary",
-       .example = "true",
-       .otherwise = Default::built_in(),
-       .flag = run_flag("quiet")},
-      boolean(), [](auto& c) -> auto& { return c.run.quiet; });
-  keys.add(
-      {.path = "run.watchdog",
-       .help = "time without any progress after which the run says where each rank stands and gives up, a tenth of it "
-               "once it was asked to stop; `0 s`: never, 30 s once it was asked to stop",
-       .example = "10 min",
-       .otherwise = Default::built_in()},
-      seconds(false), [](auto& c) -> auto& { return c.run.watchdog_s; });
-}
+constexpr Row<Configuration> run_rows[] = {
+    {"run.output", "file that the results go to", "results.h5", Default::described("results.h5 in the current folder"),
+     file(), [](auto& c) { return &c.run.output; }, run_flag("output", "FILE")},
+    {"run.force", "replace an existing file; results of an interrupted run are replaced without it", "true",
+     Default::built_in(), boolean(), [](auto& c) { return &c.run.force; }, run_flag("force")},
+    {"run.jobs-alone", "simulate each job without the others too, on the same NPUs, and compare", "true",
+     Default::built_in(), boolean(), [](auto& c) { return &c.workload.jobs_alone; }, see("jobs.md"),
+     run_flag("jobs-alone")},
+    {"run.timeline", "keep start and finish of every node", "true", Default::built_in(), boolean(),
+     [](auto& c) { return &c.execution.timeline; }, run_flag("timeline")},
+    {"run.record-iterations", "number of the first iterations of which collectives and the timeline are kept", "10",
+     Default::built_in(), count(0), [](auto& c) { return &c.execution.record_iterations; },
+     run_flag("record-iterations", "N")},
+    {"run.record-load", "count what each block of NPUs does over time, for orrery show scaling", "true",
+     Default::built_in(), boolean(), [](auto& c) { return &c.run.record_load; }, see("scaling.md"),
+     run_flag("record-load")},
+    {"run.record-flows", "keep a record of each message of the packet network and of each link that it passed", "true",
+     Default::built_in(), boolean(), [](auto& c) { return &c.execution.network.recording.flows; },
+     see("packet-network.md"), run_flag("record-flows")},
+    {"run.queue-bins",
+     "most intervals of time in which each queue of the packet network is recorded; `0`: queues are not", "1000",
+     Default::built_in(), count(0, network::PacketRecording::most_queue_bins),
+     [](auto& c) { return &c.execution.network.recording.queue_bins; }, see("packet-network.md"),
+     run_flag("queue-bins", "N")},
+    {"run.print-npus", "print ASTRA-sim's line for each NPU at the end", "true", Default::built_in(), boolean(),
+     [](auto& c) { return &c.run.print_npus; }, run_flag("print-npus")},
+    {"run.memory", "what becomes of a run whose tensors exceed the local memory", "report", Default::built_in(),
+     word<excess_policies>(), [](auto& c) { return &c.run.memory; }, run_flag("memory", "KIND")},
+    {"run.partition", "MPI rank that hosts each NPU", "metis", Default::described("block"), partition_type,
+     partition_choice(), see("../partitions/README.md"),
+     flag("partition", Heading::ranks, "STRATEGY", {Taker::run, Taker::check})},
+    {"run.cell-size",
+     "most NPUs in a cell, a set of NPUs whose events a rank handles together; `0`: as many as fit most caches", "64",
+     Default::built_in(), count(0), [](auto& c) { return &c.run.cell_size; }, see("kernel.md"),
+     flag("cell-size", Heading::ranks, "N", {Taker::run})},
+    {"run.fold", "simulate NPUs that are alike once, with the same results", "true", Default::built_in(), boolean(),
+     [](auto& c) { return &c.run.fold; }, see("folding.md"), flag("fold", Heading::ranks, {}, {Taker::run})},
+    {"run.checkpoint",
+     "file that the state of the simulation is written to, from time to time and when the run stops on "
+     "request",
+     "run.chk", Default::none(), file(), [](auto& c) { return &c.run.checkpoint; }, see("checkpoint.md"),
+     flag("checkpoint", Heading::output, "FILE", {Taker::run, Taker::check}), written_unless_default()},
+    {"run.checkpoint-interval", "wall-clock time between two checkpoints", "10 min", Default::built_in(), seconds(true),
+     [](auto& c) { return &c.run.checkpoint_interval_s; }, see("checkpoint.md"), seconds_flag("checkpoint-interval")},
+    {"run.restart", "checkpoint from which the run goes on, on any number of ranks", "run.chk", Default::none(), file(),
+     [](auto& c) { return &c.run.restart; }, see("checkpoint.md"), run_flag("restart", "FILE"),
+     written_unless_default()},
+    {"run.max-walltime",
+     "wall-clock time of the whole job; at 0.99 of it the run stops in order, with exit code 75; `0 s`: no limit",
+     "8 h", Default::built_in(), seconds(false), [](auto& c) { return &c.run.max_walltime_s; },
+     seconds_flag("max-walltime")},
+    {"run.progress", "lines of progress on standard error", "plain", Default::built_in(), word<progress_kinds>(),
+     [](auto& c) { return &c.run.progress; }, run_flag("progress", "KIND")},
+    {"run.progress-interval", "time between two lines of progress", "10 s", Default::built_in(), seconds(true),
+     [](auto& c) { return &c.run.progress_interval_s; }, seconds_flag("progress-interval")},
+    {"run.quiet", "print errors and warnings only, neither progress nor summary", "true", Default::built_in(),
+     boolean(), [](auto& c) { return &c.run.quiet; }, run_flag("quiet")},
+    {"run.watchdog",
+     "time without any progress after which the run says where each rank stands and gives up, a tenth of it "
+     "once it was asked to stop; `0 s`: never, 30 s once it was asked to stop",
+     "10 min", Default::built_in(), seconds(false), [](auto& c) { return &c.run.watchdog_s; }},
+};
 
 }  // namespace
 
 const Keys<Configuration>& run_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("run");
-    add_output_file(keys);
-    add_comparison(keys);
-    add_records(keys);
-    add_ranks(keys);
-    add_checkpoints(keys);
-    add_wall_clock(keys);
-    return keys;
-  }();
+  static const Keys<Configuration> all("run", run_rows);
   return all;
 }
 

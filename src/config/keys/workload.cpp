@@ -1,5 +1,4 @@
 #include <charconv>
-#include <functional>
 
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
@@ -37,20 +36,20 @@ void read_model(const Value& value, const std::string& path, Configuration& targ
   sections.refuse_unknown();
 }
 
-void write_model(const Configuration& c, Writer& writer) {
+void write_model(const Configuration& c, std::string_view, Writer& writer) {
   if (!c.workload.generated) return;
   const workload::Model& model = c.workload.generated->model;
   write_keys(model_keys(), ModelChoice{model.index()}, writer);
   std::visit([&](const auto& family) { write_keys(keys_of(family), family, writer); }, model);
 }
 
-Handling<Configuration> parallelisation() {
+constexpr Handling<Configuration> parallelisation() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             Sections sections(Section(&value, path, value, reading.faults));
             read_keys(parallel_keys(), sections, generated(target).parallel, reading);
             sections.refuse_unknown();
           },
-          [](const Configuration& c, Writer& writer) {
+          [](const Configuration& c, std::string_view, Writer& writer) {
             if (c.workload.generated) write_keys(parallel_keys(), c.workload.generated->parallel, writer);
           },
           [](const Configuration& a, const Configuration& b) { return a.workload.generated == b.workload.generated; }};
@@ -96,13 +95,13 @@ void read_traces(const Value& value, const std::string& path, Configuration& tar
   }
 }
 
-Handling<Configuration> traces() {
+constexpr Handling<Configuration> traces() {
   return {read_traces,
-          [](const Configuration& c, Writer& writer) {
+          [](const Configuration& c, std::string_view path, Writer& writer) {
             std::vector<std::string> items;
             for (const auto& files : c.workload.traces)
               items.push_back(flow_text(trace_keys(), TraceEntry{NpuRange{files.first, files.last}, files.pattern}));
-            if (!items.empty()) writer.put_list("workload.traces", items);
+            if (!items.empty()) writer.put_list(path, items);
           },
           [](const Configuration& a, const Configuration& b) {
             return std::ranges::equal(a.workload.traces, b.workload.traces, [](const auto& x, const auto& y) {
@@ -111,14 +110,14 @@ Handling<Configuration> traces() {
           }};
 }
 
-Handling<Configuration> groups() {
+constexpr Handling<Configuration> groups() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             target.workload.groups = as_path(value, path);
             if (!reading.system_only)
               target.workload.groups_text = {"groups.json", read_text(*target.workload.groups, value.place(path))};
           },
-          [](const Configuration& c, Writer& writer) {
-            if (c.workload.groups) writer.put("workload.groups", in_quotes(normal_path(*c.workload.groups)));
+          [](const Configuration& c, std::string_view path, Writer& writer) {
+            if (c.workload.groups) writer.put(path, in_quotes(normal_path(*c.workload.groups)));
           },
           [](const Configuration& a, const Configuration& b) {
             const auto file = [](const Configuration& c) {
@@ -128,226 +127,138 @@ Handling<Configuration> groups() {
           }};
 }
 
-Type<std::optional<NpuRange>> npu_range() {
-  constexpr std::string_view expected = "an NPU or a range such as 0-31";
-  return {{"NPUs", std::string(expected), "-", "below the number of NPUs"},
-          [=](const Value& value, const std::string& path, const Reading& reading) {
-            const std::uint32_t num_npus = reading.num_npus();
-            const std::string text =
-                as_text(value, path, fmt::format("{}, below the number of NPUs, {}", expected, num_npus));
-            return std::optional(parse_npu_range(text, num_npus, value.place(path)));
-          },
-          [](const std::optional<NpuRange>& range) {
-            return range ? std::optional(fmt::format("{}-{}", range->first, range->last)) : std::nullopt;
-          }};
-}
+constexpr std::string_view range_expected = "an NPU or a range such as 0-31";
+constinit const ValueKind<std::optional<NpuRange>> npu_range = kind_of<std::optional<NpuRange>>(
+    [](const Limits&) {
+      return TypeInfo{"NPUs", std::string(range_expected), "-", "below the number of NPUs"};
+    },
+    [](const Limits&, const Value& value, const std::string& path, const Reading& reading) {
+      const std::uint32_t num_npus = reading.num_npus();
+      const std::string text =
+          as_text(value, path, fmt::format("{}, below the number of NPUs, {}", range_expected, num_npus));
+      return parse_npu_range(text, num_npus, value.place(path));
+    },
+    [](const Limits&, const std::optional<NpuRange>& range) {
+      return range ? std::optional(fmt::format("{}-{}", range->first, range->last)) : std::nullopt;
+    });
 
-Type<trace::StepChoice> step() {
-  constexpr std::string_view expected = "last, all, or the number of a step";
-  return {{"step", std::string(expected), "-", std::string(expected)},
-          [=](const Value& value, const std::string& path, const Reading&) {
-            const std::string text = as_text(value, path, expected);
-            if (const auto choice = parse_step(text)) return *choice;
-            throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found '{}'", text), expected);
-          },
-          [](const trace::StepChoice& choice) -> std::optional<std::string> {
-            using Kind = trace::StepChoice::Kind;
-            if (choice.kind == Kind::numbered) return fmt::to_string(choice.number);
-            return choice.kind == Kind::last ? "last" : "all";
-          }};
-}
+constexpr std::string_view step_expected = "last, all, or the number of a step";
+constinit const ValueKind<trace::StepChoice> step = kind_of<trace::StepChoice>(
+    [](const Limits&) {
+      return TypeInfo{"step", std::string(step_expected), "-", std::string(step_expected)};
+    },
+    [](const Limits&, const Value& value, const std::string& path, const Reading&) {
+      const std::string text = as_text(value, path, step_expected);
+      if (const auto choice = parse_step(text)) return *choice;
+      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found '{}'", text), step_expected);
+    },
+    [](const Limits&, const trace::StepChoice& choice) -> std::string {
+      using Chosen = trace::StepChoice::Kind;
+      if (choice.kind == Chosen::numbered) return fmt::to_string(choice.number);
+      return choice.kind == Chosen::last ? "last" : "all";
+    });
 
 bool needs_traces(const Configuration& c, const Reading& reading) {
   return !c.workload.generated && !c.places.contains("jobs") && !reading.system_only;
 }
 
 /// Refuses a choice of recordings beside a generated workload, which has none. Resolved configurations hold defaults.
-template <class Member>
-Key<Configuration>::Check only_with_traces(Member member) {
-  return [member](const Configuration& c, const Place& place, const Reading&) {
-    const trace::RecordingOptions none;
-    if (c.workload.generated && std::invoke(member, c.workload.recording) != std::invoke(member, none))
-      throw Error(ErrorCode::bad_input, place, "the workload is generated from a model, and nothing was recorded",
-                  "this key beside workload.traces only");
-  };
+template <auto member>
+void require_traces(const Configuration& c, const Place& place, const Reading&) {
+  if (c.workload.generated && c.workload.recording.*member != trace::RecordingOptions().*member)
+    throw Error(ErrorCode::bad_input, place, "the workload is generated from a model, and nothing was recorded",
+                "this key beside workload.traces only");
 }
 
-void add_recording(Keys<Configuration>& keys) {
-  using trace::RecordingOptions;
-  keys.add(
-          {.path = "workload.step",
-           .help = "step of a profiler's recording that the NPUs execute; `all` is all that was recorded",
-           .example = "12",
-           .otherwise = Default::built_in(),
-           .see = "inputs.md",
-           .flag = Flag{.name = "step",
-                        .heading = Heading::model,
-                        .argument = "N",
-                        .commands = {Taker::run, Taker::check, Taker::convert, Taker::show_trace}}},
-          step(), [](auto& c) -> auto& { return c.workload.recording.step; })
-      .check(only_with_traces(&RecordingOptions::step));
-  keys.add(
-          {.path = "workload.replicate",
-           .help =
-               "ranks 0 to N - 1 have a recording, and each other rank r is a copy of rank r modulo N; 0: all have one",
-           .example = "8",
-           .otherwise = Default::built_in(),
-           .see = "inputs.md",
-           .flag = Flag{.name = "replicate",
-                        .heading = Heading::model,
-                        .argument = "N",
-                        .commands = {Taker::run, Taker::check, Taker::convert}}},
-          count(0), [](auto& c) -> auto& { return c.workload.recording.replicate; })
-      .check(only_with_traces(&RecordingOptions::replicate));
-  keys.add(
-          {.path = "workload.execution-traces",
-           .help = "name of the PyTorch execution traces that belong to the recordings, in which {npu} stands for the "
-                   "rank; otherwise t.et.json beside t.json does",
-           .example = "\"et_{npu}.json\"",
-           .otherwise = Default::none(),
-           .see = "inputs.md",
-           .flag = Flag{.name = "execution-traces",
-                        .heading = Heading::model,
-                        .argument = "NAME",
-                        .commands = {Taker::run, Taker::check, Taker::convert}}},
-          file(), [](auto& c) -> auto& { return c.workload.recording.execution_traces; })
-      .check(only_with_traces(&RecordingOptions::execution_traces))
-      .written_unless_default();
-}
+constexpr Row<ModelChoice> model_rows[] = {
+    {"workload.model.kind", "family of the model, which decides its other keys", "dlrm", Default::built_in(),
+     word<model_families>(), [](auto& choice) { return &choice.family; }},
+    {"workload.model.base", "file whose keys hold where `model` has none of its own", "models/llama3-70b.yaml",
+     Default::none(), file(), replaced_before<ModelChoice>()},
+};
 
-void add_policies(Keys<Configuration>& keys) {
-  keys.add(
-      {.path = "workload.dependencies",
-       .help = "dependencies of a trace that order its nodes",
-       .example = "data",
-       .otherwise = Default::built_in(),
-       .see = "traces.md",
-       .flag = Flag{.name = "dependencies",
-                    .heading = Heading::model,
-                    .argument = "POLICY",
-                    .commands = {Taker::run, Taker::check, Taker::convert, Taker::show_trace}}},
-      word(dependency_policies()), [](auto& c) -> auto& { return c.workload.dependencies; });
-  keys.add(
-      {.path = "workload.streams",
-       .help = "nodes of an NPU that run at a time; `trace` needs `communication.order: lowest-id` and no inSwitch",
-       .example = "trace",
-       .otherwise = Default::built_in(),
-       .see = "traces.md",
-       .flag = Flag{.name = "streams",
-                    .heading = Heading::model,
-                    .argument = "POLICY",
-                    .commands = {Taker::run, Taker::check}}},
-      word(stream_policies()), [](auto& c) -> auto& { return c.workload.streams; });
-  keys.add(
-      {.path = "workload.replay-only",
-       .help = "give every node, communication too, its recorded duration",
-       .example = "true",
-       .otherwise = Default::built_in()},
-      boolean(), [](auto& c) -> auto& { return c.execution.replay_only; });
-  keys.add(
-      {.path = "workload.iterations",
-       .help = "number of times that each NPU executes its trace; it starts again when its own last node is done",
-       .example = "10",
-       .otherwise = Default::built_in(),
-       .flag = Flag{.name = "iterations",
-                    .heading = Heading::model,
-                    .argument = "N",
-                    .commands = {Taker::run, Taker::check}}},
-      count(), [](auto& c) -> auto& { return c.execution.iterations; });
-}
+constexpr Row<Configuration> generated_workload_rows[] = {
+    {"workload.parallel", "division of the generated step among NPUs; the keys are those of `workload.parallel`",
+     "{tp: 8, dp: 16, pp: 4, micro-batches: 16}", Default::none(),
+     ValueInfo("mapping", "a mapping of keys to values", "-", "the keys below"), parallelisation()},
+    {"workload.model",
+     "model whose training step is generated instead of read from traces, or its file",
+     "models/llama3-70b.yaml",
+     Default::none(),
+     ValueInfo("mapping or file", "a model, or the name of a file that holds one", "-", "the keys below"),
+     {read_model, write_model,
+      [](const Configuration& a, const Configuration& b) { return a.workload.generated == b.workload.generated; }},
+     see("workloads.md"),
+     needed_if([](const Configuration& c, const Reading&) { return c.workload.generated.has_value(); },
+               "workload.parallel is given")},
+};
+
+constexpr Row<Configuration> workload_rows[] = {
+    {"workload.traces", "traces that the NPUs execute", "traces/workload", Default::none(),
+     ValueInfo(
+         "files",
+         "a prefix (PREFIX.<npu>.et), a name with {npu} in it, {all: FILE}, or a list such as [{npus: 0-31, file: "
+         "\"a.{npu}.et\"}]",
+         "-", "a prefix, {all: FILE} or a list"),
+     traces(), needed_if(needs_traces, "there is no workload.model"), excludes("workload.model")},
+    {"workload.groups", "process groups, a JSON file {\"name\": [npu, ...], ...}", "traces/workload.json",
+     Default::none(), file(), groups(), excludes("workload.model")},
+    {"workload.dependencies", "dependencies of a trace that order its nodes", "data", Default::built_in(),
+     word<dependency_policies>(), [](auto& c) { return &c.workload.dependencies; }, see("traces.md"),
+     flag("dependencies", Heading::model, "POLICY", {Taker::run, Taker::check, Taker::convert, Taker::show_trace})},
+    {"workload.streams",
+     "nodes of an NPU that run at a time; `trace` needs `communication.order: lowest-id` and no inSwitch", "trace",
+     Default::built_in(), word<stream_policies>(), [](auto& c) { return &c.workload.streams; }, see("traces.md"),
+     flag("streams", Heading::model, "POLICY", {Taker::run, Taker::check})},
+    {"workload.replay-only", "give every node, communication too, its recorded duration", "true", Default::built_in(),
+     boolean(), [](auto& c) { return &c.execution.replay_only; }},
+    {"workload.iterations",
+     "number of times that each NPU executes its trace; it starts again when its own last node is done", "10",
+     Default::built_in(), count(), [](auto& c) { return &c.execution.iterations; },
+     flag("iterations", Heading::model, "N", {Taker::run, Taker::check})},
+    {"workload.step", "step of a profiler's recording that the NPUs execute; `all` is all that was recorded", "12",
+     Default::built_in(), Type(step), [](auto& c) { return &c.workload.recording.step; }, see("inputs.md"),
+     flag("step", Heading::model, "N", {Taker::run, Taker::check, Taker::convert, Taker::show_trace}),
+     check(require_traces<&trace::RecordingOptions::step>)},
+    {"workload.replicate",
+     "ranks 0 to N - 1 have a recording, and each other rank r is a copy of rank r modulo N; 0: all have one", "8",
+     Default::built_in(), count(0), [](auto& c) { return &c.workload.recording.replicate; }, see("inputs.md"),
+     flag("replicate", Heading::model, "N", {Taker::run, Taker::check, Taker::convert}),
+     check(require_traces<&trace::RecordingOptions::replicate>)},
+    {"workload.execution-traces",
+     "name of the PyTorch execution traces that belong to the recordings, in which {npu} stands for the "
+     "rank; otherwise t.et.json beside t.json does",
+     "\"et_{npu}.json\"", Default::none(), file(), [](auto& c) { return &c.workload.recording.execution_traces; },
+     see("inputs.md"), flag("execution-traces", Heading::model, "NAME", {Taker::run, Taker::check, Taker::convert}),
+     check(require_traces<&trace::RecordingOptions::execution_traces>), written_unless_default()},
+};
+
+constexpr Row<TraceEntry> trace_rows[] = {
+    {"workload.traces.npus", "NPUs that read these traces; ranges ascend and hold every NPU once", "0-31",
+     Default::needed(), Type(npu_range), [](auto& entry) { return &entry.npus; }},
+    {"workload.traces.file", "name of the trace, in which {npu} stands for the number of the NPU", "\"a.{npu}.et\"",
+     Default::needed(), file(), [](auto& entry) { return &entry.file; }},
+};
 
 }  // namespace
 
 const Keys<ModelChoice>& model_keys() {
-  static const Keys<ModelChoice> all = [] {
-    Keys<ModelChoice> keys("workload.model", "workload.model");
-    keys.add(
-        {.path = "workload.model.kind",
-         .help = "family of the model, which decides its other keys",
-         .example = "dlrm",
-         .otherwise = Default::built_in()},
-        word(model_families()), [](auto& choice) -> auto& { return choice.family; });
-    keys.add({.path = "workload.model.base",
-              .help = "file whose keys hold where `model` has none of its own",
-              .example = "models/llama3-70b.yaml",
-              .otherwise = Default::none()},
-             file().info,
-             {[](const Value&, const std::string&, ModelChoice&, Reading&) {}, [](const ModelChoice&, Writer&) {},
-              [](const ModelChoice&, const ModelChoice&) { return true; }});
-    return keys;
-  }();
+  static const Keys<ModelChoice> all("workload.model", model_rows, "workload.model");
   return all;
 }
 
 const Keys<Configuration>& generated_workload_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("workload");
-    keys.add({.path = "workload.parallel",
-              .help = "division of the generated step among NPUs; the keys are those of `workload.parallel`",
-              .example = "{tp: 8, dp: 16, pp: 4, micro-batches: 16}",
-              .otherwise = Default::none()},
-             {"mapping", "a mapping of keys to values", "-", "the keys below"}, parallelisation());
-    keys.add({.path = "workload.model",
-              .help = "model whose training step is generated instead of read from traces, or its file",
-              .example = "models/llama3-70b.yaml",
-              .otherwise = Default::none(),
-              .see = "workloads.md"},
-             {"mapping or file", "a model, or the name of a file that holds one", "-", "the keys below"},
-             {read_model, write_model,
-              [](const Configuration& a, const Configuration& b) {
-                return a.workload.generated == b.workload.generated;
-              }})
-        .needed_if([](const Configuration& c, const Reading&) { return c.workload.generated.has_value(); },
-                   "workload.parallel is given");
-    return keys;
-  }();
+  static const Keys<Configuration> all("workload", generated_workload_rows);
   return all;
 }
 
 const Keys<Configuration>& workload_keys() {
-  static const Keys<Configuration> all = [] {
-    Keys<Configuration> keys("workload");
-    keys.add({.path = "workload.traces",
-              .help = "traces that the NPUs execute",
-              .example = "traces/workload",
-              .otherwise = Default::none()},
-             {"files",
-              "a prefix (PREFIX.<npu>.et), a name with {npu} in it, {all: FILE}, or a list such as [{npus: 0-31, file: "
-              "\"a.{npu}.et\"}]",
-              "-", "a prefix, {all: FILE} or a list"},
-             traces())
-        .needed_if(needs_traces, "there is no workload.model")
-        .excludes("workload.model");
-    keys.add({.path = "workload.groups",
-              .help = "process groups, a JSON file {\"name\": [npu, ...], ...}",
-              .example = "traces/workload.json",
-              .otherwise = Default::none()},
-             file().info, groups())
-        .excludes("workload.model");
-    add_policies(keys);
-    add_recording(keys);
-    return keys;
-  }();
+  static const Keys<Configuration> all("workload", workload_rows);
   return all;
 }
 
 const Keys<TraceEntry>& trace_keys() {
-  static const Keys<TraceEntry> all = [] {
-    Keys<TraceEntry> keys("workload.traces", "workload.traces");
-    keys.add(
-        {.path = "workload.traces.npus",
-         .help = "NPUs that read these traces; ranges ascend and hold every NPU once",
-         .example = "0-31",
-         .otherwise = Default::needed()},
-        npu_range(), [](auto& entry) -> auto& { return entry.npus; });
-    keys.add(
-        {.path = "workload.traces.file",
-         .help = "name of the trace, in which {npu} stands for the number of the NPU",
-         .example = "\"a.{npu}.et\"",
-         .otherwise = Default::needed()},
-        file(), [](auto& entry) -> auto& { return entry.file; });
-    return keys;
-  }();
+  static const Keys<TraceEntry> all("workload.traces", trace_rows, "workload.traces");
   return all;
 }
 

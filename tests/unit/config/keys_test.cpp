@@ -61,27 +61,29 @@ bool names_file(const KeyInfo& key) {
 
 /// Reads a value into a target, and returns the faults.
 template <class Target>
-Faults read_value(const Key<Target>& key, std::string_view text, Target& target) {
+Faults read_value(const AnyKey& key, std::string_view text, Target& target) {
   Faults faults;
   Configuration configuration = full_configuration();
   Reading reading{configuration, faults, true};
-  faults.attempt([&] { key.read(value_of(text), key.info().path, target, reading); });
+  faults.attempt([&] { key.read(value_of(text), key.info().path, &target, reading); });
   return faults;
 }
 
 // Each key of a configuration has an example. The key reads it without a fault, and the value is not the default.
 TEST(Keys, EveryExampleReadsAsAValueOtherThanTheDefault) {
   for_all_keys([]<class Target>(const Keys<Target>& keys, const Target& initial) {
-    for (const Key<Target>& key : keys) {
+    for (const auto& held_key : keys) {
+      const AnyKey& key = *held_key;
       if (names_file(key.info())) continue;
       Target target = initial;
       const Faults faults = read_value(key, key.info().example, target);
       EXPECT_NO_THROW(faults.raise()) << key.info().path;
       // A key that only stands for another one, or is of no consequence, is not compared.
       Writer writer(keys.root());
-      key.write(target, writer);
+      key.write(&target, writer);
       if (!writer.block().empty() && key.info().default_is_value) {
-        EXPECT_FALSE(key.same(target, Target{})) << key.info().path << ": the example is the default";
+        const Target other{};
+        EXPECT_FALSE(key.same(&target, &other)) << key.info().path << ": the example is the default";
       }
     }
   });
@@ -91,12 +93,13 @@ TEST(Keys, EveryExampleReadsAsAValueOtherThanTheDefault) {
 TEST(Keys, WhatIsWrittenReadsBackEqual) {
   std::size_t written = 0;
   for_all_keys([&]<class Target>(const Keys<Target>& keys, const Target& initial) {
-    for (const Key<Target>& key : keys) {
+    for (const auto& held_key : keys) {
+      const AnyKey& key = *held_key;
       if (names_file(key.info())) continue;
       Target target = initial;
       read_value(key, key.info().example, target);
       Writer writer(keys.root());
-      key.write(target, writer);
+      key.write(&target, writer);
       const Value held = value_of(writer.block());
       const Value* value = &held;
       std::istringstream names(key.info().path.substr(keys.root().empty() ? 0 : keys.root().size() + 1));
@@ -107,9 +110,9 @@ TEST(Keys, WhatIsWrittenReadsBackEqual) {
       Faults faults;
       Configuration configuration = full_configuration();
       Reading reading{configuration, faults, true};
-      faults.attempt([&] { key.read(*value, key.info().path, again, reading); });
+      faults.attempt([&] { key.read(*value, key.info().path, &again, reading); });
       EXPECT_NO_THROW(faults.raise()) << key.info().path;
-      EXPECT_TRUE(key.same(again, target)) << key.info().path << " in:\n" << writer.block();
+      EXPECT_TRUE(key.same(&again, &target)) << key.info().path << " in:\n" << writer.block();
     }
   });
   EXPECT_GT(written, 90U);
@@ -119,12 +122,14 @@ TEST(Keys, WhatIsWrittenReadsBackEqual) {
 TEST(Keys, EveryDefaultThatIsAValueReadsAsTheDefault) {
   std::size_t values = 0;
   for_all_keys([&]<class Target>(const Keys<Target>& keys, const Target&) {
-    for (const Key<Target>& key : keys) {
+    for (const auto& held_key : keys) {
+      const AnyKey& key = *held_key;
       if (!key.info().default_is_value || key.info().default_text.empty()) continue;
       Target given{};
+      const Target initial{};
       const Faults faults = read_value(key, key.info().default_text, given);
       EXPECT_NO_THROW(faults.raise()) << key.info().path;
-      EXPECT_TRUE(key.same(given, Target{})) << key.info().path << ": " << key.info().default_text;
+      EXPECT_TRUE(key.same(&given, &initial)) << key.info().path << ": " << key.info().default_text;
       ++values;
     }
   });
@@ -138,7 +143,7 @@ TEST(Keys, EachFlagOfACommandIsForOneKey) {
     std::set<std::string> names = {"set", "help", "json"};
     for (const FlagKey& key : flag_keys(command))
       EXPECT_TRUE(names.insert(key.info->flag->name.string()).second) << key.info->path;
-    for (const auto& key : astra_sim_flags()) EXPECT_TRUE(names.insert(key.info().path).second) << key.info().path;
+    for (const auto& key : astra_sim_flags()) EXPECT_TRUE(names.insert(key->info().path).second) << key->info().path;
   }
 }
 
@@ -157,25 +162,30 @@ TEST(Keys, AstraSimsKeysBecomeKeysThatAreThere) {
 // A key of a truth value and one of a number have a flag without a name for its argument. The first is accepted, the
 // second is a fault of the program.
 TEST(Keys, ADescriptorOfAFlagNamesItsValue) {
-  const About about{.path = "run.example",
-                    .help = "value of an example",
-                    .example = "7",
-                    .otherwise = Default::needed(),
-                    .flag = Flag{.name = "example", .heading = Heading::model, .argument = {}, .commands = {}}};
-  EXPECT_NO_THROW(describe(about, boolean().info));
-  EXPECT_THROW(describe(about, count().info), Error);
+  const auto described = [](ValueInfo values) {
+    return describe({.path = "run.example",
+                     .becomes = {},
+                     .help = "value of an example",
+                     .example = "7",
+                     .otherwise = Default::needed(),
+                     .values = values,
+                     .flag = Flag{.name = "example", .heading = Heading::model, .argument = {}, .commands = {}}});
+  };
+  EXPECT_NO_THROW(described(boolean()));
+  EXPECT_THROW(described(count()), Error);
 }
+
+// The table of keys of a target. Its key is added again, or to a mapping that it is not below.
+constexpr Row<LayerEntry> example_rows[] = {
+    {"run.example", "value of an example", "7", Default::needed(), count(), [](auto& entry) { return &entry.repeat; }},
+};
 
 // A path is described twice in one section, or in a section that it is not below. Both are faults of the program.
 TEST(Keys, EachPathHasOneDescriptor) {
-  const About about{
-      .path = "run.example", .help = "value of an example", .example = "7", .otherwise = Default::needed()};
-  Keys<LayerEntry> keys("run", "run");
-  const auto repeat = [](auto& entry) -> auto& { return entry.repeat; };
-  keys.add(about, count(), repeat);
-  EXPECT_THROW(keys.add(about, count(), repeat), Error);
+  Keys<LayerEntry> keys("run", example_rows, "run");
+  EXPECT_THROW(keys.add_rows(example_rows), Error);
   Keys<LayerEntry> others("other", "other");
-  EXPECT_THROW(others.add(about, count(), repeat), Error);
+  EXPECT_THROW(others.add_rows(example_rows), Error);
 }
 
 // One key is listed as text. The text has its meaning, type, range, default and example, and where there are any, its
