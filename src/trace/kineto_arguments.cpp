@@ -217,6 +217,22 @@ CommunicationRecord make_record(KinetoArguments& all, bool is_operator) {
   return record;
 }
 
+std::optional<std::uint64_t> first_tensor_bytes(const KinetoArguments& all) {
+  simdjson::dom::array dimensions, types;
+  if (!all.dimensions || all.dimensions->get(dimensions) != simdjson::SUCCESS) return std::nullopt;
+  if (!all.types || all.types->get(types) != simdjson::SUCCESS) return std::nullopt;
+  auto type = types.begin();
+  for (const Json input : dimensions) {
+    if (!(type != types.end())) break;
+    const auto name = text_in(*type);
+    ++type;
+    const auto size = name ? size_of_type(*name) : std::nullopt;
+    const auto number = elements(input);
+    if (size && number) return product(*number, *size);
+  }
+  return std::nullopt;
+}
+
 void CommunicationRecord::complete_with(const CommunicationRecord& other) {
   if (name.empty()) name = other.name;
   if (!in_bytes && !out_bytes) {

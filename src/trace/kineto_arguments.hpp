@@ -37,6 +37,10 @@ KinetoArguments read_arguments(const simdjson::dom::element& args);
 /// the sizes of their tensors and other inputs instead: [tensors, number, group, rank, ..., size of the group].
 CommunicationRecord make_record(KinetoArguments& all, bool is_operator);
 
+/// Returns the bytes of the first input that is a tensor, by the sizes and types of an operator's inputs; nothing if
+/// the recording does not list them.
+std::optional<std::uint64_t> first_tensor_bytes(const KinetoArguments& all);
+
 /// Returns a whole number of 0 or more, or the text of one.
 std::optional<std::uint64_t> whole_in(const simdjson::dom::element& value);
 std::optional<std::uint64_t> whole_in(std::string_view text);

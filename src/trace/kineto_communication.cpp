@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kineto_libraries.hpp"
 #include "orrery/base/text.hpp"
 
 namespace orrery::trace {
@@ -52,6 +53,14 @@ KinetoCommunication::KinetoCommunication(const Recording& recording, const ReadO
     : recording_(recording), options_(options), npu_(npu), trace_(trace) {
   for (std::uint32_t i = 0; i < recording.operators.size(); ++i)
     operators_of_thread_[recording.operators[i].thread].push_back(i);
+  for (std::uint32_t i = 0; i < recording.library_operators.size(); ++i)
+    library_operators_of_thread_[recording.library_operators[i].thread].push_back(i);
+  for (const GpuOperation& operation : recording.operations)
+    if (operation.communicates && operation.launch != GpuOperation::none) {
+      const HostCall& launch = recording.calls[operation.launch];
+      launches_of_thread_[launch.thread].push_back(launch.start);
+    }
+  for (auto& [thread, launches] : launches_of_thread_) std::ranges::sort(launches);
 }
 
 void KinetoCommunication::fail(const GpuOperation& operation, std::string_view found, std::string_view expected) const {
@@ -75,23 +84,84 @@ KinetoCommunication::Action KinetoCommunication::action_of(const CommunicationRe
   return {};
 }
 
-/// Adds what the operators around the launch say, the innermost first.
+/// Adds what the operators around a launch say, the innermost first.
+void KinetoCommunication::complete_around(const HostCall& launch, const std::vector<CommunicationOperator>& operators,
+                                          const Operators& of_thread, const Recording& recording,
+                                          CommunicationRecord& record) {
+  const auto found = of_thread.find(launch.thread);
+  if (found == of_thread.end()) return;
+  const auto& all = found->second;
+  const auto start = [&](std::uint32_t i) { return operators[i].start; };
+  auto at = std::ranges::upper_bound(all, launch.start, {}, start);
+  for (std::size_t looked = 0; at != all.begin() && looked < most_nested; ++looked) {
+    const CommunicationOperator& op = operators[*--at];
+    if (op.end >= launch.start) record.complete_with(recording.records[op.record]);
+  }
+}
+
 CommunicationRecord KinetoCommunication::record_of(const GpuOperation& operation) const {
   CommunicationRecord record = recording_.records[operation.record];
-  if (operation.launch != GpuOperation::none) {
-    const HostCall& launch = recording_.calls[operation.launch];
-    if (const auto found = operators_of_thread_.find(launch.thread); found != operators_of_thread_.end()) {
-      const auto& all = found->second;
-      const auto start = [&](std::uint32_t i) { return recording_.operators[i].start; };
-      auto at = std::ranges::upper_bound(all, launch.start, {}, start);
-      for (std::size_t looked = 0; at != all.begin() && looked < most_nested; ++looked) {
-        const CommunicationOperator& op = recording_.operators[*--at];
-        if (op.end >= launch.start) record.complete_with(recording_.records[op.record]);
-      }
-    }
-  }
+  if (operation.launch != GpuOperation::none)
+    complete_around(recording_.calls[operation.launch], recording_.operators, operators_of_thread_, recording_, record);
   complete_group(record);
   return record;
+}
+
+/// Returns what the operators say that the launching thread called, and left, after it had launched another kernel of
+/// communication. Operators within another one complete it.
+std::vector<CommunicationRecord> KinetoCommunication::called_before(const GpuOperation& operation) const {
+  std::vector<CommunicationRecord> called;
+  if (operation.launch == GpuOperation::none) return called;
+  const HostCall& launch = recording_.calls[operation.launch];
+  const auto found = operators_of_thread_.find(launch.thread);
+  const auto launches = launches_of_thread_.find(launch.thread);
+  if (found == operators_of_thread_.end() || launches == launches_of_thread_.end()) return called;
+  const auto own = std::ranges::equal_range(launches->second, launch.start);
+  if (own.size() != 1) return called;  // a CUDA graph
+  const auto start = [&](std::uint32_t i) { return recording_.operators[i].start; };
+  auto at = found->second.begin();
+  if (own.begin() != launches->second.begin())
+    at = std::ranges::upper_bound(found->second, *(own.begin() - 1), {}, start);
+  std::int64_t end = 0;
+  for (; at != found->second.end() && start(*at) < launch.start; ++at) {
+    const CommunicationOperator& op = recording_.operators[*at];
+    if (op.end > launch.start) continue;
+    const CommunicationRecord& record = recording_.records[op.record];
+    if (!called.empty() && op.end <= end) {
+      called.back().complete_with(record);
+      continue;
+    }
+    end = op.end;
+    called.push_back(record);
+  }
+  for (CommunicationRecord& record : called) complete_group(record);
+  return called;
+}
+
+std::vector<CommunicationRecord> KinetoCommunication::messages_of(const GpuOperation& operation) const {
+  const Action own = action_of(record_of(operation), operation.name);
+  if (own.collective || own.message != Message::none) return {};
+  std::vector<CommunicationRecord> messages;
+  for (CommunicationRecord& record : called_before(operation)) {
+    if (action_of(record, {}).message == Message::none) continue;
+    const auto peer = peer_of(record);
+    if (!peer) return {};
+    if (*peer != recording_.rank.value_or(npu_)) messages.push_back(std::move(record));
+  }
+  return messages;
+}
+
+/// Adds the bytes of collectives that were called before the one launch that carries them out.
+void KinetoCommunication::add_calls_before(const GpuOperation& operation, CommunicationRecord& record) const {
+  const auto kind = action_of(record, operation.name).collective;
+  for (const CommunicationRecord& called : called_before(operation)) {
+    if (action_of(called, {}).collective != kind || (!called.in_bytes && !called.out_bytes)) continue;
+    const bool is_first = !record.in_bytes && !record.out_bytes;
+    if (!is_first && called.group != record.group) continue;
+    record.in_bytes = record.in_bytes.value_or(0) + called.in_bytes.value_or(0);
+    record.out_bytes = record.out_bytes.value_or(0) + called.out_bytes.value_or(0);
+    if (is_first) record.complete_with(called);
+  }
 }
 
 /// Takes the members of a group from the list of groups if the kernel does not name them all.
@@ -179,22 +249,66 @@ void KinetoCommunication::write_message(const CommunicationRecord& record, bool 
   const std::uint64_t shift = npu_ - recording_.rank.value_or(npu_);
   node.type = static_cast<std::uint32_t>(sends ? NodeType::comm_send : NodeType::comm_recv);
   node.set(sends ? Attribute::comm_dst : Attribute::comm_src, whole_number(*peer + shift));
-  const std::uint64_t bytes = std::max(record.in_bytes.value_or(0), record.out_bytes.value_or(0));
+  const std::uint64_t bytes = message_bytes(record);
   node.set(Attribute::comm_size, whole_number(std::max<std::uint64_t>(bytes, 1)));
   if (bytes == 0) trace_.notices.add("kineto-size", "communication kernels do not tell their bytes: 1 is assumed");
 }
 
+/// Returns the members of the only listed group of this size that has the rank as a member.
+std::optional<std::vector<std::uint64_t>> KinetoCommunication::only_group_of(std::uint64_t size) const {
+  std::optional<std::vector<std::uint64_t>> only;
+  for (const auto& [name, members] : recording_.groups) {
+    if (members.size() != size || std::ranges::find(members, recording_.rank.value_or(npu_)) == members.end()) continue;
+    if (only && *only != members) return std::nullopt;
+    only = members;
+  }
+  return only;
+}
+
+bool KinetoCommunication::write_of_library(const GpuOperation& operation, ParsedNode& node) {
+  CommunicationRecord record;
+  if (operation.launch != GpuOperation::none)
+    complete_around(recording_.calls[operation.launch], recording_.library_operators, library_operators_of_thread_,
+                    recording_, record);
+  if (record.group && !recording_.groups.contains(*record.group)) record.group.reset();
+  record.group_size = members_of_kernel(operation.name);
+  complete_group(record);
+  if (!record.members && record.group_size && *record.group_size != world_size())
+    record.members = only_group_of(*record.group_size);
+  auto kind = library_collective(operation.name);
+  if (!kind) kind = library_collective(record.name);
+  const bool is_group_known =
+      record.members || !record.group_size || *record.group_size == world_size() || options_.alone;
+  const auto bytes = kind ? bytes_of(record, *kind) : std::nullopt;
+  if (!bytes || !is_group_known) {
+    trace_.notices.add(
+        "kineto-library",
+        fmt::format("kernels such as '{}' communicate, but neither they nor operators around their launches tell what "
+                    "and among whom: they take their recorded durations, as if they computed",
+                    shown(operation.name)));
+    return false;
+  }
+  write_collective(*kind, *bytes, node);
+  set_group(record, operation, node);
+  return true;
+}
+
+void KinetoCommunication::write_collective(CollectiveKind kind, std::uint64_t bytes, ParsedNode& node) {
+  node.type = static_cast<std::uint32_t>(NodeType::comm_coll);
+  node.set(Attribute::comm_type, whole_number(static_cast<std::uint64_t>(kind)));
+  node.set(Attribute::comm_size, whole_number(bytes));
+}
+
 void KinetoCommunication::write(const GpuOperation& operation, ParsedNode& node) {
-  const CommunicationRecord record = record_of(operation);
+  CommunicationRecord record = record_of(operation);
   const Action action = action_of(record, operation.name);
   if (action.message != Message::none) return write_message(record, action.message == Message::send, node);
   if (!action.collective) return keep_as_kernel(node);
+  if (!record.in_bytes && !record.out_bytes) add_calls_before(operation, record);
   const auto bytes = bytes_of(record, *action.collective);
   if (!bytes && *action.collective != CollectiveKind::barrier)
     trace_.notices.add("kineto-size", "communication kernels do not tell their bytes: 1 is assumed");
-  node.type = static_cast<std::uint32_t>(NodeType::comm_coll);
-  node.set(Attribute::comm_type, whole_number(static_cast<std::uint64_t>(*action.collective)));
-  node.set(Attribute::comm_size, whole_number(bytes.value_or(1)));
+  write_collective(*action.collective, bytes.value_or(1), node);
   set_group(record, operation, node);
 }
 

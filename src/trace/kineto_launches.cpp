@@ -92,6 +92,7 @@ bool make_up_calls(Recording& recording) {
 void find_launches(Recording& recording) {
   std::ranges::stable_sort(recording.operations, {}, &GpuOperation::start);
   std::ranges::stable_sort(recording.operators, {}, &CommunicationOperator::start);
+  std::ranges::stable_sort(recording.library_operators, {}, &CommunicationOperator::start);
   std::ranges::stable_sort(recording.steps, {}, &RecordedStep::start);
   find_by_correlation(recording);
   if (make_up_calls(recording)) find_by_correlation(recording);

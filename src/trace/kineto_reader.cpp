@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
 
 #include "kineto_communication.hpp"
 #include "kineto_companion.hpp"
@@ -28,6 +30,107 @@ bool recognises_kineto(std::string_view beginning) {
   return has_events && std::ranges::any_of(marks, has);
 }
 
+/// Writes the nodes of a schedule for one NPU.
+class NodeWriter {
+ public:
+  NodeWriter(const Recording& recording, const ReadOptions& options, const Schedule& schedule, std::uint64_t npu,
+             ParsedTrace& trace)
+      : schedule_(schedule), trace_(trace), communication_(recording, options, npu, trace) {
+    std::uint64_t id = 0;
+    for (const ScheduledNode& planned : schedule.nodes) {
+      first_ids_.push_back(id);
+      ++id;
+      if (planned.is_of_host() || !schedule.operations[planned.operation].communicates) continue;
+      auto messages = communication_.messages_of(schedule.operations[planned.operation]);
+      if (messages.empty()) continue;
+      id += messages.size() - 1;
+      messages_.emplace(planned.operation, std::move(messages));
+    }
+    first_ids_.push_back(id);
+  }
+
+  /// Writes all nodes. Returns when communication ended.
+  std::vector<RecordedEnd> write() {
+    trace_.nodes.reserve(first_ids_.back());
+    host_ = trace_.names.intern("host");
+    for (std::uint32_t i = 0; i < schedule_.nodes.size(); ++i) write(i);
+    return std::move(ends_);
+  }
+
+ private:
+  void write(std::uint32_t index) {
+    const ScheduledNode& planned = schedule_.nodes[index];
+    if (planned.is_of_host()) {
+      ParsedNode& node = add(index, first_ids_[index], planned.duration);
+      node.name = host_;
+      node.set(Attribute::is_cpu_op, whole_number(std::uint64_t{1}));
+      return;
+    }
+    const GpuOperation& operation = schedule_.operations[planned.operation];
+    if (const auto found = messages_.find(planned.operation); found != messages_.end())
+      return write_messages(index, operation, found->second);
+    ParsedNode& node = add_operation(index, first_ids_[index], operation, planned.duration);
+    const bool is_of_library = operation.may_communicate && communication_.write_of_library(operation, node);
+    if (operation.communicates) communication_.write(operation, node);
+    if (operation.communicates || is_of_library) add_end(first_ids_[index], operation);
+  }
+
+  /// Writes the messages of one kernel. Those of each direction share its duration by their bytes, because sends take
+  /// turns.
+  void write_messages(std::uint32_t index, const GpuOperation& operation,
+                      const std::vector<CommunicationRecord>& messages) {
+    const auto is_send = [](const CommunicationRecord& record) { return KinetoCommunication::sends(record); };
+    const auto weight = [](const CommunicationRecord& record) {
+      return static_cast<double>(std::max<std::uint64_t>(KinetoCommunication::message_bytes(record), 1));
+    };
+    const bool has_one_peer = std::ranges::all_of(
+        messages, [&](const CommunicationRecord& record) { return record.peer == messages.front().peer; });
+    double sums[2] = {};
+    for (const CommunicationRecord& record : messages) sums[is_send(record)] += weight(record);
+    std::uint64_t id = first_ids_[index];
+    for (const CommunicationRecord& record : messages) {
+      const double share = weight(record) / sums[is_send(record)];
+      const auto duration = static_cast<double>(schedule_.nodes[index].duration) * share;
+      ParsedNode& node = add_operation(index, id, operation, static_cast<std::int64_t>(duration));
+      communication_.write_message(record, node);
+      if (has_one_peer) add_end(id, operation);  // with several, the kernel ends with the last of them
+      ++id;
+    }
+  }
+
+  ParsedNode& add(std::uint32_t index, std::uint64_t id, std::int64_t duration) {
+    const ScheduledNode& planned = schedule_.nodes[index];
+    ParsedNode& node = trace_.add_node(planned.position);
+    node.id = id;
+    node.type = static_cast<std::uint32_t>(NodeType::comp);
+    node.duration = static_cast<std::uint64_t>(duration);
+    if (index == 0) return node;
+    for (const std::uint32_t before : planned.after)
+      for (std::uint64_t of = first_ids_[before]; of < first_ids_[before + 1]; ++of) trace_.data.push_back(of);
+    return node;
+  }
+
+  ParsedNode& add_operation(std::uint32_t index, std::uint64_t id, const GpuOperation& operation,
+                            std::int64_t duration) {
+    ParsedNode& node = add(index, id, duration);
+    node.name = trace_.names.intern(operation.name);
+    node.set(Attribute::stream, whole_number(operation.stream));
+    return node;
+  }
+
+  void add_end(std::uint64_t id, const GpuOperation& operation) {
+    ends_.push_back({NodeId(static_cast<std::uint32_t>(id)), operation.end - schedule_.start});
+  }
+
+  const Schedule& schedule_;
+  ParsedTrace& trace_;
+  KinetoCommunication communication_;
+  std::vector<std::uint64_t> first_ids_;                                          ///< [nodes + 1]
+  std::unordered_map<std::uint32_t, std::vector<CommunicationRecord>> messages_;  ///< by operation
+  std::vector<RecordedEnd> ends_;
+  std::uint32_t host_ = 0;
+};
+
 /// Writes the trace of one rank, and of its copies.
 class KinetoReader {
  public:
@@ -41,7 +144,7 @@ class KinetoReader {
     const Schedule schedule = make_schedule(recording_, span);
     if (!recording_.rank) return write(schedule, span, file_.source().npu.value_or(0), sink_.begin());
     const std::uint64_t copies = options_.recording.replicate;
-    const std::uint64_t last = copies == 0 ? *recording_.rank : *recording_.world_size - 1;
+    const std::uint64_t last = copies == 0 ? *recording_.rank : world_size() - 1;
     for (std::uint64_t npu = *recording_.rank; npu <= last; npu += copies == 0 ? 1 : copies)
       if (ParsedTrace* const trace = sink_.begin(NpuId(static_cast<std::uint32_t>(npu))))
         write(schedule, span, npu, *trace);
@@ -54,7 +157,13 @@ class KinetoReader {
 
   std::string what_this_is() const {
     if (!recording_.rank) return "this is the Kineto trace of a process that knew no ranks";
+    if (!recording_.world_size) return fmt::format("this is the Kineto trace of rank {}", *recording_.rank);
     return fmt::format("this is the Kineto trace of rank {} of {}", *recording_.rank, *recording_.world_size);
+  }
+
+  /// Returns the number of ranks; that of the system's NPUs if the recording of a rank does not say it.
+  std::uint64_t world_size() const {
+    return recording_.world_size.value_or(options_.alone ? *recording_.rank + 1 : options_.num_npus);
   }
 
   void check_ranks() const {
@@ -63,7 +172,10 @@ class KinetoReader {
            "a recording with ProfilerActivity.CPU and ProfilerActivity.CUDA");
     const std::uint64_t copies = options_.recording.replicate;
     if (!recording_.rank || options_.alone) return;
-    const std::uint64_t world = *recording_.world_size;
+    const std::uint64_t world = world_size();
+    if (*recording_.rank >= world)
+      fail(fmt::format("{}, but the system has {}", what_this_is(), counted(options_.num_npus, "NPU")),
+           fmt::format("a system of more than {}", counted(*recording_.rank, "NPU")));
     if (world != options_.num_npus)
       fail(fmt::format("{}, but the system has {}", what_this_is(), counted(options_.num_npus, "NPU")),
            fmt::format("a system of {}, and traces of all ranks", counted(world, "NPU")),
@@ -130,37 +242,19 @@ class KinetoReader {
 
   void write(const Schedule& schedule, const RecordedSpan& span, std::uint64_t npu, ParsedTrace& trace) const {
     trace.duration_unit = {1000, "nanosecond"};
-    std::vector<RecordedEnd> ends;
     if (schedule.without_launch > 0)
       trace.notices.add(
           "kineto-launch",
           "the launches of GPU operations were not recorded: they are taken to be before their beginning, and before "
           "the next launch of their streams",
           schedule.without_launch);
-    KinetoCommunication communication(recording_, options_, npu, trace);
-    trace.nodes.reserve(schedule.nodes.size());
-    const auto host = trace.names.intern("host");
-    for (std::uint32_t i = 0; i < schedule.nodes.size(); ++i) {
-      const ScheduledNode& planned = schedule.nodes[i];
-      ParsedNode& node = trace.add_node(planned.position);
-      node.id = i;
-      node.type = static_cast<std::uint32_t>(NodeType::comp);
-      node.duration = static_cast<std::uint64_t>(planned.duration);
-      if (i > 0) trace.data.insert(trace.data.end(), planned.after.begin(), planned.after.end());
-      if (planned.is_of_host()) {
-        node.name = host;
-        node.set(Attribute::is_cpu_op, whole_number(std::uint64_t{1}));
-        continue;
-      }
-      const GpuOperation& operation = schedule.operations[planned.operation];
-      node.name = trace.names.intern(operation.name);
-      node.set(Attribute::stream, whole_number(operation.stream));
-      if (!operation.communicates) continue;
-      communication.write(operation, node);
-      ends.push_back({NodeId(i), operation.end - span.start});
-    }
+    if (recording_.rank && !recording_.world_size && !options_.alone)
+      trace.notices.add("kineto-world", fmt::format("distributedInfo does not say how many ranks there are: the {} of "
+                                                    "the system are taken for all ranks",
+                                                    counted(options_.num_npus, "NPU")));
+    NodeWriter writer(recording_, options_, schedule, npu, trace);
     trace.recorded = std::make_shared<const RecordedTime>(
-        RecordedTime{recording_.clock_base + span.start, span.end - span.start, span.step, std::move(ends)});
+        RecordedTime{recording_.clock_base + schedule.start, schedule.end - schedule.start, span.step, writer.write()});
     if (options_.recording.step.kind == StepChoice::Kind::last && span.step &&
         *span.step != recording_.steps.back().number)
       trace.notices.add("kineto-step", fmt::format("the recording ends within its last step: {} is taken", span.name));

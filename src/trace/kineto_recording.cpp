@@ -10,6 +10,7 @@
 #include "json_elements.hpp"
 #include "kineto_arguments.hpp"
 #include "kineto_launches.hpp"
+#include "kineto_libraries.hpp"
 #include "orrery/base/error.hpp"
 
 namespace orrery::trace {
@@ -150,6 +151,7 @@ class RecordingReader {
       case Category::operation:
         if (event.name.starts_with(step_name)) return read_step(event);
         if (event.name.starts_with("nccl:") || event.name == "record_param_comms") return read_operator(event);
+        if (event.category != "user_annotation" && library_collective(event.name)) read_library_operator(event);
         return;
     }
   }
@@ -187,6 +189,8 @@ class RecordingReader {
     if (operation.communicates) {
       operation.record = static_cast<std::uint32_t>(recording_.records.size());
       recording_.records.push_back(make_record(all, false));
+    } else if (category_of(event.category) == Category::kernel) {
+      operation.may_communicate = is_library_kernel(event.name);
     }
     recording_.operations.push_back(std::move(operation));
   }
@@ -205,12 +209,26 @@ class RecordingReader {
     return whole_in(name.substr(arrow + 2));
   }
 
-  void read_operator(const Event& event) {
+  /// Returns an operator whose record is the next one.
+  CommunicationOperator operator_of(const Event& event) {
     CommunicationOperator op;
     op.start = time(event.ts, "ts", event);
     op.end = end_of(event, op.start);
     op.thread = thread_of(event);
     op.record = static_cast<std::uint32_t>(recording_.records.size());
+    return op;
+  }
+
+  void read_library_operator(const Event& event) {
+    const CommunicationOperator op = operator_of(event);
+    CommunicationRecord record;
+    if (event.args) record = library_record(event.name, read_arguments(*event.args));
+    recording_.records.push_back(std::move(record));
+    recording_.library_operators.push_back(op);
+  }
+
+  void read_operator(const Event& event) {
+    CommunicationOperator op = operator_of(event);
     KinetoArguments all = event.args ? read_arguments(*event.args) : KinetoArguments();
     if (event.args) op.function = read_number(*event.args, "Record function id").value_or(0);
     if (!all.record.peer) all.record.peer = peer_named(event.name);
@@ -252,7 +270,7 @@ class RecordingReader {
       if (key == "world_size") recording_.world_size = whole_in(field);
       if (key == "pg_config") read_groups(field);
     }
-    if (recording_.rank && (!recording_.world_size || *recording_.rank >= *recording_.world_size))
+    if (recording_.rank && recording_.world_size && *recording_.rank >= *recording_.world_size)
       fail(position, "distributedInfo does not say of how many this is rank " + fmt::to_string(*recording_.rank),
            "world_size above the rank");
   }

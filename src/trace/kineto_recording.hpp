@@ -51,11 +51,12 @@ struct GpuOperation {
   std::string name;
   bool communicates = false;                  ///< a kernel of NCCL or RCCL
   std::uint32_t record = 0;                   ///< then its own, an index into Recording::records
+  bool may_communicate = false;               ///< a kernel of another library whose name tells communication
   static constexpr std::uint32_t none = ~0U;  ///< number of no call
   std::uint32_t launch = none;                ///< the call that launched it, an index into Recording::calls
 };
 
-/// An operator on the host that says what a communication launched within it is.
+/// An operator on the host that says what a communication launched within it, or after it in a batch, is.
 struct CommunicationOperator {
   std::int64_t start = 0;
   std::int64_t end = 0;
@@ -84,7 +85,8 @@ struct Recording {
   std::int64_t clock_base = 0;  ///< what all times are counted from
   std::vector<HostCall> calls;  ///< in the order of their starts
   std::vector<GpuOperation> operations;
-  std::vector<CommunicationOperator> operators;
+  std::vector<CommunicationOperator> operators;          ///< of PyTorch's process groups: nccl:*, record_param_comms
+  std::vector<CommunicationOperator> library_operators;  ///< others whose names tell a collective
   std::vector<CommunicationRecord> records;
   std::unordered_map<std::uint64_t, SyncRecord> syncs;  ///< by correlation
   std::vector<RecordedStep> steps;

@@ -32,6 +32,12 @@ struct Moment {
   Kind kind = Kind::launch;
 };
 
+/// What the host did before the first node.
+struct HostAhead {
+  std::int64_t until = 0;  ///< the time up to which work is counted
+  std::int64_t work = 0;   ///< ns
+};
+
 class Scheduler {
  public:
   Scheduler(const Recording& recording, const RecordedSpan& span) : recording_(recording), span_(span) {}
@@ -39,11 +45,12 @@ class Scheduler {
   Schedule make() {
     choose_operations();
     choose_moments();
-    frontier_ = span_.start;
+    frontier_ = schedule_.start;
+    ahead_.until = span_.start;
     schedule_.nodes.emplace_back();
-    for (const auto& [stream, operation] : earlier_) add_operation(operation, 0);
     for (const Moment& moment : moments_) pass(moment);
     work_until(span_.end, 0);
+    add_work_ahead();
     resolve();
     return std::move(schedule_);
   }
@@ -51,43 +58,44 @@ class Scheduler {
  private:
   bool is_within(std::int64_t time) const { return time >= span_.start && time < span_.end; }
 
-  /// Takes the operations that were launched within the span, or begin in it if no launch is known. What earlier ones
-  /// leave to do in a stream becomes one operation.
+  /// Takes the operations that were launched within the span, or begin in it if no launch is known.
   void choose_operations() {
-    std::map<std::uint64_t, GpuOperation> rest;
     const auto all_begun = launch_times();
+    schedule_.start = span_.start;
+    schedule_.end = span_.end;
+    std::int64_t first = span_.end;
+    bool is_first = true;  // nothing was recorded before the span
     for (std::size_t i = 0; i < recording_.operations.size(); ++i) {
       const GpuOperation& operation = recording_.operations[i];
       const std::int64_t begun = all_begun[i];
       if (is_within(begun)) {
         schedule_.operations.push_back(operation);
         placements_.push_back({.begun = begun});
-      } else if (begun < span_.start && operation.end > span_.start) {
-        GpuOperation& left = rest[operation.stream];
-        if (left.end == 0) left = operation;
-        left.start = span_.start;
-        left.end = std::max(left.end, operation.end);
-        left.communicates = false;
-        left.launch = GpuOperation::none;
-        left.name = "work launched before";
+        schedule_.end = std::max(schedule_.end, operation.end);
+        first = std::min(first, operation.start);
+      } else if (begun < span_.start) {
+        schedule_.start = std::max(schedule_.start, operation.end);
+        is_first = false;
       }
     }
-    for (const auto& [stream, operation] : rest) {
-      earlier_[stream] = static_cast<std::uint32_t>(schedule_.operations.size());
-      schedule_.operations.push_back(operation);
-    }
-    placements_.resize(schedule_.operations.size());
+    if (is_first && runs_ahead_later()) schedule_.start = std::max(schedule_.start, first);
+    schedule_.end = std::max(schedule_.end, schedule_.start);
     launched_by_.resize(recording_.calls.size());
     for (std::uint32_t i = 0; i < schedule_.operations.size(); ++i) {
       const GpuOperation& operation = schedule_.operations[i];
       in_stream_[operation.stream].push_back(i);
       if (operation.launch != GpuOperation::none) launched_by_[operation.launch].push_back(i);
     }
-    for (auto& [stream, all] : in_stream_) {
-      const auto is_first = [&](std::uint32_t i) { return earlier_.contains(stream) && earlier_[stream] == i; };
-      std::ranges::stable_partition(all, is_first);
+    for (auto& [stream, all] : in_stream_)
       for (std::size_t i = 1; i < all.size(); ++i) placements_[all[i - 1]].next = all[i];
-    }
+  }
+
+  /// Says whether the GPU still works on the span when the next step begins. Then the host is ahead of it in every
+  /// step but the first one, and the GPU waits for no launch at the beginning of a step.
+  bool runs_ahead_later() const {
+    return std::ranges::any_of(recording_.steps, [&](const RecordedStep& step) {
+      return step.start >= span_.end && step.start < schedule_.end;
+    });
   }
 
   /// Returns when each operation of the recording was launched. Where that was not recorded, it is before the next one
@@ -113,9 +121,7 @@ class Scheduler {
     for (const GpuOperation& operation : schedule_.operations)
       if (operation.launch != GpuOperation::none) threads.insert(recording_.calls[operation.launch].thread);
     for (std::uint32_t i = 0; i < schedule_.operations.size(); ++i) {
-      const GpuOperation& operation = schedule_.operations[i];
-      const auto before = earlier_.find(operation.stream);
-      if (operation.launch != GpuOperation::none || (before != earlier_.end() && before->second == i)) continue;
+      if (schedule_.operations[i].launch != GpuOperation::none) continue;
       add_moment(placements_[i].begun, i, Moment::Kind::operation);
       ++schedule_.without_launch;
     }
@@ -196,8 +202,8 @@ class Scheduler {
       }
   }
 
-  /// Looks at an operation and at those that follow it in its stream without a recorded launch. Returns the last of them
-  /// that had ended by a moment.
+  /// Looks at an operation and at those that follow it in its stream without a recorded launch. Returns the last of
+  /// them that had ended by a moment.
   std::uint32_t last_ended(std::uint32_t index, std::int64_t by) const {
     for (std::uint32_t next = placements_[index].next; next != Placement::none; next = placements_[next].next) {
       const GpuOperation& operation = schedule_.operations[next];
@@ -240,6 +246,7 @@ class Scheduler {
   void end_wait(std::uint32_t index, std::int64_t time) {
     const HostCall& call = recording_.calls[index];
     const auto awaited = awaited_.extract(index).mapped();
+    ahead_.until = std::max(ahead_.until, std::min(time, schedule_.start));
     if (awaited.empty()) return work_until(time, call.position);
     std::int64_t over = call.start;
     for (const std::uint32_t operation : awaited) over = std::max(over, schedule_.operations[operation].end);
@@ -250,11 +257,28 @@ class Scheduler {
 
   /// Adds the work of the host up to a moment.
   void work_until(std::int64_t time, std::uint64_t position) {
+    const std::int64_t before = std::min(time, schedule_.start);
+    ahead_.work += std::max<std::int64_t>(before - ahead_.until, 0);
+    ahead_.until = std::max(ahead_.until, before);
+    add_work(std::max<std::int64_t>(time - frontier_, 0), position);
+    frontier_ = std::max(frontier_, time);
+  }
+
+  /// Lets the host do as much ahead of the next step as it did ahead of this one, beyond the time in which it waits for
+  /// the GPU: otherwise a step could take less than the work of the host in it.
+  void add_work_ahead() {
+    std::int64_t waiting = std::max<std::int64_t>(span_.end - schedule_.start, 0);
+    for (const ScheduledNode& node : schedule_.nodes)
+      if (node.is_of_host()) waiting -= node.duration;
+    if (ahead_.work > waiting) schedule_.nodes.back().duration += ahead_.work - waiting;
+  }
+
+  /// Adds work of the host.
+  void add_work(std::int64_t duration, std::uint64_t position) {
     ScheduledNode node;
-    node.duration = std::max<std::int64_t>(time - frontier_, 0);
+    node.duration = duration;
     node.after.push_back(host_);
     node.position = position;
-    frontier_ = std::max(frontier_, time);
     host_ = static_cast<std::uint32_t>(schedule_.nodes.size());
     schedule_.nodes.push_back(std::move(node));
   }
@@ -296,7 +320,6 @@ class Scheduler {
   std::vector<Moment> moments_;
   std::vector<std::vector<std::uint32_t>> launched_by_;  ///< [calls] operations
   std::map<std::uint64_t, std::vector<std::uint32_t>> in_stream_;
-  Launched earlier_;  ///< what earlier steps left to do
   Launched launched_;
   Launched pending_;  ///< what the next operation waits for, where no stream is named
   std::map<std::uint64_t, std::vector<std::uint32_t>> waits_of_;  ///< what the next operation of a stream waits for
@@ -304,7 +327,8 @@ class Scheduler {
   std::map<std::uint32_t, std::vector<std::uint32_t>> awaited_;   ///< by the call
   std::vector<Placement> placements_;                             ///< [Schedule::operations]
   std::int64_t frontier_ = 0;                                     ///< the host's work is done up to here
-  std::uint32_t host_ = 0;                                        ///< last node of the host
+  HostAhead ahead_;
+  std::uint32_t host_ = 0;  ///< last node of the host
 };
 
 }  // namespace

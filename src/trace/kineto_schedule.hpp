@@ -31,6 +31,10 @@ struct ScheduledNode {
 /// The nodes of a span and the order that launches, streams, events and synchronisations give them. Node 0 is host work
 /// without a duration before all others; the last node of the host ends when the span does.
 struct Schedule {
+  /// Start of the nodes: that of the span or, if the host ran ahead of the GPU, the end of the operations that were
+  /// launched before the span. What the host did between the two was done while the GPU worked these off.
+  std::int64_t start = 0;
+  std::int64_t end = 0;  ///< end of the span, or of its last operation if that is later
   std::vector<GpuOperation> operations;
   std::vector<ScheduledNode> nodes;
   std::uint64_t without_launch = 0;  ///< operations whose launch was not recorded

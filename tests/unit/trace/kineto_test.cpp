@@ -164,20 +164,39 @@ TEST_F(Kineto, ThreadsThatOnlyPollDoNotCount) {
 
 TEST_F(Kineto, AStepIsChosen) {
   // Two steps with a kernel each. By default the last one counts; --step 1 takes the first, all takes both; step 7 is
-  // not there. Work of step 1 that goes on in step 2 keeps the stream busy there.
+  // not there. The GPU works on step 1 for 15 us of step 2. This step begins when it is done, and the host, which works
+  // 100 us in each step, has launched b by then. It launches in the same way ahead of step 1.
   const Lines events = {step(1, 0, 100),   launch(10, 1, 1),  kernel("a", 15, 100, 7, 1),
                         step(2, 100, 100), launch(110, 1, 2), kernel("b", 120, 5, 7, 2)};
-  const Lines last = nodes(read(events));
-  EXPECT_EQ(last[1], "1:work launched before 15000 < 0:later than the first rank");
-  EXPECT_EQ(last[3], "3:b 5000 < 1:work launched before 2:host");
-  EXPECT_EQ(last.back(), "4:ProfilerStep#2 ends 90000 < 2:host");
+  EXPECT_EQ(nodes(read(events)), (Lines{"0:later than the first rank 0 < ", "1:host 0 < 0:later than the first rank",
+                                        "2:b 5000 < 1:host", "3:ProfilerStep#2 ends 100000 < 1:host"}));
   using Kind = StepChoice::Kind;
-  EXPECT_EQ(nodes(read(events, {.step = {Kind::numbered, 1}})).back(), "3:ProfilerStep#1 ends 90000 < 1:host");
+  EXPECT_EQ(nodes(read(events, {.step = {Kind::numbered, 1}})),
+            (Lines{"0:later than the first rank 0 < ", "1:host 0 < 0:later than the first rank", "2:a 100000 < 1:host",
+                   "3:ProfilerStep#1 ends 100000 < 1:host"}));
   EXPECT_EQ(nodes(read(events, {.step = {Kind::all, 0}})).size(), 6u);
   EXPECT_HAS(refusal_of([&] {
                read(events, {.step = {Kind::numbered, 7}});
              }),
              "this is the Kineto trace of rank 0 of 8, and it holds no ProfilerStep#7; expected one of the steps 1, 2");
+}
+
+TEST_F(Kineto, TheHostMayRunAhead) {
+  // Step 1 leaves 300 us of work, for which the host waits 290 us of step 2. What it did before, 5 us, and the kernel
+  // that it launches afterwards, do not wait; the other one of stream 20 had ended before and is part of the step.
+  const Lines events = {step(1, 0, 100),
+                        launch(10, 1, 1),
+                        kernel("a", 15, 385, 7, 1),
+                        step(2, 100, 400),
+                        launch(105, 1, 2),
+                        kernel("c", 107, 3, 20, 2),
+                        call("cudaStreamSynchronize", 110, 292, 3),
+                        launch(412, 1, 4),
+                        kernel("b", 415, 5, 7, 4)};
+  EXPECT_EQ(nodes(read(events)),
+            (Lines{"0:later than the first rank 0 < ", "1:host 0 < 0:later than the first rank", "2:c 3000 < 1:host",
+                   "3:host 0 < 1:host", "4:host 2000 < 2:c 3:host", "5:host 10000 < 4:host", "6:b 5000 < 5:host",
+                   "7:ProfilerStep#2 ends 98000 < 5:host"}));
 }
 
 TEST_F(Kineto, WithoutStepsTheWholeRecordingCounts) {
