@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <span>
 
 #include "orrery/base/text.hpp"
@@ -33,12 +34,28 @@ constexpr std::array collective_names = {
     CollectiveName{"REDUCESCATTER", CollectiveKind::reduce_scatter},
     CollectiveName{"ALLTOALL", CollectiveKind::all_to_all}, CollectiveName{"BROADCAST", CollectiveKind::broadcast}};
 
+/// Reads a whole number, which generators that divide may write as a floating-point number: "4194304.0", "1e+16".
 std::uint64_t number_of(std::string_view word, std::string_view what, const LineReader& lines) {
   std::uint64_t value = 0;
-  const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (problem != std::errc{} || end != word.data() + word.size())
+  const char* const last = word.data() + word.size();
+  if (const auto [end, problem] = std::from_chars(word.data(), last, value); problem == std::errc{} && end == last)
+    return value;
+  constexpr double most = 9.2e18;
+  double number = 0;
+  const auto [end, problem] = std::from_chars(word.data(), last, number);
+  if (problem != std::errc{} || end != last || !(number >= 0 && number <= most) || number != std::floor(number))
     lines.fail(fmt::format("{} is '{}'", what, shown(word)), "a whole number of 0 or more");
-  return value;
+  return static_cast<std::uint64_t>(number);
+}
+
+/// Reads a number of 0 or more, whose fraction is left out.
+std::uint64_t amount_of(std::string_view word, std::string_view what, const LineReader& lines) {
+  const char* const last = word.data() + word.size();
+  double number = 0;
+  const auto [end, problem] = std::from_chars(word.data(), last, number);
+  if (problem == std::errc{} && end == last && number != std::floor(number) && number > 0)
+    return static_cast<std::uint64_t>(number);  // below 2^53
+  return number_of(word, what, lines);
 }
 
 TrainingLoop loop_of(std::string_view name, const LineReader& lines) {
@@ -63,7 +80,9 @@ class Header {
     for (at_ = 1; at_ < words_.size();) {
       std::string_view key = words_[at_++];
       if (key.ends_with(':')) key.remove_suffix(1);
-      if (std::uint64_t* const value = number_for(key, workload))
+      if (key == "pp_comm")
+        workload.pipeline_bytes = amount_of(next_word(key), key, lines_);
+      else if (std::uint64_t* const value = number_for(key, workload))
         *value = next(key);
       else if (key == "checkpoints" || key == "checkpoint_initiates")
         (key == "checkpoints" ? workload.checkpoints : workload.initiates) = next_list(key);
@@ -84,15 +103,16 @@ class Header {
     if (key == "ep") return &workload.expert_parallel;
     if (key == "pp") return &workload.pipeline;
     if (key == "all_gpus") return &workload.all_gpus;
-    if (key == "pp_comm") return &workload.pipeline_bytes;
     if (key == "DLRM_LAST_BOTTOM_LAYER") return &workload.last_bottom_layer;
     return nullptr;
   }
 
-  std::uint64_t next(std::string_view key) {
+  std::string_view next_word(std::string_view key) {
     if (at_ == words_.size()) lines_.fail(fmt::format("{} without its value", shown(key)), "a whole number after it");
-    return number_of(words_[at_++], key, lines_);
+    return words_[at_++];
   }
+
+  std::uint64_t next(std::string_view key) { return number_of(next_word(key), key, lines_); }
 
   std::set<std::uint64_t> next_list(std::string_view key) {
     const std::uint64_t count = next(key);
@@ -107,7 +127,9 @@ class Header {
       notices.add("text-parameter",
                   fmt::format("parameter '{}' of the first line is not known: it is left out", shown(key)));
     const auto is_number = [](std::string_view word) {
-      return std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+      double value = 0;
+      const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+      return problem == std::errc{} && end == word.data() + word.size();
     };
     while (at_ < words_.size() && is_number(words_[at_])) ++at_;
   }
