@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -52,6 +53,7 @@ class NetworkMaker {
   NetworkGraph make() {
     number_npus();
     find_neighbours();
+    share_nics();
     for (std::uint32_t m = 0; m < of_machine_.size(); ++m)
       if (!of_machine_[m].xpus.empty()) add_host_switches(m);
     for (std::uint32_t m = 0; m < of_machine_.size(); ++m)
@@ -62,7 +64,8 @@ class NetworkMaker {
 
  private:
   struct OfMachine {
-    std::vector<std::uint32_t> all, xpus, nics;  ///< components
+    std::vector<std::uint32_t> all, xpus, nics;           ///< components
+    std::vector<std::vector<std::uint32_t>> xpus_of_nic;  ///< [nics] components; empty: a NIC for each XPU
   };
 
   [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
@@ -150,31 +153,90 @@ class NetworkMaker {
     for (const std::uint32_t c : of_machine_[m].all) node_of_[c] = node;
   }
 
+  /// Finds the XPUs of each NIC in hosts that have fewer NICs than XPUs.
+  void share_nics() {
+    const auto is_shared = [](const OfMachine& of) { return !of.nics.empty() && of.nics.size() < of.xpus.size(); };
+    if (std::ranges::none_of(of_machine_, is_shared)) return;
+    std::vector<std::vector<std::uint32_t>> next(in_.components.size());
+    for (const ComponentGraph::Link& link : in_.links)
+      if (machine(link.a) == machine(link.b)) {
+        next[link.a].push_back(link.b);
+        next[link.b].push_back(link.a);
+      }
+    for (OfMachine& of : of_machine_) {
+      if (!is_shared(of)) continue;
+      std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> xpus_of;  // by the NICs that are nearest to them
+      for (const std::uint32_t xpu : of.xpus) xpus_of[nearest_nics(xpu, of, next)].push_back(xpu);
+      of.xpus_of_nic.resize(of.nics.size());
+      for (const auto& [nics, xpus] : xpus_of)
+        for (std::size_t k = 0; k < std::max(nics.size(), xpus.size()); ++k) {
+          const std::size_t nic = nics.size() < xpus.size() ? k * nics.size() / xpus.size() : k;
+          const std::size_t xpu = nics.size() < xpus.size() ? k : k * xpus.size() / nics.size();
+          of.xpus_of_nic[nics[nic]].push_back(xpus[xpu]);
+        }
+      for (std::size_t n = 0; n < of.nics.size(); ++n)  // one that is the nearest of no XPU is for all of them
+        if (of.xpus_of_nic[n].empty()) of.xpus_of_nic[n] = of.xpus;
+    }
+  }
+  /// Returns which NICs of a host are the fewest links away from an XPU: all of them if none can be reached.
+  std::vector<std::uint32_t> nearest_nics(std::uint32_t xpu, const OfMachine& of,
+                                          const std::vector<std::vector<std::uint32_t>>& next) const {
+    std::set<std::uint32_t> seen = {xpu};
+    std::vector<std::uint32_t> nearest, front = {xpu};
+    while (nearest.empty() && !front.empty()) {
+      std::vector<std::uint32_t> beyond;
+      for (const std::uint32_t at : front)
+        for (const std::uint32_t other : next[at])
+          if (seen.insert(other).second) beyond.push_back(other);
+      for (std::uint32_t n = 0; n < of.nics.size(); ++n)
+        if (std::ranges::find(beyond, of.nics[n]) != beyond.end()) nearest.push_back(n);
+      front = std::move(beyond);
+    }
+    if (nearest.empty())
+      for (std::uint32_t n = 0; n < of.nics.size(); ++n) nearest.push_back(n);
+    return nearest;
+  }
+
   void add_link(const ComponentGraph::Link& link) {
-    std::uint32_t a = node_of_[link.a], b = node_of_[link.b];
+    const std::uint32_t a = node_of_[link.a], b = node_of_[link.b];
     if (machine(link.a) == machine(link.b)) {
       const bool is_of_npu = a < graph_.num_npus || b < graph_.num_npus;
-      if (a == no_node || b == no_node || !is_of_npu) return;
-    } else {
-      if (a == no_node) a = npu_of_nic(link.a);
-      if (b == no_node) b = npu_of_nic(link.b);
-      if (a == no_node || b == no_node) return;
+      if (a != no_node && b != no_node && is_of_npu) graph_.links.push_back({a, b, link.kind});
+      return;
     }
-    graph_.links.push_back({a, b, link.kind});
+    const auto all_a = ends_at(link.a), all_b = ends_at(link.b);
+    const std::uint32_t kind = part_of(link.kind, static_cast<std::uint32_t>(all_a.size() * all_b.size()));
+    for (const std::uint32_t end : all_a)
+      for (const std::uint32_t other : all_b) graph_.links.push_back({end, other, kind});
   }
-  /// Returns the NPU that a NIC is for; none if it is of a machine without XPUs that no host reaches.
-  std::uint32_t npu_of_nic(std::uint32_t component) const {
+  /// Returns the nodes of a component that is joined to another machine: of a NIC the NPUs that it is for; none if it
+  /// is of a machine without XPUs that no host reaches.
+  std::vector<std::uint32_t> ends_at(std::uint32_t component) const {
+    if (node_of_[component] != no_node) return {node_of_[component]};
     const OfMachine& of = of_machine_[machine(component)];
-    if (of.xpus.empty()) return no_node;
+    if (of.xpus.empty()) return {};
     const auto found = std::ranges::find(of.nics, component);
     if (found == of.nics.end())
       fail(fmt::format("component '{}' of a host is joined to another machine", cited(in_.components[component].name)),
            "links of NICs, XPUs or switches between machines");
-    if (of.nics.size() < of.xpus.size())
-      fail(fmt::format("host '{}' has {} and {}", cited(in_.machines[machine(component)].name),
-                       counted(of.nics.size(), "NIC"), counted(of.xpus.size(), "XPU")),
-           "a NIC for each XPU");
-    return node_of_[of.xpus[static_cast<std::size_t>(found - of.nics.begin()) % of.xpus.size()]];
+    const auto nic = static_cast<std::size_t>(found - of.nics.begin());
+    if (of.xpus_of_nic.empty()) return {node_of_[of.xpus[nic % of.xpus.size()]]};
+    std::vector<std::uint32_t> ends;
+    for (const std::uint32_t xpu : of.xpus_of_nic[nic]) ends.push_back(node_of_[xpu]);
+    return ends;
+  }
+  /// Returns the kind of links that have a part of the rate of another kind.
+  std::uint32_t part_of(std::uint32_t kind, std::uint32_t shared_by) {
+    if (shared_by <= 1) return kind;
+    const auto [known, is_new] = parts_.emplace(std::pair(kind, shared_by), graph_.kinds.size());
+    if (is_new) {
+      ComponentGraph::LinkKind part = graph_.kinds[kind];
+      part.shared_by = shared_by;
+      for (auto* const rate : {&part.bytes_per_ns, &part.bytes_per_ns_back})
+        if (*rate) *rate = **rate / shared_by;
+      graph_.kinds.push_back(std::move(part));
+    }
+    return known->second;
   }
 
   const ComponentGraph& in_;
@@ -183,6 +245,7 @@ class NetworkMaker {
   std::vector<OfMachine> of_machine_;
   std::vector<std::set<std::uint32_t>> xpus_of_;  // [components] of switches: XPUs of the same machine
   std::vector<char> is_reached_;                  // [machines] from hosts
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> parts_;  // kinds, by the whole kind and shared_by
 };
 
 }  // namespace
@@ -205,9 +268,10 @@ void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const Pla
     unknown.erase(kind.name);
     known.insert(kind.name);
     const auto own = defaults.of_link.find(kind.name);
-    if (own != defaults.of_link.end() && own->second.bytes_per_ns) kind.bytes_per_ns = own->second.bytes_per_ns;
+    const auto part = [&](double rate) { return rate / kind.shared_by; };
+    if (own != defaults.of_link.end() && own->second.bytes_per_ns) kind.bytes_per_ns = part(*own->second.bytes_per_ns);
     if (own != defaults.of_link.end() && own->second.latency_ns) kind.latency_ns = own->second.latency_ns;
-    if (!kind.bytes_per_ns) kind.bytes_per_ns = defaults.all.bytes_per_ns;
+    if (!kind.bytes_per_ns && defaults.all.bytes_per_ns) kind.bytes_per_ns = part(*defaults.all.bytes_per_ns);
     if (!kind.latency_ns) kind.latency_ns = defaults.all.latency_ns;
     if (is_used[k] != 0 && !kind.bytes_per_ns) no_bandwidth.insert(kind.name);
     if (is_used[k] != 0 && !kind.latency_ns) no_latency.insert(kind.name);

@@ -33,6 +33,7 @@ struct ComponentGraph {
     std::optional<double> latency_ns;
     // On the way back, if they differ there. No description of InfraGraph says so.
     std::optional<double> bytes_per_ns_back = {}, latency_ns_back = {};
+    std::uint32_t shared_by = 1;  ///< NPUs that share the rate; `bytes_per_ns` is the part of one of them
   };
   /// Joins two components, both ways at a time. Two components may have several links.
   struct Link {

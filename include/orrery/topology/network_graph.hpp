@@ -43,9 +43,11 @@ struct LinkDefaults {
 };
 
 /// Returns the network of machines (docs/inputs.md, *InfraGraph*). A machine with XPUs is a host: its XPUs are NPUs,
-/// and a switch in it counts if all of its XPUs are joined to it. An edge of a NIC is one of the XPU that it is for. A
-/// machine without XPUs is one switch. Throws Error (bad_input): no XPUs, ranks that are not 0, 1, 2, ..., links
-/// between machines where a host has fewer NICs than XPUs. Cost O(components + links).
+/// and a switch in it counts if all of its XPUs are joined to it. An edge of a NIC is one of the XPU that it is for. If
+/// a host has fewer NICs than XPUs, those for which a NIC is the nearest share it: each has a link with its part of the
+/// rate. A machine without XPUs is one switch. Throws Error (bad_input): no XPUs, ranks that are not 0, 1, 2, ..., a
+/// component that is joined to another machine and is none of NIC, XPU and switch. Cost O(components + links), times
+/// the XPUs of a host where NICs are shared.
 NetworkGraph network_of(const ComponentGraph& components);
 
 /// Fills in what links lack. Throws Error (bad_input) that lists the names of links which still have no bandwidth or no
