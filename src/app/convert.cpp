@@ -36,7 +36,10 @@ void convert(const config::ConvertCommand& command) {
                   fmt::format("{} after a system ({})", counted(files.size() - 1, "file"), format->name), "one file");
     check_output(command.output, command.force);
     PartialFile output(command.output);
-    output.write(format->to_yaml(files.front(), command.nodes));
+    const SystemText system = format->to_yaml(files.front(), command.nodes);
+    for (const std::string& warning : system.warnings)
+      fmt::print(stderr, "orrery: warning: {}: {}\n", files.front().string(), warning);
+    output.write(system.yaml);
     output.commit();
     fmt::print("system in {}\n", command.output.string());
     return;

@@ -36,16 +36,21 @@ struct Gpu {
   std::string bus, kind;  ///< kind: sm or gcn
   std::optional<int> rank;
   double link_rate = 0, pcie_rate = 0;  ///< GB/s in one direction; 0: the file does not say it
+  double c2c_rate = 0;                  ///< GB/s of the chip-to-chip link to its CPU; 0: it has none
+  bool is_rate_assumed = false;         ///< link_rate is that of an older GPU
   std::vector<Link> links;
   std::uint32_t num_links() const {
     std::uint32_t sum = 0;
     for (const Link& link : links) sum += link.count;
     return sum;
   }
+  /// Returns GB/s to the CPU; 0: not known.
+  double host_rate() const { return std::max(pcie_rate, c2c_rate); }
 };
 struct Nic {
   std::string name;
   double mbps = 0;
+  std::size_t card = 0;  ///< index in TopologyReader::cards
 };
 struct Dimension {
   std::string shape;
@@ -64,15 +69,21 @@ class TopologyReader {
  public:
   explicit TopologyReader(std::string file) : file_(std::move(file)) {}
 
-  void read(const XMLElement& at, int depth = 0) {
+  /// Reads what is below an element, which is in a card: a PCI device that may be a NIC.
+  void read(const XMLElement& at, std::size_t card = 0, int depth = 0) {
     constexpr int most_depth = 100;
     if (depth > most_depth) fail(at, "elements deeper than 100", "a tree of cpu, pci, gpu, nic and net");
     for (const XMLElement* child = at.FirstChildElement(); child != nullptr; child = child->NextSiblingElement()) {
       const std::string_view name = child->Name();
-      if (name == "pci") read_pci(*child);
+      std::size_t in = card;
+      if (name == "pci") {
+        read_pci(*child);
+        in = cards.size();
+        cards.push_back(pcie_rate(*child));
+      }
       if (name == "gpu") gpus.push_back(gpu_of(*child, at));
-      if (name == "net") read_net(*child);
-      read(*child, depth + 1);
+      if (name == "net") read_net(*child, card);
+      read(*child, in, depth + 1);
     }
   }
 
@@ -83,7 +94,8 @@ class TopologyReader {
 
   std::vector<Gpu> gpus, bare_gpus;  ///< those with an element gpu; PCI devices that are GPUs
   std::vector<Nic> nics;
-  std::vector<double> bare_nics;  ///< GB/s of the PCIe of network devices without an element net
+  std::vector<double> cards = {0};  ///< GB/s of the PCIe of PCI devices; 0: not known. The first stands for none
+  std::vector<double> bare_nics;    ///< GB/s of the PCIe of network devices without an element net
 
  private:
   double number(const XMLElement& at, const char* name, double low, double high, double fallback) const {
@@ -129,9 +141,14 @@ class TopologyReader {
     const int sm = static_cast<int>(whole(at, "sm", 10000, 0));
     gpu.kind = gcn.empty() ? fmt::format("sm {}", sm) : fmt::format("gcn {}", cited(gcn));
     if (!text_of(at, "rank").empty()) gpu.rank = static_cast<int>(whole(at, "rank", 1 << 30, 0));
-    gpu.link_rate = (gcn.empty() ? topology::nvlink_bytes_per_ns(sm) : topology::xgmi_bytes_per_ns(gcn)).value_or(0);
+    if (const auto rate = gcn.empty() ? topology::nvlink_rate(sm) : topology::xgmi_rate(gcn)) {
+      gpu.link_rate = rate->bytes_per_ns;
+      gpu.is_rate_assumed = rate->is_assumed;
+    }
     for (const XMLElement* link = at.FirstChildElement(); link != nullptr; link = link->NextSiblingElement()) {
       const std::string_view name = link->Name();
+      if (name == "c2c")  // bw is in MB/s
+        gpu.c2c_rate += number(*link, "bw", 0, 1e12, 0) / 1000 * whole(*link, "count", 1000, 1);
       if (name != "nvlink" && name != "xgmi") continue;
       const std::uint32_t count = whole(*link, "count", 1000, 1);
       if (count == 0) fail(*link, fmt::format("count of the {} is 0", name), "1 or more");
@@ -140,9 +157,9 @@ class TopologyReader {
     return gpu;
   }
 
-  void read_net(const XMLElement& at) {
+  void read_net(const XMLElement& at, std::size_t card) {
     const double mbps = number(at, "speed", 0, 1e12, 0);
-    nics.push_back({cited(text_of(at, "name")), mbps < topology::least_nic_mbps ? 0 : mbps});
+    nics.push_back({cited(text_of(at, "name")), mbps < topology::least_nic_mbps ? 0 : mbps, card});
   }
 
   std::string file_;
@@ -151,7 +168,9 @@ class TopologyReader {
 /// Decides what the dimensions of a system are.
 class SystemMaker {
  public:
-  SystemMaker(const std::vector<Gpu>& gpus, bool links_are_told) : gpus_(gpus), links_are_told_(links_are_told) {
+  /// `warnings` get the rates of links that are not known.
+  SystemMaker(const std::vector<Gpu>& gpus, bool links_are_told, std::vector<std::string>& warnings)
+      : gpus_(gpus), links_are_told_(links_are_told), warnings_(warnings) {
     for (std::size_t g = 0; g < gpus.size(); ++g) of_bus_.emplace(gpus[g].bus, g);
     peers_.resize(gpus.size());
     for (std::size_t g = 0; g < gpus.size(); ++g)
@@ -164,7 +183,8 @@ class SystemMaker {
       }
   }
 
-  std::vector<Dimension> dimensions() const {
+  /// Returns the dimensions of a node.
+  std::vector<Dimension> dimensions() {
     if (gpus_.size() == 1) return {};
     const bool has_links = std::ranges::any_of(gpus_, [](const Gpu& gpu) { return !gpu.links.empty(); });
     if (!has_links) return {pcie(gpus_.size())};
@@ -214,17 +234,26 @@ class SystemMaker {
 
   std::uint32_t least_links() const { return std::ranges::min(gpus_, {}, &Gpu::num_links).num_links(); }
 
-  Dimension over_links(std::string shape, std::size_t size, std::uint32_t links, std::string_view reason) const {
+  Dimension over_links(std::string shape, std::size_t size, std::uint32_t links, std::string_view reason) {
     const Gpu& slowest = std::ranges::min(gpus_, {}, &Gpu::link_rate);
     const double rate = slowest.link_rate > 0 ? slowest.link_rate : assumed_link;
-    return {std::move(shape), size, links * rate, "500 ns",
-            fmt::format("{}; {} of {} GB/s in each direction ({}{}); the latency is assumed", reason,
-                        counted(links, "link"), rate, slowest.kind,
-                        slowest.link_rate > 0 ? "" : ", whose rate is not known: assumed")};
+    const bool is_known = slowest.link_rate > 0 && !slowest.is_rate_assumed;
+    if (!is_known)
+      warnings_.push_back(
+          fmt::format("the rate of a link of {} is not known: {} is assumed, so that a GPU has {:g} GB/s "
+                      "over {}",
+                      slowest.kind,
+                      slowest.link_rate > 0 ? fmt::format("{} GB/s, as of the newest GPU before it,", rate)
+                                            : fmt::format("{} GB/s", rate),
+                      links * rate, counted(links, "link")));
+    return {
+        std::move(shape), size, links * rate, "500 ns",
+        fmt::format("{}; {} of {} GB/s in each direction ({}{}); the latency is assumed", reason,
+                    counted(links, "link"), rate, slowest.kind, is_known ? "" : ", whose rate is not known: assumed")};
   }
 
   /// Returns the dimension of GPUs that reach each other over links.
-  Dimension of_island(std::size_t size) const {
+  Dimension of_island(std::size_t size) {
     bool is_full = true, is_ring = true;
     std::uint32_t least = ~std::uint32_t{0}, most = 0;
     for (const auto& peers : peers_) {
@@ -259,9 +288,10 @@ class SystemMaker {
 
   Dimension pcie(std::size_t size) const {
     constexpr double assumed = 31.5;  // generation 4, 16 lanes
-    const double rate = std::ranges::min(gpus_, {}, &Gpu::pcie_rate).pcie_rate;
+    const Gpu& slowest = std::ranges::min(gpus_, {}, &Gpu::host_rate);
+    const double rate = slowest.host_rate();
     return {"Switch", size, rate > 0 ? rate : assumed, "1 us",
-            fmt::format("PCIe{}; the latency is assumed{}",
+            fmt::format("{}{}; the latency is assumed{}", slowest.c2c_rate > slowest.pcie_rate ? "C2C" : "PCIe",
                         rate > 0 ? "" : ", whose speed the file does not say: generation 4 with 16 lanes is assumed",
                         links_are_told_ ? ""
                                         : "; the file does not list NVLinks, which NCCL finds when it starts: if the "
@@ -270,26 +300,59 @@ class SystemMaker {
 
   const std::vector<Gpu>& gpus_;
   bool links_are_told_;
+  std::vector<std::string>& warnings_;
   std::map<std::string, std::size_t> of_bus_;
   std::vector<std::map<std::size_t, std::uint32_t>> peers_;  ///< [GPUs] links to each other GPU
   std::uint32_t num_to_switch_ = 0;
 };
 
+double speed_of(const Nic& nic) { return nic.mbps > topology::most_nic_mbps ? nic.mbps / 1000 : nic.mbps; }
+
+/// Returns the Mbit/s that the NICs which count carry together: each card no more than its PCIe.
+double sum_of_nics(const TopologyReader& topology, double least, std::size_t& used, bool& is_limited) {
+  std::map<std::size_t, double> of_card;
+  for (const Nic& nic : topology.nics)
+    if (const double speed = speed_of(nic); speed > 0 && speed >= least) {
+      of_card[nic.card] += speed;
+      ++used;
+    }
+  double sum = 0;
+  for (const auto& [card, mbps] : of_card) {
+    const double most = topology.cards[card] * 8000;
+    is_limited = is_limited || (most > 0 && most < mbps);
+    sum += most > 0 ? std::min(most, mbps) : mbps;
+  }
+  return sum;
+}
+
+/// Returns GB/s of all GPUs to their CPUs; 0 if the file does not say it of each.
+double rate_of_gpus(const std::vector<Gpu>& gpus) {
+  double sum = 0;
+  for (const Gpu& gpu : gpus) {
+    if (gpu.host_rate() == 0) return 0;
+    sum += gpu.host_rate();
+  }
+  return sum;
+}
+
 /// Returns the dimension between nodes. `comments` get what it takes from the file and what it assumes.
-Dimension between_nodes(const TopologyReader& topology, std::size_t num_gpus, std::optional<std::uint32_t> num_nodes) {
+Dimension between_nodes(const TopologyReader& topology, const std::vector<Gpu>& gpus,
+                        std::optional<std::uint32_t> num_nodes) {
   double sum = 0, fastest = 0;  // Mbit/s
   std::size_t used = 0;
   std::string comment;
-  const auto speed = [](const Nic& nic) { return nic.mbps > topology::most_nic_mbps ? nic.mbps / 1000 : nic.mbps; };
-  for (const Nic& nic : topology.nics) fastest = std::max(fastest, speed(nic));
-  for (const Nic& nic : topology.nics)
-    if (speed(nic) > 0 && speed(nic) >= topology::slow_nic_share * fastest) {
-      sum += speed(nic);
-      ++used;
-    }
+  for (const Nic& nic : topology.nics) fastest = std::max(fastest, speed_of(nic));
+  bool is_limited = false;
+  sum = sum_of_nics(topology, topology::slow_nic_share * fastest, used, is_limited);
   if (used > 0) {
     comment = fmt::format("{} of {} with {:g} Gbit/s in all, shared by {}", used, counted(topology.nics.size(), "NIC"),
-                          sum / 1000, counted(num_gpus, "GPU"));
+                          sum / 1000, counted(gpus.size(), "GPU"));
+    if (is_limited) comment += "; the PCIe of NICs is slower than their ports, so it counts";
+    const double most = rate_of_gpus(gpus) * 8000;
+    if (most > 0 && most < sum) {
+      sum = most;
+      comment += fmt::format("; the GPUs reach their CPUs with {:g} Gbit/s in all, so this counts", sum / 1000);
+    }
     if (used < topology.nics.size()) comment += "; those with less than a tenth of the fastest are left out";
     if (std::ranges::any_of(topology.nics, [](const Nic& nic) { return nic.mbps > topology::most_nic_mbps; }))
       comment += "; speeds above 3200 Gbit/s are taken as kbit/s";
@@ -299,14 +362,15 @@ Dimension between_nodes(const TopologyReader& topology, std::size_t num_gpus, st
       sum += 1000 * (rate > 60 ? of_generation_5 : rate > 0 && rate < 16 ? of_generation_3 : assumed);
     comment =
         fmt::format("{} without speeds, {:g} Gbit/s in all by the generation of their PCIe, shared by {}: assumed",
-                    counted(topology.bare_nics.size(), "NIC"), sum / 1000, counted(num_gpus, "GPU"));
+                    counted(topology.bare_nics.size(), "NIC"), sum / 1000, counted(gpus.size(), "GPU"));
   } else {
     constexpr double assumed = 100000;
     sum = assumed;
-    comment = fmt::format("the file has no NIC: one of 100 Gbit/s is assumed, shared by {}", counted(num_gpus, "GPU"));
+    comment =
+        fmt::format("the file has no NIC: one of 100 Gbit/s is assumed, shared by {}", counted(gpus.size(), "GPU"));
   }
   comment += num_nodes ? "; the latency is assumed" : "; the number of nodes and the latency are assumed";
-  return {"Switch", num_nodes.value_or(assumed_nodes), sum / 8000 / static_cast<double>(num_gpus), "2 us", comment};
+  return {"Switch", num_nodes.value_or(assumed_nodes), sum / 8000 / static_cast<double>(gpus.size()), "2 us", comment};
 }
 
 /// Returns the facts of a file, one comment each.
@@ -360,7 +424,7 @@ bool is_nccl_topology(std::string_view beginning) {
   return false;
 }
 
-std::string nccl_topology_to_yaml(const std::filesystem::path& path, std::optional<std::uint32_t> num_nodes) {
+SystemText nccl_topology_to_yaml(const std::filesystem::path& path, std::optional<std::uint32_t> num_nodes) {
   const std::string file = path.string(), text = trace::read_unpacked(path);
   tinyxml2::XMLDocument document;
   const auto parsed = document.Parse(text.data(), text.size());
@@ -376,14 +440,16 @@ std::string nccl_topology_to_yaml(const std::filesystem::path& path, std::option
   if (gpus.empty() || gpus.size() > most_gpus)
     topology.fail(*document.RootElement(), fmt::format("the topology has {}", counted(gpus.size(), "GPU")),
                   fmt::format("1 to {} GPUs of one node", most_gpus));
-  std::vector<Dimension> dimensions = SystemMaker(gpus, links_are_told).dimensions();
-  if (num_nodes != 1U || dimensions.empty()) dimensions.push_back(between_nodes(topology, gpus.size(), num_nodes));
-  std::string yaml = "# A system made from a topology of NCCL or RCCL. The file says:\n" + facts(topology) +
-                     "system:\n  network:\n    dimensions:\n";
+  SystemText system;
+  std::vector<Dimension> dimensions = SystemMaker(gpus, links_are_told, system.warnings).dimensions();
+  if (num_nodes != 1U || dimensions.empty()) dimensions.push_back(between_nodes(topology, gpus, num_nodes));
+  system.yaml = "# A system made from a topology of NCCL or RCCL. The file says:\n" + facts(topology) +
+                "system:\n  network:\n    dimensions:\n";
   for (const Dimension& dimension : dimensions)
-    yaml += fmt::format("      # {}\n      - {{shape: {}, size: {}, bandwidth: {:.6g} GB/s, latency: {}}}\n",
-                        dimension.comment, dimension.shape, dimension.size, dimension.bandwidth, dimension.latency);
-  return yaml;
+    system.yaml +=
+        fmt::format("      # {}\n      - {{shape: {}, size: {}, bandwidth: {:.6g} GB/s, latency: {}}}\n",
+                    dimension.comment, dimension.shape, dimension.size, dimension.bandwidth, dimension.latency);
+  return system;
 }
 
 }  // namespace orrery::app

@@ -70,6 +70,7 @@ class ServerReader {
   bool read_pci(const XMLElement& pci, std::uint32_t parent, int depth);
   bool read_nic(const XMLElement& nic, std::uint32_t parent, const std::string& name);
   void read_gpu(const XMLElement& gpu, std::uint32_t node);
+  void join_gpu(const XMLElement& gpu, std::uint32_t node, std::uint32_t parent, const ComponentGraph::LinkKind& pcie);
   void join_gpus();
   ServerPlan plan() const;
 
@@ -80,6 +81,7 @@ class ServerReader {
   std::vector<Net> nets_;
   std::vector<GpuLink> gpu_links_;
   std::vector<std::uint32_t> cpus_;
+  std::uint32_t cpu_ = no_place;  ///< whose devices are read
   std::map<std::string, std::uint32_t, std::less<>> gpu_of_bus_;
   bool lists_gpus_ = false;
 };
@@ -116,16 +118,15 @@ bool ServerReader::read_pci(const XMLElement& pci, std::uint32_t parent, int dep
   const std::string bus(attribute(pci, "busid"));
   const std::string_view kind = attribute(pci, "class");
   const auto width = static_cast<std::uint32_t>(number(pci, "link_width", most_width, 0));
-  const auto join = [&](std::uint32_t node) {
-    links_.push_back({node, parent, {"pcie", pcie_bytes_per_ns(attribute(pci, "link_speed"), width), {}}});
-  };
+  const ComponentGraph::LinkKind pcie = {"pcie", pcie_bytes_per_ns(attribute(pci, "link_speed"), width), {}};
+  const auto join = [&](std::uint32_t node) { links_.push_back({node, parent, pcie}); };
   bool is_device = false;
   for (const XMLElement* gpu = pci.FirstChildElement("gpu"); gpu != nullptr; gpu = gpu->NextSiblingElement("gpu")) {
     const std::uint32_t node =
         add(NodeKind::gpu, "gpu", number(*gpu, "rank", most_number, number(*gpu, "dev", most_number, 0)));
     gpu_of_bus_.emplace(bus, node);
     read_gpu(*gpu, node);
-    join(node);
+    join_gpu(*gpu, node, parent, pcie);
     is_device = lists_gpus_ = true;
   }
   const bool has_nic = pci.FirstChildElement("nic") != nullptr;
@@ -172,8 +173,8 @@ bool ServerReader::read_nic(const XMLElement& nic, std::uint32_t node, const std
 
 void ServerReader::read_gpu(const XMLElement& gpu, std::uint32_t node) {
   const std::string_view gcn = attribute(gpu, "gcn");
-  const auto rate =
-      gcn.empty() ? nvlink_bytes_per_ns(static_cast<int>(number(gpu, "sm", most_of_count, 0))) : xgmi_bytes_per_ns(gcn);
+  const auto known = gcn.empty() ? nvlink_rate(static_cast<int>(number(gpu, "sm", most_of_count, 0))) : xgmi_rate(gcn);
+  const auto rate = known ? std::optional(known->bytes_per_ns) : std::nullopt;
   for (const XMLElement* link = gpu.FirstChildElement(); link != nullptr; link = link->NextSiblingElement()) {
     const std::string_view name = link->Name();
     if (name != "nvlink" && name != "xgmi") continue;
@@ -182,6 +183,19 @@ void ServerReader::read_gpu(const XMLElement& gpu, std::uint32_t node) {
     gpu_links_.push_back({node, std::string(attribute(*link, "target")), std::string(attribute(*link, "tclass")),
                           std::string(name), std::floor(count), rate});
   }
+}
+
+/// Joins a GPU to the device above it, and to its CPU if the two have a chip-to-chip link (C2C), as in GH200 and GB200.
+/// This is the only link to the CPU if it is faster than PCIe, which then may have a lane or two.
+void ServerReader::join_gpu(const XMLElement& gpu, std::uint32_t node, std::uint32_t parent,
+                            const ComponentGraph::LinkKind& pcie) {
+  double rate = 0;  // bw is in MB/s
+  for (const XMLElement* c2c = gpu.FirstChildElement("c2c"); c2c != nullptr; c2c = c2c->NextSiblingElement("c2c"))
+    rate += number(*c2c, "bw", most_speed, 0) / 1000 * std::floor(number(*c2c, "count", most_of_count, 1));
+  const bool is_below_cpu = parent == cpu_;
+  if (rate > 0 && (!is_below_cpu || rate >= pcie.bytes_per_ns.value_or(0)))
+    links_.push_back({node, cpu_, {"c2c", rate, {}}});
+  if (rate == 0 || !is_below_cpu || rate < pcie.bytes_per_ns.value_or(0)) links_.push_back({node, parent, pcie});
 }
 
 /// Adds NVSwitches and the links of GPUs. Both GPUs of a pair list their links, which count once.
@@ -257,7 +271,7 @@ ServerPlan ServerReader::plan() const {
 
 ServerPlan ServerReader::read(const XMLElement& root) {
   for (const XMLElement* cpu = root.FirstChildElement("cpu"); cpu != nullptr; cpu = cpu->NextSiblingElement("cpu")) {
-    const std::uint32_t node = add(NodeKind::other, fmt::format("cpu.{}", cpus_.size()));
+    const std::uint32_t node = cpu_ = add(NodeKind::other, fmt::format("cpu.{}", cpus_.size()));
     nodes_[node].is_used = read_children(*cpu, node, 0);
     if (nodes_[node].is_used) cpus_.push_back(node);
   }

@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)app::is_nccl_topology(text);
   const auto path = fuzz::write_input(text, "topology.xml");
   std::string yaml;
-  if (fuzz::accepts([&] { yaml = app::nccl_topology_to_yaml(path, {}); })) require_system(yaml);
+  if (fuzz::accepts([&] { yaml = app::nccl_topology_to_yaml(path, {}).yaml; })) require_system(yaml);
   (void)fuzz::accepts([&] { (void)topology::read_nccl_server(path, true, {}); });
   return 0;
 }

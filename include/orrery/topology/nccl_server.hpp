@@ -10,10 +10,16 @@
 
 namespace orrery::topology {
 
-/// Returns GB/s of one NVLink in one direction by the compute capability of the GPU (`sm`); none if it is not known.
-std::optional<double> nvlink_bytes_per_ns(int sm);
-/// Returns GB/s of one xGMI link in one direction by the GPU as RCCL names it (`gcn`); none if it is not known.
-std::optional<double> xgmi_bytes_per_ns(std::string_view gcn);
+/// The rate of one link between GPUs in one direction.
+struct GpuLinkRate {
+  double bytes_per_ns = 0;  ///< GB/s
+  bool is_assumed = false;  ///< that of an older GPU, because the rate of this one is not known
+};
+/// Returns the rate of an NVLink by the compute capability of the GPU (`sm`). A GPU that is not known has the rate of
+/// the newest one before it. None for a GPU that is older than all known ones.
+std::optional<GpuLinkRate> nvlink_rate(int sm);
+/// Returns the rate of an xGMI link by the GPU as RCCL names it (`gcn`), in the same way.
+std::optional<GpuLinkRate> xgmi_rate(std::string_view gcn);
 /// Returns GB/s of a PCIe link in one direction, without the bits of the encoding; none if the text has no speed.
 /// `speed`: such as "16.0 GT/s PCIe".
 std::optional<double> pcie_bytes_per_ns(std::string_view speed, std::uint32_t width);

@@ -38,7 +38,7 @@ class NcclTopology : public testing::Test {
  protected:
   std::string yaml(std::string_view xml, std::optional<std::uint32_t> num_nodes = {}) const {
     std::ofstream(path_) << xml;
-    return nccl_topology_to_yaml(path_, num_nodes);
+    return nccl_topology_to_yaml(path_, num_nodes).yaml;
   }
   std::string refusal(std::string_view xml) const {
     try {
