@@ -140,13 +140,12 @@ ordered_json figures_of(const gpu::Program& program, std::span<const gpu::Operan
   auto list = ordered_json::array();
   for (const gpu::Operand& operand : operands) {
     ordered_json& figures = list.emplace_back();
-    if (operand.access == gpu::Access::in_switch)
+    if (gpu::is_of_group(operand.access))
       figures["gpus"] = program.groups[operand.gpu];
     else
       figures["gpu"] = operand.gpu;
     figures["buffer"] = name(operand.buffer);
-    if (operand.access == gpu::Access::local_packets || operand.access == gpu::Access::remote_packets)
-      figures["packets"] = true;
+    if (gpu::is_packets(operand.access)) figures["packets"] = true;
     figures["offset"] = operand.offset;
     figures["bytes"] = operand.bytes.count();
   }

@@ -223,15 +223,18 @@ class MscclppSteps : PlanSteps {
   void use_switch(const Step& step) {
     const bool packets = step.kind == PlanOperation::gstorepkt;
     const PlanBuffer own_target = cut(step, step.destinations[0], at_.gpu);
+    bool awaits = false;
     if (step.kind == PlanOperation::glres) {
       const PlanBuffer own = cut(step, step.sources[0], at_.gpu);
       const bool moves = own.at.buffer != own_target.at.buffer || own.at.offset != own_target.at.offset;
       reduce_in_switch(others_of_group(step, step.sources[0]), own);
       if (moves) calculate("cpy", own, own_target, false, false);
     } else {
-      calculate("cpy", source(step, 0), own_target, packets, packets);
+      const PlanBuffer own = source(step, 0);
+      awaits = packets && own.at.buffer == own_target.at.buffer && own.at.offset == own_target.at.offset;
+      if (!awaits) calculate("cpy", own, own_target, packets, packets);
     }
-    multicast(own_target, others_of_group(step, step.destinations[0]), packets);
+    multicast(own_target, others_of_group(step, step.destinations[0]), packets, awaits);
   }
   void signal(const Step& step) {
     for (const std::uint32_t id : step.ids) {

@@ -411,10 +411,10 @@ class PlanReader {
 
   Plan::Chunks read_operand(const Json& json, const std::string& what, Access access, Transport transport) const {
     const bool is_local = access == Access::local || access == Access::local_packets;
-    const char* const key = is_local ? "type" : access == Access::in_switch ? "switch_channel_id" : "buffer_id";
+    const char* const key = is_local ? "type" : is_of_group(access) ? "switch_channel_id" : "buffer_id";
     if (!json.is_object() || !json.contains(key))
       at_.fail(fmt::format("{} has no {}", what, key), is_local ? "a buffer of this GPU, with a type"
-                                                       : access == Access::in_switch
+                                                       : is_of_group(access)
                                                            ? "a channel of a switch, with a switch_channel_id"
                                                            : "a buffer of another GPU, with a buffer_id");
     Plan::Chunks operand;
@@ -424,7 +424,7 @@ class PlanReader {
     operand.index = at_.count(json, "index", 0, most_chunks);
     if (is_local) {
       operand.buffer = buffer_of(at_.word(json, "type", "i, o or s"));
-    } else if (access == Access::in_switch) {
+    } else if (is_of_group(access)) {
       const std::uint32_t place = index(json.at(key), key, switch_channels_.size());
       const SwitchChannel& channel = switches_[gpu_][switch_channels_[place]];
       operand.gpu = channel.group;
@@ -441,10 +441,9 @@ class PlanReader {
     return operand;
   }
   void check_chunks(const Plan::Chunks& operand, const std::string& what) const {
-    const bool is_packets = operand.access == Access::local_packets || operand.access == Access::remote_packets;
-    if (is_packets && operand.buffer != Buffer::scratch)
+    if (is_packets(operand.access) && operand.buffer != Buffer::scratch)
       at_.fail(fmt::format("{} holds packets and is no scratch", what), "type s");
-    const std::uint32_t gpu = operand.access == Access::in_switch ? gpu_ : operand.gpu;
+    const std::uint32_t gpu = is_of_group(operand.access) ? gpu_ : operand.gpu;
     const Plan::Gpu& sizes = plan_.gpus[gpu];
     const std::uint32_t size = operand.buffer == Buffer::input    ? sizes.input_chunks
                                : operand.buffer == Buffer::output ? sizes.output_chunks

@@ -149,9 +149,9 @@ class PlanSteps {
       if (end != ends.back()) waits_.emplace_back(end, together);
   }
   /// Writes to several GPUs through the switch, which multiplies one message.
-  void multicast(const PlanBuffer& from, const std::vector<PlanBuffer>& to, bool packets) {
+  void multicast(const PlanBuffer& from, const std::vector<PlanBuffer>& to, bool packets, bool awaits = false) {
     for (std::size_t k = 0; k < to.size(); ++k) {
-      write(from, to[k], packets);
+      write(from, to[k], packets, awaits && k == 0);
       // Of those that leave at one time the first number goes first, and the last one holds the link.
       made(*at_.before).in_switch = k + 1 < to.size();
     }

@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::uint32_t any = 1U << 16;
 constexpr auto local = Access::local, local_packets = Access::local_packets, remote = Access::remote,
-               remote_packets = Access::remote_packets, multimem = Access::in_switch;
+               remote_packets = Access::remote_packets, multimem = Access::in_switch,
+               multimem_packets = Access::switch_packets;
 
 constexpr OperandRules no_operands{local, local, 0, 0, local, local, local, 0, 0, false};
 constexpr OperandRules one_to_one(Access source, Access destination) {
@@ -70,7 +71,7 @@ OperandRules operand_rules(OperationKind kind, Transport transport) {
     case OperationKind::gstore:
       return one_to_one(local, multimem);
     case OperationKind::gstorepkt:
-      return one_to_one(local_packets, multimem);
+      return one_to_one(local_packets, multimem_packets);
     case OperationKind::nop:
     case OperationKind::barrier:
     case OperationKind::signal:

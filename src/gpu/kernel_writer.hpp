@@ -75,6 +75,9 @@ class KernelWriter {
   static Operand remote_packets(std::uint32_t gpu, Piece piece) {
     return {piece.begin, Bytes(piece.size()), gpu, Buffer::scratch, Access::remote_packets};
   }
+  static Operand switch_packets(std::uint32_t group, Piece piece) {
+    return {piece.begin, Bytes(piece.size()), group, Buffer::scratch, Access::switch_packets};
+  }
   static Operand in_switch(std::uint32_t group, Buffer buffer, Piece piece) {
     return {piece.begin, Bytes(piece.size()), group, buffer, Access::in_switch};
   }

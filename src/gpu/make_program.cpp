@@ -149,9 +149,6 @@ class ProgramMaker {
   }
   static bool is_packets_kind(OperationKind kind) {
     const OperandRules rules = operand_rules(kind, Transport::memory);
-    const auto is_packets = [](Access access) {
-      return access == Access::local_packets || access == Access::remote_packets;
-    };
     return is_packets(rules.first_source) || is_packets(rules.more_sources) || is_packets(rules.first_destination);
   }
 

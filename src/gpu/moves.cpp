@@ -38,7 +38,7 @@ struct Pass {
 /// Stores a piece to one destination.
 void store(BlockRun& block, const Pass& pass, const Operand& to, const Bursts::Burst& burst) {
   Device::State& device = block.device;
-  const bool in_switch = to.access == Access::in_switch;
+  const bool in_switch = is_of_group(to.access);
   const std::uint64_t held = pass.carrying(burst.bytes());
   block.not_left += held;
   block.not_acked += in_switch ? static_cast<std::uint32_t>(device.program.groups[to.gpu].size()) : 1;
@@ -75,7 +75,7 @@ Time lead(BlockRun& block, const Pass& pass, const Bursts::Burst& burst) {
   if (burst.iterations <= 1) return Time::zero();
   Device::State& device = block.device;
   const Operand& to = pass.stored.front();
-  const std::uint32_t other = to.access == Access::in_switch ? device.program.groups[to.gpu].front() : to.gpu;
+  const std::uint32_t other = is_of_group(to.access) ? device.program.groups[to.gpu].front() : to.gpu;
   const auto holds = [&](std::uint64_t bytes) {
     return device.around.holds(device.gpu, other, device.data_wire(pass.carrying(bytes)));
   };

@@ -41,8 +41,6 @@ inline Extent extent_of(const Program& program, std::uint32_t gpu, Buffer buffer
   return extent;
 }
 
-inline bool is_packets(Access access) { return access == Access::local_packets || access == Access::remote_packets; }
-
 /// Calls take(extent) for the memory that an operand names: of a switch that of each GPU of the group.
 template <class Take>
 void for_each_extent(const Program& program, const Operand& operand, Take take) {
@@ -50,7 +48,7 @@ void for_each_extent(const Program& program, const Operand& operand, Take take) 
   const auto one = [&](std::uint32_t gpu) {
     take(extent_of(program, gpu, operand.buffer, operand.offset, operand.bytes.count(), is_packets(operand.access)));
   };
-  if (operand.access != Access::in_switch) return one(operand.gpu);
+  if (!is_of_group(operand.access)) return one(operand.gpu);
   for (const std::uint32_t gpu : program.groups[operand.gpu]) one(gpu);
 }
 

@@ -157,7 +157,7 @@ class Execution {
     }
     if (operation.num_sources > 0)
       return error_at(program_, at, "it waits for ever for packets",
-                      "a ppkt, or a cpkt of this GPU, to the same bytes");
+                      "a ppkt or a gstorepkt, or a cpkt of this GPU, to the same bytes");
     return error_at(program_, at, "it waits for ever", "blocks that do not wait for each other");
   }
 

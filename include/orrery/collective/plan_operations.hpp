@@ -17,7 +17,14 @@ enum class Access : std::uint8_t {
   remote,          ///< memory of another GPU: a load if it is a source, a store if it is a destination
   remote_packets,  ///< packets in the scratch of another GPU. Only destinations
   in_switch,       ///< the same place in all GPUs of a group: a source is added up, a destination is multiplied
+  switch_packets,  ///< packets in the scratch of all GPUs of a group, at the same place. Only destinations
 };
+/// Says whether an operand is at all GPUs of a group, reached by the switch.
+constexpr bool is_of_group(Access access) { return access == Access::in_switch || access == Access::switch_packets; }
+/// Says whether an operand consists of packets.
+constexpr bool is_packets(Access access) {
+  return access == Access::local_packets || access == Access::remote_packets || access == Access::switch_packets;
+}
 
 /// The operations of a thread block, by the names that plans of MSCCL++ give them (gpu.md, MSCCL++ plans). S: sources,
 /// D: destinations, in the order in which they stand in an Operation; C: ids of channels; Q: ids of semaphores.
@@ -48,7 +55,7 @@ enum class OperationKind : std::uint8_t {
   upkt,         ///< S[0] local packets -> D[0] local
   glres,        ///< S[0] in_switch -> D[0] in_switch
   gstore,       ///< S[0] local -> D[0] in_switch
-  gstorepkt,    ///< S[0] local packets -> D[0] in_switch
+  gstorepkt,    ///< S[0] local packets -> D[0] switch packets
   sem_acquire,  ///< waits until each of Q is above 0, and takes one
   sem_release,  ///< adds one to each of Q
 };

@@ -16,6 +16,8 @@ using collective::mscclpp::Access;
 using collective::mscclpp::awaits_words;
 using collective::mscclpp::Buffer;
 using collective::mscclpp::Channel;
+using collective::mscclpp::is_of_group;
+using collective::mscclpp::is_packets;
 using collective::mscclpp::is_reduction;
 using collective::mscclpp::name;
 using collective::mscclpp::num_operation_kinds;

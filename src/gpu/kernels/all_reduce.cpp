@@ -220,7 +220,7 @@ Program multicast(const KernelShape& shape) {
     std::vector<Operand> gotten = {KernelWriter::local(Buffer::input, piece)};
     for (const std::uint32_t other : writer.peers(gpu)) gotten.push_back(KernelWriter::packets(in_scratch(other)));
     writer.add(gpu, block, {.kind = gstorepkt}, {KernelWriter::local(Buffer::input, piece)},
-               {KernelWriter::in_switch(0, Buffer::scratch, in_scratch(gpu))});
+               {KernelWriter::switch_packets(0, in_scratch(gpu))});
     writer.add(gpu, block, {.kind = repkt, .operand_first = true, .polls_side_by_side = true}, gotten,
                {KernelWriter::local(Buffer::output, piece)});
   });
