@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cmath>
 #include <set>
+#include <span>
+#include <string_view>
 
 #include "nccl_tuning.hpp"
 #include "orrery/base/error.hpp"
@@ -179,6 +181,30 @@ std::optional<double> number(std::string_view word) {
   return value;
 }
 
+/// Says whether words are those of a line of results: size, count, type, redop, root, time and more.
+bool is_result(std::span<const std::string_view> words) {
+  constexpr std::size_t least = 8;
+  const auto is_whole = [](std::string_view word) {
+    return word.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const auto begins_with_letter = [](std::string_view word) {
+    return (word.front() >= 'a' && word.front() <= 'z') || (word.front() >= 'A' && word.front() <= 'Z');
+  };
+  return words.size() >= least && is_whole(words[0]) && is_whole(words[1]) && begins_with_letter(words[2]) &&
+         begins_with_letter(words[3]) && number(words[4]) && number(words[5]);
+}
+
+/// Returns a line without the tag that a launcher put before it, such as "[1,0]<stdout>:" (mpirun --tag-output), "12: "
+/// (srun --label) or "node7: " (pdsh). Lines that are no results begin with #.
+std::string_view without_tag(std::string_view line) {
+  if (const auto at = line.find('#'); at != std::string_view::npos) return line.substr(at);
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    const bool may_begin = at == 0 || std::string_view(" \t:>|]").find(line[at - 1]) != std::string_view::npos;
+    if (may_begin && is_result(words_of(line.substr(at)))) return line.substr(at);
+  }
+  return line;
+}
+
 }  // namespace
 
 std::span<const Library* const> Library::registry() {
@@ -198,7 +224,7 @@ MeasuredSeries parse_nccl_tests(std::string_view text, const std::string& name) 
   std::uint64_t line_number = 0;
   while (!text.empty()) {
     const auto end = text.find('\n');
-    const auto words = words_of(text.substr(0, end));
+    const auto words = words_of(without_tag(text.substr(0, end)));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     ++line_number;
     if (words.size() > 2 && words[0] == "#" && words[1] == "Rank") {

@@ -8,7 +8,17 @@ from orrery.calibrate.program import Failed, Unusable, collective_seconds
 
 SMALLEST, MIDDLE = 1024, 16e6  # bytes, of the points that correct a library best
 PROGRAMS = {"all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter", "all-to-all": "alltoall"}
+RESULT = re.compile(r"(?<![^\s:>|\]])\d+\s+\d+\s+[a-zA-Z]\S*\s+[a-zA-Z]\S*\s+-?\d+\s+[\d.]+\s")  # size, count, type, redop, root, time
 REDUCING = ("all-reduce", "reduce-scatter")  # whose lines name an operation where the others have "none"
+
+
+def words_of(line):
+    """Returns the words of a line without the tag that a launcher put before it, such as "[1,0]<stdout>:" (mpirun --tag-output), "12: "
+    (srun --label) or "node7: " (pdsh). Lines that are no results begin with #."""
+    if "#" in line:
+        return line[line.index("#"):].split()
+    found = RESULT.search(line)
+    return line[found.start():].split() if found else line.split()
 
 
 def read(file):
@@ -19,7 +29,7 @@ def read(file):
     except OSError as error:
         raise Unusable(f"{file}: cannot be read: {error.strerror}") from error
     for line in lines:
-        words = line.split()
+        words = words_of(line)
         if words[:2] == ["#", "Rank"]:
             ranks.append(line)
             hosts.update(words[words.index("on") + 1:words.index("on") + 2] if "on" in words else [])
@@ -39,7 +49,7 @@ def require_kind(file, kind):
     started = re.search(r"Collective test starting: (\w+?)_perf", text)
     if started and started[1] != PROGRAMS[kind]:
         raise Unusable(f"{file}: found the output of {started[1]}_perf; expected that of {PROGRAMS[kind]}_perf, or another --kind.")
-    operations = {words[3] for words in map(str.split, text.splitlines()) if len(words) >= 8 and words[0].isdigit() and words[1].isdigit()}
+    operations = {words[3] for words in map(words_of, text.splitlines()) if len(words) >= 8 and words[0].isdigit() and words[1].isdigit()}
     if operations and ("none" in operations) == (kind in REDUCING):
         raise Unusable(f"{file}: found the operation '{min(operations)}' (redop), which {PROGRAMS[kind]}_perf does not print; expected another --kind.")
 
