@@ -97,11 +97,13 @@ std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
   const std::string text = read_text(file, {});
   GraphFile read;
   if (is_ns3_topology(text) || is_ns3_config(text)) {
-    read.given = is_ns3_config(text) ? read_graph_of_ns3_config(text, file) : read_ns3_topology(text, file);
+    read.given = is_ns3_config(text) ? read_graph_of_ns3_config(text, file, read.notes)
+                                     : read_ns3_topology(text, file, read.notes);
     read.network = network_of(read.given);
     read.dimensions = fitting(read.given, read.network, {});
     return read;
   }
+  refuse_other_text(file, text);
   Faults faults;
   const Value root =
       parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
@@ -116,6 +118,7 @@ std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
     value = at;
     path = "system.network.graph";
   } else if (!is_own_graph(root)) {
+    refuse_other_file(file, root);
     return {};
   }
   WholeGraph whole = read_graph(*value, path, GraphHosts::of_npus, faults);

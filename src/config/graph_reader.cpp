@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/topology/network_graph.hpp"
+#include "orrery/trace/store.hpp"
 #include "route_table.hpp"
 
 namespace orrery::config {
@@ -109,13 +111,14 @@ void GraphReader::read_file(const Value& name) {
   const auto file = as_path(name, path);
   const std::string text = read_text(file, name.place(path));
   if (is_ns3_topology(text)) {
-    given_ = read_ns3_topology(text, file);
+    given_ = read_ns3_topology(text, file, notes_);
     return;
   }
   if (is_ns3_config(text)) {
-    given_ = read_graph_of_ns3_config(text, file);
+    given_ = read_graph_of_ns3_config(text, file, notes_);
     return;
   }
+  refuse_other_text(file, text);
   const Value root =
       parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults_);
   if (const Value* const other = root.find("file"); other != nullptr)
@@ -125,8 +128,10 @@ void GraphReader::read_file(const Value& name) {
     WholeGraph whole = GraphReader(root, "graph", hosts_, faults_).read();
     given_ = std::move(whole.given);
     generated_ = std::move(whole.generated);
+    std::ranges::move(whole.notes, std::back_inserter(notes_));
     return;
   }
+  refuse_other_file(file, root);
   const topology::ComponentGraph components = topology::parse_infragraph(text, file.string(), read_devices());
   for (const std::string& note : components.notes) notes_.push_back(fmt::format("{}: {}", file.string(), note));
   topology::NetworkGraph network = topology::network_of(components);
@@ -316,6 +321,29 @@ const Words<network::GraphRoutes>& graph_routes() {
       {"widest", GraphRoutes::widest, "of the shortest paths those whose slowest link is the fastest"},
       {"shortest", GraphRoutes::shortest, "all shortest paths, as in ns-3"}};
   return words;
+}
+
+namespace {
+
+void refuse_if_known(const std::filesystem::path& file) {
+  const auto other = trace::describe_other(file);
+  if (!other) return;
+  throw Error(ErrorCode::bad_input, {.file = file.string()}, fmt::format("the file is {}", *other),
+              "a mapping of hosts, switches and links, a topology of ns-3, or a description of InfraGraph");
+}
+
+}  // namespace
+
+void refuse_other_text(const std::filesystem::path& file, std::string_view text) {
+  text = trimmed(text, " \t\r\n");
+  const bool may_be_mapping = text.empty() || std::string_view("<[0123456789").find(text.front()) == text.npos;
+  if (!may_be_mapping || text.starts_with("Nodes ")) refuse_if_known(file);
+}
+
+void refuse_other_file(const std::filesystem::path& file, const Value& root) {
+  constexpr std::string_view of_infragraph[] = {"infrastructure", "device", "devices", "instances", "components"};
+  const auto has = [&](std::string_view key) { return root.find(key) != nullptr; };
+  if (root.kind != Value::Kind::mapping || std::ranges::none_of(of_infragraph, has)) refuse_if_known(file);
 }
 
 bool is_own_graph(const Value& root) { return root.find("hosts") != nullptr || root.find("generate") != nullptr; }

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orrery/network/packet_graph.hpp"
@@ -27,6 +29,11 @@ WholeGraph read_graph(const Value& value, const std::string& path, GraphHosts ho
 const Words<network::GraphRoutes>& graph_routes();
 /// Says whether a file holds a mapping that read_graph reads, and not one of another program.
 bool is_own_graph(const Value& root);
+/// Throws Error (bad_input) that says what a file is which describes no graph, if its kind is known: before it is read
+/// as YAML, by its text.
+void refuse_other_text(const std::filesystem::path& file, std::string_view text);
+/// Does the same for a file that has been read as YAML, and is no mapping of this reader.
+void refuse_other_file(const std::filesystem::path& file, const Value& root);
 /// Returns a network whose links all have a rate and a delay. Its NPUs forward if they have links between them.
 network::GivenGraph graph_of(const topology::NetworkGraph& network);
 /// Returns the graph as a mapping in YAML's flow style, which read_graph reads.

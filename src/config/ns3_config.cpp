@@ -292,7 +292,8 @@ Ns3Config read_ns3_config(std::string_view text, const std::filesystem::path& fi
   return Ns3ConfigReader(file, rules).read(text);
 }
 
-network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::filesystem::path& file) {
+network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::filesystem::path& file,
+                                             std::vector<std::string>& notes) {
   network::PacketRules unused;
   const Ns3Config config = read_ns3_config(text, file, unused);
   if (!config.topology)
@@ -302,7 +303,7 @@ network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::f
   if (!is_ns3_topology(links))
     throw Error(ErrorCode::bad_input, {.file = topology.string()}, "found no topology of ns-3",
                 "a first line such as '33 1 32': nodes, switches and links");
-  network::GivenGraph given = read_ns3_topology(links, topology, config.link_down);
+  network::GivenGraph given = read_ns3_topology(links, topology, notes, config.link_down);
   given.routes.paths = network::GraphRoutes::shortest;
   return given;
 }

@@ -29,6 +29,8 @@ bool is_ns3_config(std::string_view text);
 /// the line for what is faulty, and for what would change results and cannot be honoured.
 Ns3Config read_ns3_config(std::string_view text, const std::filesystem::path& file, network::PacketRules& rules);
 /// Reads the topology that a configuration of ns-3 names, with the routes and the failure of a link that ns-3 has.
-network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::filesystem::path& file);
+/// `notes` get what the topology has and is left out.
+network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::filesystem::path& file,
+                                             std::vector<std::string>& notes);
 
 }  // namespace orrery::config

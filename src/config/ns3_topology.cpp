@@ -31,7 +31,7 @@ class Ns3Reader {
  public:
   Ns3Reader(std::string_view text, const std::filesystem::path& file) : file_(file), lines_(ns3_lines(text)) {}
 
-  network::GivenGraph read(const std::optional<Ns3LinkDown>& link_down);
+  network::GivenGraph read(std::vector<std::string>& notes, const std::optional<Ns3LinkDown>& link_down);
 
  private:
   Place place(const Ns3Line& line) const { return {.file = file_.string(), .line = line.number}; }
@@ -98,7 +98,7 @@ void Ns3Reader::take_down(const Ns3LinkDown& down) {
               "nodes that a link joins");
 }
 
-network::GivenGraph Ns3Reader::read(const std::optional<Ns3LinkDown>& link_down) {
+network::GivenGraph Ns3Reader::read(std::vector<std::string>& notes, const std::optional<Ns3LinkDown>& link_down) {
   const Ns3Line& first = lines_[0];
   std::vector<std::uint64_t> counts;
   const std::size_t num_counts = first.fields.size() == 6 ? 5 : 3;
@@ -110,7 +110,13 @@ network::GivenGraph Ns3Reader::read(const std::optional<Ns3LinkDown>& link_down)
     refuse(first, fmt::format("found {} nodes, of them {} switches", counts[0], num_switches),
            "hosts, and switches whose numbers are in the second line");
   read_switches(counts[0], num_switches);
-  for (std::size_t i = num_switches > 0 ? 2 : 1; i < lines_.size(); ++i) read_link(lines_[i]);
+  std::size_t next = num_switches > 0 ? 2 : 1;
+  for (; next < lines_.size() && given_.graph.links().size() < counts.back(); ++next) read_link(lines_[next]);
+  if (next < lines_.size())
+    notes.push_back(
+        fmt::format("{}: lines {} to {} come after the {} that the first line says, and are not read, as in "
+                    "ns-3",
+                    file_.string(), lines_[next].number, lines_.back().number, counted(counts.back(), "link")));
   if (given_.graph.links().size() != counts.back())
     refuse(lines_.back(), fmt::format("found {} links", given_.graph.links().size()),
            fmt::format("the {} links that the first line says", counts.back()));
@@ -145,8 +151,8 @@ bool is_ns3_topology(std::string_view text) {
 }
 
 network::GivenGraph read_ns3_topology(std::string_view text, const std::filesystem::path& file,
-                                      const std::optional<Ns3LinkDown>& link_down) {
-  return Ns3Reader(text, file).read(link_down);
+                                      std::vector<std::string>& notes, const std::optional<Ns3LinkDown>& link_down) {
+  return Ns3Reader(text, file).read(notes, link_down);
 }
 
 }  // namespace orrery::config

@@ -32,9 +32,11 @@ struct Ns3LinkDown {
 bool is_ns3_topology(std::string_view text);
 /// Reads a topology as the ns-3 of HPCC and ASTRA-sim ("nodes switches links") and that of SimAI ("nodes
 /// GPUs-per-server NVSwitches switches links GPU-type") take it: the numbers of the switches, then "node node rate
-/// delay error-rate" for each link. The nodes that are no switches are hosts, in ascending order. Throws Error
-/// (bad_input) with the line.
+/// delay error-rate" for each link. The nodes that are no switches are hosts, in ascending order. As in ns-3, as many
+/// links are read as the first line says; `notes` get a line about what comes after them. Throws Error (bad_input) with
+/// the line.
 network::GivenGraph read_ns3_topology(std::string_view text, const std::filesystem::path& file,
+                                      std::vector<std::string>& notes,
                                       const std::optional<Ns3LinkDown>& link_down = {});
 
 }  // namespace orrery::config

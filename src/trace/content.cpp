@@ -41,6 +41,8 @@ constexpr std::array signatures = {
               "\x7f"
               "ELF"sv,
               "a program"},
+    Signature{0, "\x7f\x10"sv,
+              "a GOAL schedule in the binary form of txt2bin: give the text from which txt2bin made it"},
 };
 
 const Signature* find_signature(std::string_view beginning) {
@@ -71,6 +73,28 @@ std::string excerpt(std::string_view text) {
       result += ' ';
   }
   return result;
+}
+
+/// Says whether a text is TOML or INI: its first line that is no comment is a section in brackets, and an assignment
+/// follows.
+bool is_toml(std::string_view text) {
+  bool has_section = false;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end), " \t\r");
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty() || line.starts_with('#') || line.starts_with(';')) continue;
+    if (has_section && !line.starts_with('[')) return line.find('=') != std::string_view::npos;
+    const std::string_view name = trimmed(line, "[]");
+    const bool is_name = std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+             c == '.';
+    });
+    const bool begins_with_letter = !name.empty() && (name.front() < '0' || name.front() > '9');
+    if (!line.starts_with('[') || !line.ends_with(']') || !is_name || !begins_with_letter) return false;
+    has_section = true;
+  }
+  return false;
 }
 
 /// Says whether a text begins with a line of so many whole numbers.
@@ -126,6 +150,12 @@ constexpr std::array foreign_texts = {
     ForeignText{
         [](std::string_view text) { return begins_with_numbers(text, 3) && (has(text, "Gbps") || has(text, "Mbps")); },
         "a topology of ASTRA-sim's ns-3 network, which lists links one by one: it belongs to system.network.graph"},
+    ForeignText{[](std::string_view text) { return text.starts_with("Nodes ") && has(text, "Connections "); },
+                "a matrix of connections of htsim: give 'orrery flows' a FLOWS.yaml, which lists source, destination, "
+                "bytes and start of each flow"},
+    ForeignText{is_toml,
+                "TOML or INI, such as a configuration of torchtitan, and no trace: its model and parallelism "
+                "belong to workload.model and workload.parallel of a configuration"},
     ForeignText{[](std::string_view text) { return text.starts_with("Nodes ") && has(text, "Tiers "); },
                 "a topology of htsim: describe its tiers as a dimension of shape FatTree in system.network.dimensions"},
     ForeignText{[](std::string_view text) {
@@ -143,7 +173,8 @@ constexpr std::array foreign_texts = {
                 "NCCL_TOPO_DUMP_FILE"},
     ForeignText{
         [](std::string_view text) { return text.starts_with('<') && has(text, "<system") && has(text, "<cpu"); },
-        "a topology of NCCL or RCCL: 'orrery convert FILE --output system.yaml' makes a system of it"},
+        "a topology of NCCL or RCCL: 'orrery convert FILE --output system.yaml' makes a system of it, and a generated "
+        "graph takes it as server: {topology: FILE}"},
     ForeignText{[](std::string_view text) { return text.starts_with('<') && has(text, "<algo"); },
                 "an algorithm of MSCCL (XML): it belongs to system.collectives.custom"},
     ForeignText{[](std::string_view text) {
@@ -176,6 +207,19 @@ constexpr std::array foreign_texts = {
                 "a remote memory of ASTRA-sim: it belongs to --remote-memory-configuration"},
 };
 
+/// Returns what a topology of ns-3 is whose first line has as many numbers as no known kind; nothing for other texts.
+std::optional<std::string> describe_other_ns3(std::string_view text) {
+  if (!has(text, "Gbps") && !has(text, "Mbps")) return std::nullopt;
+  for (const std::size_t numbers : {std::size_t{2}, std::size_t{4}, std::size_t{5}, std::size_t{6}, std::size_t{7}})
+    if (begins_with_numbers(text, numbers))
+      return fmt::format(
+          "a topology of ns-3 whose first line has {} numbers: that of HPCC and ASTRA-sim has 3 (nodes, switches, "
+          "links), "
+          "and that of SimAI has 5 and the name of the GPU",
+          numbers);
+  return std::nullopt;
+}
+
 /// Returns the first entry that recognises a text; the end if none does.
 auto find_foreign(std::string_view beginning) {
   const std::string_view text = trimmed(beginning, " \t\r\n");
@@ -188,6 +232,7 @@ bool is_known_kind(std::string_view beginning) { return find_signature(beginning
 
 std::optional<std::string> describe_foreign(std::string_view beginning) {
   if (!is_text(beginning)) return std::nullopt;
+  if (auto topology = describe_other_ns3(trimmed(beginning, " \t\r\n"))) return topology;
   const auto found = find_foreign(beginning);
   if (found == foreign_texts.end() || found->recognises == is_configuration) return std::nullopt;
   return std::string(found->description);
@@ -198,6 +243,7 @@ std::string describe_content(std::string_view beginning) {
     return fmt::format("the file is {}", signature->kind);
   if (is_text(beginning)) {
     const std::string_view text = trimmed(beginning, " \t\r\n");
+    if (const auto topology = describe_other_ns3(text)) return fmt::format("the file is {}", *topology);
     if (const auto foreign = find_foreign(beginning); foreign != foreign_texts.end())
       return fmt::format("the file is {}", foreign->description);
     const std::string_view kind = text.starts_with('{') || text.starts_with('[') ? "JSON"
