@@ -1,4 +1,9 @@
+#include <fmt/format.h>
+
 #include <cmath>
+#include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "astra_sim.hpp"
 #include "keys/keys.hpp"
@@ -106,10 +111,29 @@ const Keys<Configuration>& remote_memory_json_keys() {
   return all;
 }
 
+/// Returns the remote memory of a file in which memories of several kinds are nested, as LLMServingSim writes it; null
+/// if there are none. The other memories have no effect.
+const Value* nested_memory(const Value& root, const std::filesystem::path& file, Reading& reading) {
+  constexpr std::string_view wanted = "remote_mem";
+  const Value* const nested = root.kind == Value::Kind::mapping ? root.find(wanted) : nullptr;
+  if (nested == nullptr) return nullptr;
+  std::string others;
+  for (const Value::Entry& entry : root.entries)
+    if (entry.key != wanted) others += fmt::format("{}{}", others.empty() ? "" : ", ", cited(entry.key));
+  if (!others.empty())
+    reading.configuration.warnings.push_back(
+        fmt::format("{}: only {} is read; without effect are the other memories and keys beside it: {}", file.string(),
+                    wanted, others));
+  return nested;
+}
+
 void read_remote_memory_json(const AstraSimInputs& files, Reading& reading) {
-  with_file(files.remote_memory, "remote_memory.json", reading, parse_json, [&](const Value& root) {
+  with_file(files.remote_memory, "remote_memory.json", reading, parse_json, [&](const Value& whole) {
+    const Value* const nested = nested_memory(whole, files.remote_memory, reading);
+    const Value& root = nested == nullptr ? whole : *nested;
+    const std::string path = nested == nullptr ? "" : "remote_mem";
     if (root.kind == Value::Kind::mapping && root.entries.empty()) return;  // {}: there is no remote memory
-    Sections sections(Section(&root, "", root, reading.faults));
+    Sections sections(Section(&root, path, root, reading.faults));
     read_keys(remote_memory_json_keys(), sections, reading.configuration, reading);
     cut_fractions(reading.configuration.remote_memory);
     warn_without_effect(sections.at(""), files.remote_memory, reading);
