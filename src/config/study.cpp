@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "orrery/base/text.hpp"
 #include "orrery/config/units.hpp"
@@ -21,6 +22,28 @@ using explore::Study;
 
 constexpr std::size_t most_values_of_parameter = 100'000;  ///< of a parameter
 constexpr std::uint32_t most_samples = 1'000'000;
+
+/// Keys that decide what a run writes and whether it resumes from a checkpoint, none of which a trial does.
+constexpr std::string_view keys_without_effect[] = {"run.output",
+                                                    "run.force",
+                                                    "run.quiet",
+                                                    "run.progress",
+                                                    "run.progress-interval",
+                                                    "run.checkpoint",
+                                                    "run.checkpoint-interval",
+                                                    "run.restart",
+                                                    "run.print-npus"};
+
+/// Returns the key of CONFIG.yaml that a parameter or a derived value sets. Throws Error (bad_input) for one that has
+/// no effect on a trial.
+std::string key_of_trial(const Value& value, const std::string& path, std::string_view expected) {
+  std::string key = as_text(value, path, expected);
+  if (std::ranges::find(keys_without_effect, key) != std::end(keys_without_effect))
+    throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found '{}', which has no effect on a trial", key),
+                "a key that decides what is simulated",
+                "A study writes one file with all trials, and with --keep-results the results of trials.");
+  return key;
+}
 
 /// Returns a value as YAML in one line, as --set takes it.
 std::string flow_text(const Value& value) {
@@ -265,7 +288,7 @@ class StudyReader {
     parameter.place = entry.value.place(path);
     const Value* const key = section.find("key");
     const Value* const file = section.find("file");
-    if (key != nullptr) parameter.key = as_text(*key, section.path("key"), "a key of CONFIG.yaml");
+    if (key != nullptr) parameter.key = key_of_trial(*key, section.path("key"), "a key of CONFIG.yaml");
     if (file != nullptr) parameter.key = as_text(*file, section.path("file"), "a key of CONFIG.yaml that names a file");
     const Value* const values = section.find("values");
     const Value* const range_value = section.find("range");
@@ -293,7 +316,7 @@ class StudyReader {
       throw Error(ErrorCode::bad_input, unit->place(section.path("unit")), fmt::format("found '{}'", of_key),
                   "a unit of bytes, bandwidth, time or FLOPs, such as GB/s");
     study_.derived.push_back({entry.key,
-                              key == nullptr ? "" : as_text(*key, section.path("key"), "a key of CONFIG.yaml"),
+                              key == nullptr ? "" : key_of_trial(*key, section.path("key"), "a key of CONFIG.yaml"),
                               expression(*value, section.path("value")), of_key});
   }
   void read_objective(const Value& item, const std::string& path) {

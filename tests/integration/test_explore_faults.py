@@ -74,6 +74,14 @@ class Faults(harness.Folder):
         self.assertEqual(list(self.folder.glob("explore.h5*")), [])
         self.explore(self.study(("[25 GB/s, 50 GB/s]", "[25 GBs, 50 GB/s]")))
 
+    def test_keys_of_outputs(self):
+        """A key that decides what a run writes has no effect on a trial: it is refused as a parameter and as a derived value."""
+        for key in ("run.output", "run.force", "run.checkpoint", "run.progress-interval"):
+            study = self.study(("workload.parallel.zero", key))
+            self.assertRegex(self.explore(study, code=3).err, rf"study\.yaml:6: .*found '{key}', which has no effect on a trial")
+            study = self.study(("value: npus / (tp * pp)}", f"value: npus / (tp * pp)}}\n    other: {{key: {key}, value: 2 * tp}}"))
+            self.assertRegex(self.explore(study, code=3).err, rf"study\.yaml:10: .*found '{key}', which has no effect on a trial")
+
     def test_names_and_prices(self):
         """A misspelt metric has the nearest name. A metric whose price no trial has is refused before a simulation, with the key of the price."""
         refused = self.explore(self.study(("== 0", "== 0, peak_memori < 4 GB")), code=3).err
