@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <fstream>
 #include <system_error>
 #include <vector>
@@ -86,6 +87,12 @@ std::string as_typed(const std::string& argument) {
 }
 
 std::string csv_cell(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_number = error == std::errc() && end == text.data() + text.size();
+  // Spreadsheets take a text that begins with one of these for a formula, unless an apostrophe is before it.
+  if (!text.empty() && !is_number && std::string_view("=+-@\t\r").find(text.front()) != std::string_view::npos)
+    return csv_cell(fmt::format("'{}", text));
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
   std::string inner;
   for (const char c : text) inner.append(c == '"' ? 2 : 1, c);

@@ -15,6 +15,18 @@ TEST(Text, DecimalPrefixes) {
   EXPECT_EQ(with_prefix(2e27), "2000 Y");
 }
 
+// A cell has quotes if it has a comma, a quote or the end of a line. A text that a spreadsheet would take for a formula
+// begins with an apostrophe; numbers with a sign remain numbers.
+TEST(Text, CellsAreNoFormulas) {
+  EXPECT_EQ(csv_cell("plain"), "plain");
+  EXPECT_EQ(csv_cell("a,\"b\""), "\"a,\"\"b\"\"\"");
+  EXPECT_EQ(csv_cell("=SUM(A1:A9)"), "'=SUM(A1:A9)");
+  EXPECT_EQ(csv_cell("=HYPERLINK(\"x\",1)"), "\"'=HYPERLINK(\"\"x\"\",1)\"");
+  for (const char* const text : {"+cmd", "-cmd", "@cmd", "\tcmd", "-", "-1-2"})
+    EXPECT_EQ(csv_cell(text), std::string("'") + text);
+  for (const char* const number : {"-1", "-1e-9", "0.5", "", "-inf"}) EXPECT_EQ(csv_cell(number), number);
+}
+
 // Sizes beside one of whole MiB are written with binary prefixes, those beside any other size with decimal ones. Without
 // a prefix the bytes are exact, else there are two decimals.
 TEST(Text, SizesAreInTheUnitsOfTheSizeBeside) {

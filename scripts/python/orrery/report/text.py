@@ -28,9 +28,20 @@ def as_json(value):
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
+def csv_cell(cell):
+    """Returns a cell of CSV. Spreadsheets take a text that begins with =, +, - or @ for a formula, unless an apostrophe is before it."""
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    try:
+        float(cell)
+        return cell
+    except ValueError:
+        return "'" + cell
+
+
 def as_csv(rows):
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, lineterminator="\n").writerows([csv_cell(cell) for cell in row] for row in rows)
     return out.getvalue()
 
 
