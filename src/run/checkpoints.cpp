@@ -39,6 +39,13 @@ std::string compared(const config::Configuration& configuration) {
       configuration.execution.network.recording.queue_bins);
 }
 
+/// Returns the one name of a file, however it was given: relative to the working directory or not.
+std::string whole_name(const fs::path& file) {
+  std::error_code failure;
+  const fs::path whole = fs::absolute(file, failure);
+  return (failure ? file : whole).lexically_normal().string();
+}
+
 CheckpointHead::Digests texts_of(const config::Configuration& configuration) {
   CheckpointHead::Digests digests;
   // What these two say is in the resolved configuration, without what does not matter.
@@ -98,7 +105,7 @@ void require_same_digests(const fs::path& file, const CheckpointHead::Digests& s
 CheckpointHead::Digests all_traces(const trace::Store& store, parallel::Communicator& world) {
   parallel::Packer packer;
   for (const auto& [name, digest] : store.files_read()) {
-    packer.put_text(name);
+    packer.put_text(whole_name(name));
     packer.put(digest);
   }
   const std::vector<std::byte> mine = packer.take();

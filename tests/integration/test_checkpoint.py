@@ -183,6 +183,21 @@ class Refusals(harness.Folder):
         self.assertIn("run.timeline: true", self.refusal("--timeline"))
         self.goes_on("--progress=plain", "--progress-interval=0.2", "--print-npus", "--quiet")
 
+    def test_names_of_traces_may_be_relative(self):
+        """A run that named its configuration, and so its traces, by an absolute path goes on from a folder where the name is relative, and the
+        other way round."""
+        workload = random_workload.Workload(9005, max_npus=16)
+        traces = harness.write_workload(self.folder, workload.traces)
+        system = workload.system.write(self.folder)
+        relative = [argument.replace(f"{self.folder}/", "") for argument in (traces, *system)]
+        self.assertNotEqual(relative[0], traces)
+        for first, second in (((traces, *system), relative), (relative, (traces, *system))):
+            self.file = self.folder / "names.chk"
+            more = ["--iterations=100000000", "--max-walltime=1", f"--output={self.folder}/first.h5", "--quiet", "--force"]
+            for arguments, how in ((first, f"--checkpoint={self.file}"), (second, f"--restart={self.file}")):
+                outcome = harness.orrery("run", *arguments, *more, how, cwd=self.folder)
+                self.assertEqual(outcome.code, 75, outcome.err)
+
     def test_other_traces_are_refused(self):
         """A trace with other contents is refused, and the message names it."""
         workload = random_workload.Workload(9005, max_npus=16)
