@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <string_view>
 #include <utility>
 
 #include "orrery/base/error.hpp"
@@ -18,10 +19,16 @@ constexpr std::uint64_t most_ordered_messages = 1 << 16;
 
 collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
 
+/// Returns the name of a group without that of its job. With several jobs, names of groups end with it ("dp@a"); what is
+/// drawn for a job must not depend on whether there are others, and the members tell the groups of jobs apart.
+std::string_view own_name(std::string_view name) {
+  return name.starts_with("world@") ? name : name.substr(0, name.rfind('@'));
+}
+
 /// Returns a digest of what a communicator is, which does not depend on how communicators are numbered.
 std::uint64_t digest(const CommunicatorSpec& spec) {
   std::uint64_t bits = mix(spec.dimensions, spec.group->members.size());
-  for (const char letter : spec.group->name) bits = mix(bits, static_cast<unsigned char>(letter));
+  for (const char letter : own_name(spec.group->name)) bits = mix(bits, static_cast<unsigned char>(letter));
   for (const NpuId member : spec.group->members) bits = mix(bits, member.value());
   return bits;
 }

@@ -155,6 +155,24 @@ class Jobs(JobFolder):
                 self.assertEqual({name: values for name, values in jobs.items() if name not in of_jobs}, plain, more)
                 self.assertEqual(jobs["jobs/finish_time"], [max(plain["npus/finish_time"])])
 
+    def test_draws_of_a_job_are_its_own(self):
+        """What is drawn for the collectives, messages and steps of a job does not depend on whether there is another job on other NPUs, which it
+        does not meet, nor on the order in which they are listed."""
+        nodes = [[Node(1, chakra.COMP, num_ops=1_000_000), Node(2, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=4000, pg_name="g"),
+                  Node(3, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=4000)] for _ in range(4)]
+        (self.folder / "groups.json").write_text(json.dumps({"g": [0, 1, 2, 3]}))
+        one = {"name": "a", "allocation": [0, 1, 2, 3], "workload": {"traces": self.traces("a", nodes), "groups": str(self.folder / "groups.json"),
+                                                                     "iterations": 3}}
+        other = {"name": "b", "allocation": [4, 5, 6, 7], "workload": one["workload"]}
+        drawn = {"perturbation": {"seed": 3, "distributions": [
+            {"per": per, "kind": "exponential", "excess": 0.5} for per in ("collective", "step", "node", "npu")]}}
+        finish = []
+        for jobs in ([one], [one, other], [other, one]):
+            path = self.config({"jobs": jobs} | drawn, [{**RING, "size": 4}, {**RING, "size": 2}])
+            finish.append(harness.finish_times(self.run_once([path]))[:4])
+        self.assertEqual(finish[0], finish[1])
+        self.assertEqual(finish[0], finish[2])
+
     def test_start(self):
         """A job that starts later ends so much later, and its NPUs are idle before."""
         for network in ("congestion-unaware", "congestion-aware", "packet"):
