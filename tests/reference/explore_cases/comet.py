@@ -13,12 +13,11 @@ import chakra
 import h5py
 import harness
 from explore_cases import steps
-from explore_cases.outcome import Outcome, judged
+from explore_cases.outcome import Outcome, has, judged, unmade
 
 sys.path.insert(0, str(harness.SOURCE / "scripts/studies"))
 import comet_clusters as study  # noqa: E402
 
-PREFIXES = ("comet-", "price-comet-network")
 # The base cluster: 16 x 64 NPUs behind switches, 6 links of 25 and one of 12.5 GiB/s; model parallelism of 128 NPUs takes 8 of the 64.
 DIMENSIONS = [{"shape": "Switch", "size": 16, "links": 6, "bandwidth": "25 GiB/s per link", "cost_class": "Package"},
               {"shape": "Switch", "size": 64, "links": 1, "bandwidth": "12.5 GiB/s per link", "cost_class": "Pod"}]
@@ -232,30 +231,34 @@ def claims(case):
                    "; ".join(f"{key} {value}, here {limits[key]:.2f}" for key, value in expected.items()))
 
 
-CHECKS = {"comet-claims": claims, "comet-cost": price, "price-comet-network": price, "comet-gemm": product}
-
-
 def check_of(case):
-    found = next((check for prefix, check in CHECKS.items() if case["id"].startswith(prefix)), None)
+    """What computes a case, by what it gives and expects."""
     config = case["config"]
-    if found is None and "collective" in config and "bytes" in config:
+    if has(case, "expected", "cluster_configurations_differ_by_up_to") or has(case, "expected", "memory_expansion_gains_up_to"):
+        return claims
+    if "cost_classes_usd_per_GBps" in config or "comet" in str(config.get("from", "")):
+        return price
+    if "collective" in config and "bytes" in config:
         return collective
-    if found is None and "compute_ns_per_layer_and_pass" in config:
+    if "compute_ns_per_layer_and_pass" in config:
         return published_run
-    if found is None and "layer" in case["id"]:
-        return one_layer
-    return found
+    if "layer" in " ".join(map(str, (*config, *config.values(), case["id"]))).lower() and "collective" not in config:
+        return one_layer if "M" not in config or any("exposed" in key for key in case["expected"]) else product
+    return product if has(case, "config", "M", "K", "N") else None
+
+
+def is_own(case):
+    if has(case, "config", "layers", "hidden") or has(case, "config", "model") or has(case, "expected", "optimal_bw"):
+        return False
+    return check_of(case) is not None
 
 
 def check(cases, quick):
     for case in cases:
         test = check_of(case)
+        if quick and test is claims:
+            continue
         try:
-            if quick and test is claims:
-                continue
-            if test is not None:
-                yield test(case)
-            else:
-                yield Outcome(case["id"], None, "a claim without inputs, or no check for this id")
+            yield test(case)
         except (ValueError, KeyError, TypeError, StopIteration) as error:
-            yield Outcome(case["id"], None, f"the case could not be made: {error!r}")
+            yield unmade(case, error)

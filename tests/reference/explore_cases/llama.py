@@ -10,9 +10,8 @@ import tempfile
 
 import h5py
 import harness
-from explore_cases.outcome import Outcome, judged
+from explore_cases.outcome import Outcome, has, judged, unmade
 
-PREFIXES = ("space-", "run-", "best-")
 STUDY = harness.SOURCE / "configs/studies/llama3-70b-1024.yaml"
 PARALLEL, BATCH = "workload.parallel", 1024
 NAMES = {"tp": "tp", "cp": "cp", "pp": "pp", "dp": "dp", "mb": "micro-batch", "m": "micro-batches", "v": "interleaving", "rc": "recompute", "z": "zero", "sp": "sp"}
@@ -101,15 +100,28 @@ def space(case):
     return Outcome(case["id"], len(rows) == case["expected"]["configurations"], f"{len(rows)} configurations")
 
 
+def is_run(case):
+    return has(case, "expected", "step_s", "peak_local_memory")
+
+
+def is_best(case):
+    return isinstance(case["expected"], list) and all(isinstance(plan, dict) and "overrides" in plan for plan in case["expected"])
+
+
+def is_own(case):
+    return (is_run(case) or is_best(case) or has(case, "expected", "configurations") or has(case, "config", "group by")
+            or has(case, "config", "rule") and has(case, "expected", "pass"))
+
+
 def check(cases, quick):
-    runs = [case for case in cases if case["id"].startswith("run-")]
+    runs = [case for case in cases if is_run(case)]
     with tempfile.TemporaryDirectory(prefix="orrery-explore-") as name:
         for case in cases:
-            needs_search = case["id"].startswith("best-") or "rule" in case["config"]
+            needs_search = is_best(case) or "rule" in case["config"]
             if quick and (case in runs[4:] or needs_search):
                 continue
             test = within_memory if "rule" in case["config"] else best if needs_search else step if case in runs else None
             try:
                 yield test(case, pathlib.Path(name)) if test else space(case)
-            except (ValueError, KeyError) as error:
-                yield Outcome(case["id"], None, f"the case could not be made: {error!r}")
+            except (ValueError, KeyError, TypeError) as error:
+                yield unmade(case, error)

@@ -1,8 +1,7 @@
 """Prices and power of a cluster of H100, from public lists."""
 from explore_cases import steps
-from explore_cases.outcome import Outcome, judged
+from explore_cases.outcome import has, judged, unmade
 
-PREFIXES = ("price-", "power-")
 STEP = "workload: {model: {kind: layers, layers: [{name: a, parameters: 1000, flops: 1000000, activations: 1}]}, parallel: {dp: %d}}\n"
 
 
@@ -32,15 +31,19 @@ def power(case):
     return metric(case, text, "power", 1000 * case["expected"]["facility_kw"], case["tolerance"])
 
 
-CHECKS = {"price-h100-nodes": nodes_of_h100, "power-dgx-h100": power}
+def check_of(case):
+    if has(case, "config", "node_usd") or has(case, "config", "switch_usd"):
+        return nodes_of_h100
+    return power if has(case, "config", "gpu_w") or has(case, "expected", "facility_kw") else None
+
+
+def is_own(case):
+    return check_of(case) is not None
 
 
 def check(cases, _):
     for case in cases:
-        test = next((test for prefix, test in CHECKS.items() if case["id"].startswith(prefix)), None)
-        if test is not None:
-            yield test(case)
-        elif "workload" in case["config"]:
-            yield Outcome(case["id"], None, f"it needs the file {case['config']['workload'].split(':')[0]}, which no case has")
-        else:
-            yield Outcome(case["id"], None, "a claim without inputs, or no check for this id")
+        try:
+            yield check_of(case)(case)
+        except (ValueError, KeyError, TypeError) as error:
+            yield unmade(case, error)
