@@ -1,6 +1,7 @@
 #include "evaluation.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -21,6 +22,13 @@ class DifferingGroups final : public GroupEvaluator {
     Ps longest = 0;
     for (const auto& evaluator : evaluators_) longest = std::max(longest, evaluator->duration());
     return longest;
+  }
+  std::optional<Ps> shortest() const override {
+    if (std::ranges::none_of(evaluators_, [](const auto& evaluator) { return evaluator->shortest().has_value(); }))
+      return {};
+    Ps least = std::numeric_limits<Ps>::max();
+    for (const auto& evaluator : evaluators_) least = std::min(least, shortest_of(*evaluator, size_));
+    return least;
   }
   std::size_t memory() const override {
     std::size_t bytes = sizeof(*this) + evaluator_of_.size() * sizeof(std::uint32_t);
@@ -114,11 +122,16 @@ std::unique_ptr<GroupEvaluator> after_all_have_begun(std::unique_ptr<GroupEvalua
   return std::make_unique<AfterAllHaveBegun>(std::move(evaluator), size, endpoint_delay);
 }
 
-std::vector<Ps> finishes_from_zero(const GroupEvaluator& evaluator, std::uint32_t size) {
-  std::vector<Ps> times(size, 0);
+std::vector<Ps> finishes_from_zero(const GroupEvaluator& evaluator, std::size_t num_positions) {
+  std::vector<Ps> times(num_positions, 0);
   Scratch scratch;
   evaluator.run(times, scratch);
   return times;
+}
+
+Ps shortest_of(const GroupEvaluator& evaluator, std::size_t num_positions) {
+  const std::optional<Ps> shortest = evaluator.shortest();
+  return shortest ? *shortest : std::ranges::min(finishes_from_zero(evaluator, num_positions));
 }
 
 }  // namespace orrery::collective

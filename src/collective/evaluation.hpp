@@ -56,7 +56,10 @@ std::uint64_t fewest_delays_of_steps(const SteppedAlgorithm& algorithm);
 std::unique_ptr<GroupEvaluator> after_all_have_begun(std::unique_ptr<GroupEvaluator> evaluator, std::uint32_t size,
                                                      Ps endpoint_delay);
 
-/// Returns the finishes of a group of `size` positions that start together at 0.
-std::vector<Ps> finishes_from_zero(const GroupEvaluator& evaluator, std::uint32_t size);
+/// Returns the finishes of positions that start together at 0. `num_positions`: of one group, or of all groups of the
+/// axis; an evaluator of evaluate_groups needs all, because its groups may differ.
+std::vector<Ps> finishes_from_zero(const GroupEvaluator& evaluator, std::size_t num_positions);
+/// Returns the least time from the first start to the first finish, whoever comes late. `num_positions`: as above.
+Ps shortest_of(const GroupEvaluator& evaluator, std::size_t num_positions);
 
 }  // namespace orrery::collective

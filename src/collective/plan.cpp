@@ -139,14 +139,12 @@ std::optional<Ps> Plan::find_shortest() const {
         return phase.evaluators.of(0).shortest() || phase.evaluators.of(1).shortest();
       }))
     return {};
-  const auto shortest_of = [](const GroupEvaluator& evaluator, std::uint32_t size) {
-    const auto takes = evaluator.shortest();
-    return takes ? *takes : std::ranges::min(finishes_from_zero(evaluator, size));
-  };
   std::vector<std::array<Ps, 2>> takes;  // [stages] of even and odd chunks
-  for (const PlannedPhase& phase : phases_)
+  for (const PlannedPhase& phase : phases_) {
+    const std::size_t num_members = phase.axis->members.size();
     takes.push_back(
-        {shortest_of(phase.evaluators.of(0), phase.axis->size), shortest_of(phase.evaluators.of(1), phase.axis->size)});
+        {shortest_of(phase.evaluators.of(0), num_members), shortest_of(phase.evaluators.of(1), num_members)});
+  }
   std::vector<Ps> times(schedule_.num_arrays);
   Ps end = 0;
   for (const ScheduledService& service : schedule_.services) {

@@ -202,6 +202,28 @@ class Perturbation(harness.Folder):
             other = self.run_once([config], "other.h5", ranks=ranks)
             self.assertEqual(harness.difference(first, other), "", f"{ranks} ranks")
 
+    def test_slow_links_with_direct_under_astra_sims_rules(self):
+        """All-reduces that slide over two and three dimensions whose groups differ: one slow NPU makes the step no shorter than none and no
+        longer than all, and the answer is one on any number of ranks."""
+        model = "model: {kind: layers, layers: [{name: g, parameters: 100000}]}"
+        for dimensions, lists, npus in (((("FullyConnected", 2), ("FullyConnected", 4)), "[direct, direct2]", "3"),
+                                        ((("Ring", 3), ("Switch", 2), ("FullyConnected", 2)), "[direct1, ring, direct]", "5,6")):
+            count = 1
+            for _, size in dimensions:
+                count *= size
+            listed = ", ".join(f"{{shape: {shape}, size: {size}, bandwidth: 25 GB/s, latency: 500 ns}}" for shape, size in dimensions)
+            for slow_dimension in range(len(dimensions)):
+                steps = []
+                for slow in (None, npus, f"0-{count - 1}"):
+                    links = f"perturbation:\n  links: [{{dimension: {slow_dimension}, npus: \"{slow}\", bandwidth: 0.3}}]\n" if slow else ""
+                    config = self.config(f"system:\n  rules: astra-sim\n  network: {{dimensions: [{listed}]}}\n  collectives: {{all-reduce: {lists}}}\n"
+                                         f"workload:\n  {model}\n  parallel: {{dp: {count}}}\n{links}")
+                    self.assertEqual(harness.orrery("check", config).code, 0)
+                    steps.append(max(harness.finish_times(self.check_one_answer([config], count, ranks=(2,)))))
+                self.assertLessEqual(steps[0], steps[1])
+                self.assertLessEqual(steps[1], steps[2])
+                self.assertLess(steps[0], steps[2])
+
     def test_wrong_perturbations_are_refused(self):
         """NPUs out of range, links that cut a ring in two, wrong factors and unknown keys are refused by `run` and `check` with a
         message that names the key."""
