@@ -80,6 +80,42 @@ class PacketNetwork(harness.Folder):
                 coarse = max(harness.finish_times(self.run_once([config, *PACKETS, *larger, *traces], "coarse.h5"))) / alone - 1
                 self.assertLessEqual(abs(error), abs(coarse) + 0.002)
 
+    def test_hpcc_without_switches(self):
+        """An all-reduce of 10 MB on four NPUs that links of 50 GB/s join directly takes with HPCC about what it takes without a control."""
+        for shape in ("FullyConnected", "Ring", "Mesh", "Switch"):
+            ends = []
+            for control in ("hpcc", "none"):
+                config = self.folder / "control.yaml"
+                config.write_text(f"system:\n  network:\n    model: packet\n    dimensions: [{{shape: {shape}, size: 4, bandwidth: 50 GB/s, latency: 500 ns}}]\n"
+                                  f"    packets: {{preset: hpcc-2019, control: {control}}}\nworkload:\n"
+                                  "  model: {kind: layers, layers: [{name: g, parameters: 5000000}]}\n  parallel: {dp: 4}\n")
+                ends.append(max(harness.finish_times(self.run_once([config]))))
+            self.assertLess(ends[0], 1.2 * ends[1], shape)
+
+    def test_packets_that_take_less_than_half_a_tick(self):
+        """A packet that takes less than half a unit of time leaves at once, with those behind it. Eight NPUs with 100 GB/s exchange 8 bytes
+        in ns: each message crosses two links in 500 ns each, three of eight bits round to nothing. What-if systems of 100 TB/s and more, a
+        training step in ns, links without latency, and each transport, control and flow control end, with one answer."""
+        layers = "workload:\n  model: {kind: layers, layers: [{name: g, parameters: PARAMETERS}]}\n  parallel: {dp: 8}\n"
+        step = ("  compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}\n"
+                "workload:\n  model: {layers: 2, hidden: 64, heads: 8, sequence: 8, vocabulary: 128}\n  parallel: {tp: 4, dp: 2, micro-batches: 2}\n")
+        direct = "  collectives: {all-reduce: [direct]}\n"
+        cases = [("100 GB/s", "500 ns", "{preset: simai-ns3, time-unit: ns}", direct + layers.replace("PARAMETERS", "4")),
+                 ("100 TB/s", "500 ns", "{}", direct + layers.replace("PARAMETERS", "40000")),
+                 ("100000 TB/s", "500 ns", "{window: none}", layers.replace("PARAMETERS", "400000")),
+                 ("100 TB/s", "0 ns", "{}", layers.replace("PARAMETERS", "40000")),
+                 ("100000 TB/s", "0 ns", "{flow-control: credits}", layers.replace("PARAMETERS", "4000")),
+                 ("100000 TB/s", "0 ns", "{preset: uec}", layers.replace("PARAMETERS", "4000"))]
+        for preset in ("astra-sim-ns3", "hpcc-2019", "uec", "simai-ns3"):
+            cases.append(("900 GB/s", "500 ns", f"{{preset: {preset}, time-unit: ns}}", step))
+        for shape in ("Switch", "Ring"):
+            for bandwidth, latency, packets, rest in cases:
+                with self.subTest(shape=shape, bandwidth=bandwidth, packets=packets):
+                    config = self.folder / "fast.yaml"
+                    config.write_text(f"system:\n  network:\n    model: packet\n    dimensions: [{{shape: {shape}, size: 8, bandwidth: {bandwidth}, "
+                                      f"latency: {latency}}}]\n    packets: {packets}\n{rest}")
+                    self.check_one_answer([str(config)], 8, ranks=(2,))
+
     def on_graph(self, graph, sizes, name="graph.yaml"):
         """Writes a configuration of Switches of these sizes on a graph."""
         path = self.folder / name

@@ -29,6 +29,13 @@ std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules
     return Contradiction{"system.network.packets.window",
                          fmt::format("found none with control: {}, which changes windows", rules.control.name()),
                          "path, largest or a size, or another control"};
+  if (rules.control.name() == "dcqcn")
+    for (const auto& [key, interval] : {std::pair("alpha-interval", rules.parameters.alpha_interval),
+                                        std::pair("decrease-interval", rules.parameters.decrease_interval),
+                                        std::pair("increase-interval", rules.parameters.increase_interval)})
+      if (interval == Time::zero())
+        return Contradiction{fmt::format("system.network.packets.{}", key), "found 0 s between updates of the rate",
+                             "more than 0 s"};
   if (rules.transport == network::PacketTransport::roce) return {};
   if (rules.uses_credits)
     return Contradiction{"system.network.packets.flow-control",

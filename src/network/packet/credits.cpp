@@ -118,7 +118,7 @@ void PacketDevices::release(std::uint32_t node, const Packet& packet) {
 }
 
 void PacketDevices::return_credit(const Port& in, const Packet& packet) {
-  pdes::Event returned = event(in.node, in.peer.node, now() + std::max(in.delay, least_credit_delay));
+  pdes::Event returned = event(in.node, in.peer.node, now() + std::max(in.delay, least_link_delay));
   returned.kind = credit;
   returned.reserved = static_cast<std::uint16_t>(in.peer.port);
   returned.node = packet.channel;

@@ -148,8 +148,17 @@ std::uint32_t PacketDevices::put_packet(std::span<const std::byte> bytes) {
   return packets_.put(packet);
 }
 
-/// Begins the next transmission of a port if it is free.
+/// Begins the next transmissions of a port if it is free: one, or all that take less than half a tick and those up to
+/// the first that takes longer.
 void PacketDevices::kick(Port& port) {
+  std::uint64_t num_before = 0;
+  do {
+    num_before = port.done.packets;
+    begin_next(port);
+  } while (port.done.packets != num_before && port.free == now());
+}
+
+void PacketDevices::begin_next(Port& port) {
   if (port.end_is_due) return;
   if (now() < port.free) {
     if (has_work(port)) expect_end(port);
@@ -189,8 +198,12 @@ void PacketDevices::transmit(Port& port, std::uint32_t slot) {
   port.done.bytes += size;
   port.done.busy += takes;
   if (recorder_) recorder_->transmit(index_of(port), packets_[slot], now(), port.free);
-  if (port.free < Time::max() && (part_.in_scheduling_order || has_work(port))) expect_end(port);
-  hand_over(port, slot, port.free + port.delay);
+  // Without an event for its end, what takes less than half a tick is over at once (kick). The packet is at the other
+  // end later than now, as RelayDelays promises.
+  const bool is_over = takes == Time::zero() && !part_.in_scheduling_order;
+  if (port.free < Time::max() && !is_over && (part_.in_scheduling_order || has_work(port))) expect_end(port);
+  const Time there = port.free + port.delay;
+  hand_over(port, slot, part_.in_scheduling_order ? there : std::max(there, now() + least_link_delay));
 }
 
 /// Lets a packet be at the other end of the link at the time `there`.

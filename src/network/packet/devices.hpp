@@ -162,6 +162,7 @@ class PacketDevices {
 
   // Ports: devices.cpp.
   void kick(Port& port);
+  void begin_next(Port& port);
   void transmit(Port& port, std::uint32_t slot);
   void hand_over(Port& port, std::uint32_t slot, Time there);
   void expect_end(Port& port);

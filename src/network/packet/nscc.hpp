@@ -65,6 +65,7 @@ class Nscc {
     std::int64_t is_due = 0;
   };
 
+  std::int64_t most_of(Time round_trip) const;
   bool adapt(Time now, bool is_loss, bool is_marked, Time delay, std::int64_t in_flight);
   void grow(Time delay, std::int64_t bytes);
   void cut(Time now);

@@ -1,4 +1,6 @@
 // Receiver credit congestion control: a receiver gives credit to its senders in turn, at nearly the rate of its link.
+#include <algorithm>
+
 #include "uec.hpp"
 
 namespace orrery::network {
@@ -49,9 +51,9 @@ void UecTransport::pull(Port& port) {
     const double bits = static_cast<double>(units * UecRun::credit_unit * 8);
     const PacketGraph& graph = devices_.system_.graph;
     const auto rate = static_cast<double>(graph.way_into(graph.ports(port.node)[port.number]).rate);
-    const double period = bits * 1e12 / rate / share_of_rate;
+    const auto period = static_cast<std::int64_t>(bits * 1e12 / rate / share_of_rate);
     pdes::Event next =
-        devices_.event(port.node, port.node, devices_.now() + Time::from_ps(static_cast<std::int64_t>(period)));
+        devices_.event(port.node, port.node, devices_.now() + Time::from_ps(std::max<std::int64_t>(period, 1)));
     next.kind = PacketDevices::uec_timer;
     next.reserved = pulling;
     next.node = port.number;

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::uint32_t most_sources = 64;  // of paths that are measured
 constexpr Time least_time_out = Time::from_ns(15'000);
+constexpr Time least_round_trip = Time::from_ps(2);  // of which three quarters are still a time
 
 std::uint64_t up_to_packets(std::uint64_t bytes, std::uint64_t mtu) { return (bytes + mtu - 1) / mtu * mtu; }
 
@@ -22,6 +23,7 @@ UecFigures::UecFigures(const PacketGraph& graph, const PacketRouter& router, con
   if (rate == 0) return;
   require_room_for_answers(graph, rules);
   measure(graph, router, rules);
+  round_trip = std::max(round_trip, least_round_trip);
   const std::uint64_t mtu = rules.full_packet();
   const auto product =
       static_cast<std::uint64_t>(static_cast<unsigned __int128>(round_trip.ps()) * rate / 8'000'000'000'000U);

@@ -35,10 +35,15 @@ std::int64_t NsccParameters::product(Time time) const {
 
 Nscc::Nscc(const NsccParameters& parameters, Time now) : parameters_(&parameters) {
   state_.base = parameters.round_trip;
-  state_.most = parameters.product(state_.base) * 3 / 2;
+  state_.most = most_of(state_.base);
   state_.window = state_.most;
   state_.last_adjustment = now;
   state_.last_cut = Time::from_ps(now.ps() - parameters.round_trip.ps() - 1);
+}
+
+/// Returns the largest window for a round trip. It is never empty, however short the round trip is.
+std::int64_t Nscc::most_of(Time round_trip) const {
+  return std::max<std::int64_t>(parameters_->product(round_trip) * 3 / 2, 1);
 }
 
 void Nscc::count(std::int64_t bytes) {
@@ -50,7 +55,7 @@ void Nscc::count(std::int64_t bytes) {
 void Nscc::see_round_trip(Time sample) {
   if (sample >= state_.base) return;
   state_.base = sample;
-  state_.most = parameters_->product(sample) * 3 / 2;
+  state_.most = most_of(sample);
 }
 
 void Nscc::see_delay(Time delay, bool is_marked) {
