@@ -46,6 +46,19 @@ class Flows(harness.Folder):
         round_trip = 2 * PACKET + 2 * ACKNOWLEDGEMENT + 4 * DELAY
         self.assertEqual(self.simulate_flows(star(2, flows))["flows"][0]["acknowledged_ps"], 5 * round_trip)
 
+    def test_alone_without_switches(self):
+        """Whatever controls its rate, a flow that is alone takes about its size over the bandwidth, also where no switch tells of its ports or
+        marks packets: between two hosts, and through a third one. 10 MB take 0.2 ms at 400 Gb/s."""
+        marks = [["400 Gb/s", "400 kB", "1600 kB", 0.2]]
+        for links, forwarding in (([[0, 1, "400 Gb/s", "1 us"]], False), ([[0, 2, "400 Gb/s", "1 us"], [2, 1, "400 Gb/s", "1 us"]], True)):
+            graph = {"hosts": 1 + len(links) + (0 if forwarding else 0), "switches": 0, "links": links, "forwarding": forwarding}
+            for packets in ({"preset": "hpcc-2019"}, {"control": "hpcc"}, {"control": "none"}, {"control": "dcqcn", "marks": marks},
+                            {"control": "dctcp", "marks": marks}, {"control": "timely"}, {"control": "swift"}, {"preset": "simai-ns3"}, {"preset": "uec"}):
+                with self.subTest(packets=packets, forwarding=forwarding):
+                    scenario = {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": [{"from": 0, "to": 1, "size": "10 MB"}]}}
+                    flow = self.simulate_flows(scenario)["flows"][0]
+                    self.assertLess(flow["received_ps"], 1.25 * flow["alone_ps"])
+
     def test_incast_is_lossless(self):
         """Eight hosts fill the buffer of a switch, which pauses them; no packet is dropped, and the link to the receiver is never idle."""
         results = self.simulate_flows(INCAST)
@@ -85,6 +98,9 @@ class Flows(harness.Folder):
         self.refuse_flows(placed, "found a placement of NPUs, but flows are between hosts")
         self.refuse_flows(star(2, [flow], control="bbr"), "bbr", "dcqcn")
         self.refuse_flows(star(2, [flow], control="dcqcn", marks=[]), "packets.control", "found dcqcn without marks")
+        marks = [["100 Gb/s", "400 kB", "1600 kB", 0.2]]
+        for key in ("alpha-interval", "decrease-interval", "increase-interval"):
+            self.refuse_flows(star(2, [flow], control="dcqcn", marks=marks, **{key: "0 s"}), f"packets.{key}", "more than 0 s")
         self.refuse_flows(star(2, [flow], control="hpcc", window="none"), "packets.window", "found none with control: hpcc")
         no_way = star(2, [flow])
         no_way["system"]["network"]["graph"]["failures"] = [[0, 2, "0 s"]]

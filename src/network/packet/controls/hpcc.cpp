@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <limits>
+#include <ranges>
 
 #include "packet/control.hpp"
 #include "packet/telemetry.hpp"
@@ -22,6 +22,7 @@ class Hpcc final : public Control {
       last_ = now;
       return;
     }
+    if (!has_news(now)) return;
     estimate_utilisation(flow, now);
     last_ = now;
     const double excess = utilisation_ / parameters_.target_utilisation;
@@ -38,26 +39,36 @@ class Hpcc final : public Control {
   void serialize(Archive& archive) override { archive(last_, utilisation_, round_end_, current_, stage_); }
 
  private:
+  /// Returns whether a packet tells what its hops have done since the last one. It does not if it has passed no switch,
+  /// or if it has passed one in the same nanosecond as the last one.
+  bool has_news(const Telemetry& now) const {
+    const std::uint32_t num_hops = std::min(now.num_hops, last_.num_hops);
+    const auto waits = [&](std::uint32_t i) {
+      return telemetry_time_difference(now.hops[i].time_ns, last_.hops[i].time_ns) == 0;
+    };
+    return num_hops > 0 && std::ranges::none_of(std::views::iota(0U, num_hops), waits);
+  }
+
   /// Moves the utilisation towards that of the busiest hop.
   void estimate_utilisation(const FlowRate& flow, const Telemetry& now) {
     const auto unit = static_cast<double>(parameters_.telemetry_unit);
+    const std::uint64_t window = std::max<std::uint64_t>(flow.window, 1);
     double most = 0;
     std::uint64_t span = 0;  // in ns, of the busiest hop
     for (std::uint32_t i = 0; i < std::min(now.num_hops, last_.num_hops); ++i) {
       const Telemetry::Hop &hop = now.hops[i], &before = last_.hops[i];
       const std::uint64_t elapsed = telemetry_time_difference(hop.time_ns, before.time_ns);
       const auto bytes = static_cast<double>(telemetry_bytes_difference(hop.bytes, before.bytes)) * 128 * unit;
-      const double sent =
-          elapsed == 0 ? std::numeric_limits<double>::infinity() : bytes * 8 / (static_cast<double>(elapsed) * 1e-9);
+      const double sent = bytes * 8 / (static_cast<double>(elapsed) * 1e-9);
       const auto rate = static_cast<double>(hop.rate);
       const double queue = static_cast<double>(std::min(hop.queue, before.queue)) * 80 * unit;
       const double used =
-          sent / rate + queue * static_cast<double>(flow.line_rate) / rate / static_cast<double>(flow.window);
+          sent / rate + queue * static_cast<double>(flow.line_rate) / rate / static_cast<double>(window);
       if (used <= most) continue;
       most = used;
       span = elapsed;
     }
-    const auto round_trip = static_cast<double>(flow.round_trip.ps() / 1000);
+    const auto round_trip = static_cast<double>(std::max<std::int64_t>(flow.round_trip.ps() / 1000, 1));
     const double weight = std::min(static_cast<double>(span), round_trip);
     utilisation_ = (utilisation_ * (round_trip - weight) + most * weight) / round_trip;
   }
