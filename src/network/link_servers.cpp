@@ -198,13 +198,13 @@ void LinkServers<Links>::note_service(Server& server, const pdes::Event& event, 
     if (start > event.time || onward < after_end) onward = after_end;
   }
   server.end = onward.beside();
-  keep_history(event.node, onward);
+  keep_history(event.node, std::move(onward));
 }
 
 template <class Links>
-void LinkServers<Links>::keep_history(std::uint32_t slot, const EventHistory& history) {
+void LinkServers<Links>::keep_history(std::uint32_t slot, EventHistory history) {
   if (histories_.size() <= slot) histories_.resize(slot + std::size_t{1});
-  histories_[slot] = history;
+  histories_[slot] = std::move(history);
 }
 
 template <class Links>

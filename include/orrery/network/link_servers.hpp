@@ -92,7 +92,7 @@ class LinkServers final : public MessageNetwork {
   bool is_ordered(const Message& message) const;
   EventHistory offered(const pdes::Event& event) const;
   void note_service(Server& server, const pdes::Event& event, Time free, Time start);
-  void keep_history(std::uint32_t slot, const EventHistory& history);
+  void keep_history(std::uint32_t slot, EventHistory history);
   void unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes);
   std::vector<std::byte> packed_in_order(std::uint32_t slot) const;
   KnownDelays::Delays delays(Server& server, Bytes size);
