@@ -11,11 +11,12 @@ namespace orrery::app {
 
 void generate(const config::GenerateCommand& command) {
   honour_signals();
-  const auto description = config::read_workload(command.file, command.overrides);
+  const config::Workload workload = config::read_generation(command.file, command.overrides);
+  const workload::Description& description = *workload.generated;
   if (const auto warning = description.parallel.pipeline_warning()) spdlog::warn("{}", *warning);
   fmt::print("{}", workload::report(description, workload::figures(description)));
   if (command.dry_run) return;
-  workload::write_traces(description, command.output, command.force);
+  workload::write_traces(description, command.output, command.force, workload.estimates.get());
   fmt::print("traces in {0}.<npu>.et, groups in {0}.json\n", command.output.string());
 }
 

@@ -162,6 +162,49 @@ void name_other_file(const std::filesystem::path& file, Findings& findings) {
                             "a configuration, CONFIG.yaml"));
 }
 
+/// Reads the model and its parallelisation, whatever else a CONFIG.yaml holds. Returns all its values.
+Value read_generated(const std::filesystem::path& file, const std::vector<std::string>& overrides,
+                     Configuration& configuration, Faults& faults) {
+  Reading reading{configuration, faults};
+  const Origin origin = file.empty() ? Origin{"orrery generate", {}} : Origin{file.string(), file.parent_path()};
+  Value root = read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides,
+                           configuration.inputs, faults);
+  if (const Value* const jobs = root.find("jobs"))
+    throw Error(ErrorCode::bad_input, jobs->place("jobs"), "found jobs, each of which has a workload of its own",
+                "one workload", "Put the workload of the job that is meant into a file of its own.");
+  Sections sections(Section(&root, "", root, faults));
+  Section& workload = sections.at("workload");
+  read_keys(generated_workload_keys(), sections, configuration, reading);
+  if (!configuration.workload.generated)
+    workload.need("model", find_key("workload.model")->info().expected(std::string_view()));
+  for (const auto& key : workload_keys())
+    workload.find(std::string_view(key->info().path).substr(std::string_view("workload.").size()));
+  workload.refuse_unknown();
+  if (faults.empty()) configuration.workload.generated->validate();
+  return root;
+}
+
+/// Reads the keys on which the nodes of a generated workload depend beside its own (Configuration::share_settings):
+/// those that decide how NPUs take communication nodes, and those of compute. What is given of a system without
+/// dimensions counts as far as it can be read.
+void read_settings_of_generation(const Value& root, Configuration& configuration, Faults& faults) {
+  const Value* const system = root.find("system");
+  const Value* const network = system != nullptr ? system->find("network") : nullptr;
+  const bool is_whole = network != nullptr && network->find("dimensions") != nullptr;
+  Faults ignored;
+  Reading reading{configuration, is_whole ? faults : ignored, true};
+  Sections sections(Section(&root, "", root, reading.faults));
+  for (const auto* const keys :
+       {&system_keys(), &network_keys(), &collective_keys(), &compute_keys(), &communication_keys()})
+    read_keys(*keys, sections, configuration, reading);
+  Reading of_workload{configuration, faults, true};
+  for (const std::string_view path : {"workload.streams", "workload.replay-only"}) {
+    const Value* const value = root.find("workload")->find(path.substr(std::string_view("workload.").size()));
+    if (value == nullptr) continue;
+    faults.attempt([&] { find_key(path)->read(*value, std::string(path), configuration, of_workload); });
+  }
+}
+
 }  // namespace
 
 KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
@@ -230,26 +273,21 @@ Configuration parse(std::string_view text, const std::string& name, const std::f
 workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
   Faults faults;
   Configuration configuration;
-  Reading reading{configuration, faults};
-  faults.attempt([&] {
-    const Origin origin = file.empty() ? Origin{"orrery generate", {}} : Origin{file.string(), file.parent_path()};
-    const Value root = read_values(file.empty() ? std::string(default_workload) : read_text(file), origin, overrides,
-                                   configuration.inputs, faults);
-    if (const Value* const jobs = root.find("jobs"))
-      throw Error(ErrorCode::bad_input, jobs->place("jobs"), "found jobs, each of which has a workload of its own",
-                  "one workload", "Put the workload of the job that is meant into a file of its own.");
-    Sections sections(Section(&root, "", root, faults));
-    Section& workload = sections.at("workload");
-    read_keys(generated_workload_keys(), sections, configuration, reading);
-    if (!configuration.workload.generated)
-      workload.need("model", find_key("workload.model")->info().expected(std::string_view()));
-    for (const auto& key : workload_keys())
-      workload.find(std::string_view(key->info().path).substr(std::string_view("workload.").size()));
-    workload.refuse_unknown();
-    if (faults.empty()) configuration.workload.generated->validate();
-  });
+  faults.attempt([&] { read_generated(file, overrides, configuration, faults); });
   faults.raise();
   return std::move(*configuration.workload.generated);
+}
+
+Workload read_generation(const std::filesystem::path& file, const std::vector<std::string>& overrides) {
+  Faults faults;
+  Configuration configuration;
+  faults.attempt([&] {
+    const Value root = read_generated(file, overrides, configuration, faults);
+    if (faults.empty()) read_settings_of_generation(root, configuration, faults);
+  });
+  faults.raise();
+  configuration.share_settings();
+  return std::move(configuration.workload);
 }
 
 }  // namespace orrery::config

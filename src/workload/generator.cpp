@@ -142,12 +142,13 @@ std::vector<std::string> doubts(const Description& description, const compute::C
   return doubts_of(layers, estimates);
 }
 
-void write_traces(const Description& description, const std::filesystem::path& prefix, bool force) {
+void write_traces(const Description& description, const std::filesystem::path& prefix, bool force,
+                  const compute::ComputeModel* estimates) {
   const std::uint32_t num_npus = description.parallel.num_npus();
   trace::Store store({.num_npus = num_npus}, {});
   std::vector<NpuId> npus;
   for (std::uint32_t i = 0; i < num_npus; ++i) npus.emplace_back(i);
-  const auto traces = assemble(description, npus, store);
+  const auto traces = assemble(description, npus, store, estimates);
   trace::write_traces(store, traces, prefix, force);
 }
 

@@ -155,6 +155,35 @@ class Generated(harness.Folder):
         self.assertEqual(job.end().code, 0)
         self.assertEqual([path for path in folder.iterdir() if ".partial." in path.name], [])
 
+    def test_traces_follow_the_settings_of_the_system(self):
+        """ZeRO 3 sums gradients beside its gathers where NPUs have a stream for each dimension, and compute models may estimate operations:
+        `generate` writes the workload that `run` simulates, in each network."""
+        small = "workload:\n  model: {layers: 4, hidden: 64, heads: 2, sequence: 64}\n  parallel: {dp: 4, pp: 2, micro-batches: 4, zero: 3}\n"
+        mixed = ("workload:\n  model: {layers: 4, hidden: 256, heads: 4, sequence: 128, experts: 4, top-k: 2}\n"
+                 "  parallel: {tp: 2, sp: true, ep: 2, dp: 2, micro-batches: 2, zero: 3, detail: operator}\n")
+        networks = [f"  network: {{model: {model}, dimensions: [{{shape: Switch, size: 8, bandwidth: 10 GB/s, latency: 500 ns}}]}}\n"
+                    for model in ("congestion-unaware", "congestion-aware", "packet")]
+        roofline = "  compute: {model: roofline, peak: 10 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}\n"
+        products = "  compute: {model: products, processor: a100, peak: 312 TFLOPS, local-memory: {bandwidth: 2039 GB/s}}\n"
+        systolic = "  compute: {model: systolic, peak: 50 TFLOPS, local-memory: {bandwidth: 1 TB/s}, array: {rows: 128, columns: 128, cycle: 1 ns}}\n"
+        cases = [(networks[0], roofline, small), (networks[1], roofline, small), (networks[2], roofline, small), (networks[0], products, mixed),
+                 (networks[0], systolic, mixed), (networks[0], roofline + "  communication: {streams: 2}\n", mixed),
+                 (networks[0], roofline + "  communication: {order: fifo}\n", small), ("  rules: astra-sim\n" + networks[0], roofline, mixed),
+                 (networks[0], roofline, small + "  streams: dimension\n"), (networks[0], roofline, small + "  streams: counted\n")]
+        for number, (network, compute, workload) in enumerate(cases):
+            with self.subTest(network=network, compute=compute, workload=workload):
+                system = f"system:\n{network}{compute}"
+                direct = self.write("direct.yaml", system + workload)
+                prefix = self.folder / f"settings{number}" / "w"
+                made = harness.orrery("generate", direct, f"--output={prefix}")
+                self.assertEqual(made.code, 0, made.err)
+                streams = "".join(line for line in workload.splitlines(keepends=True) if "streams:" in line)
+                traces = self.write("traces.yaml", system + f"workload:\n  traces: {prefix}\n  groups: {prefix}.json\n{streams}")
+                self.assertEqual(quantities(self.run_once([traces], "one.h5")), quantities(self.run_once([direct], "other.h5")))
+                names = set(json.loads(pathlib.Path(f"{prefix}.json").read_text()))
+                self.assertEqual(any("dp_sums" in name for name in names), "rules" not in network and "streams: 2" not in compute
+                                 and "order" not in compute and "counted" not in workload, names)
+
     def test_presets_have_the_published_parameters(self):
         """Each model in configs/models has as many parameters as published, to four digits; of Grok-1 and of the text model of Llama 4 Scout
         they are counted. One NPU alone holds them all."""

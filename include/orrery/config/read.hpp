@@ -69,6 +69,9 @@ Faults faults_of_keys(const Inputs& inputs);
 /// Reads `workload.model` and `workload.parallel` of a CONFIG.yaml, whatever else it holds, with the settings of --set;
 /// without a file those of a transformer on 64 NPUs (docs/workloads.md). Throws as `read`.
 workload::Description read_workload(const std::filesystem::path& file, const std::vector<std::string>& overrides);
+/// Reads the workload that a run of this CONFIG.yaml would generate: that of `read_workload`, with what it takes from
+/// the system, as far as there is one. Throws as `read`.
+Workload read_generation(const std::filesystem::path& file, const std::vector<std::string>& overrides);
 
 /// Reads the text of a CONFIG.yaml. `name` stands for the file in messages; relative paths start from `folder`. Throws
 /// as `read`.
