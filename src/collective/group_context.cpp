@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "link_loads.hpp"
+
 namespace orrery::collective {
 
 bool GroupContext::is_regular() const {
@@ -18,32 +20,57 @@ bool GroupContext::hops_follow_distances() const {
   });
 }
 
-Bytes GroupContext::beside_others(std::uint32_t d, Bytes size) const {
-  const topology::ShapeType& shape = *delays.topology().dimension(d).shape;
+bool GroupContext::is_evenly_spaced() const {
+  const std::uint32_t size = delays.topology().dimension(axis.dimensions[0]).size;
+  if (axis.dimensions.size() > 1 || size % axis.size != 0) return false;
+  for (std::uint32_t position = 0; position < axis.size; ++position)
+    if (axis.coordinate(0, position) != position * (size / axis.size)) return false;
+  return true;
+}
+
+Bytes GroupContext::beside_others(std::size_t k, Bytes size, std::uint64_t load) const {
+  const topology::ShapeType& shape = *delays.topology().dimension(axis.dimensions[k]).shape;
   const bool one_link = shape.sends_over_one_link && !shape.is_of_links_only;
-  return times(size, one_link ? share * at_once : share);
+  return times(size, share * std::max(one_link ? at_once : 1, load));
+}
+
+std::uint64_t GroupContext::load(std::size_t k, Pair data) const {
+  return loads ? loads->of(k, data.sender, data.receiver) : 1;
 }
 
 Ps GroupContext::hop_delay(std::size_t k, std::uint32_t difference, Bytes size) const {
   const std::uint32_t d = axis.dimensions[k];
   const topology::Port port =
       axis.ports.empty() ? topology::Port{} : delays.topology().links().port(d, axis.port(k, group, 0));
-  return in_range(delays.link_delay(d, delays.topology().hops(d, 0, difference), beside_others(d, size), port));
+  const Bytes bytes = beside_others(k, size, loads ? loads->most(k) : 1);
+  return in_range(delays.link_delay(d, delays.topology().hops(d, 0, difference), bytes, port));
 }
 
-Ps GroupContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const {
+Ps GroupContext::link(std::uint32_t i, std::uint32_t j, Bytes size) const { return delay(i, j, size, {i, j}); }
+
+Ps GroupContext::clear_to_send(std::uint32_t i, std::uint32_t j) const {
+  return rendezvous ? delay(j, i, clear_to_send_bytes, {i, j}) : 0;
+}
+
+Ps GroupContext::delay(std::uint32_t from, std::uint32_t to, Bytes size, Pair data) const {
   if (has_detours) {
     const NpuId* npus = axis.npus.data() + std::size_t{group} * axis.size;
-    return in_range(delays.path_delay(npus[i], npus[j], times(size, share)));
+    Time total;
+    delays.for_each_leg(npus[from], npus[to], [&](std::uint32_t d, std::uint32_t hops, const topology::Port& port) {
+      const auto k = static_cast<std::size_t>(std::ranges::find(axis.dimensions, d) - axis.dimensions.begin());
+      total += delays.link_delay(d, hops, beside_others(k, size, load(k, data)), port);
+    });
+    return in_range(total);
   }
   Ps total = 0;
   for (std::size_t k = 0; k < axis.dimensions.size(); ++k) {
-    const std::uint32_t a = axis.coordinate(k, i);
-    const std::uint32_t b = axis.coordinate(k, j);
+    const std::uint32_t a = axis.coordinate(k, from);
+    const std::uint32_t b = axis.coordinate(k, to);
     if (a == b) continue;
     const std::uint32_t d = axis.dimensions[k];
     const std::uint32_t hops = delays.topology().hops(d, a, b);
-    total = plus(total, in_range(delays.link_delay(d, hops, beside_others(d, size), port(k, i, j))));
+    const Bytes bytes = beside_others(k, size, load(k, data));
+    total = plus(total, in_range(delays.link_delay(d, hops, bytes, port(k, from, to))));
     if (!delays.rules().charge_every_dimension) break;
   }
   return total;
@@ -63,10 +90,6 @@ Ps GroupContext::holds(std::size_t k, std::uint32_t i, std::uint32_t j, Bytes si
 Ps GroupContext::memory(Bytes size, std::uint64_t passes) const {
   if (!(local_memory.bytes_per_ns() > 0)) return 0;
   return times(in_range(local_memory_delay(size, local_memory, delays.rounding())), passes);
-}
-
-Ps GroupContext::clear_to_send(std::uint32_t i, std::uint32_t j) const {
-  return rendezvous ? link(j, i, clear_to_send_bytes) : 0;
 }
 
 }  // namespace orrery::collective

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "link_loads.hpp"
 #include "rounds.hpp"
 
 namespace orrery::collective {
@@ -142,7 +143,8 @@ Edges edges_of(const GroupContext& context, Bytes message) {
   Edges edges;
   const std::uint32_t n = context.axis.size;
   // Neighbours in the natural order of a circulant group all have one delay; else every edge is asked for.
-  const std::uint32_t num_edges = context.is_circulant() ? 1 : n;
+  const bool meets_alike = context.loads == nullptr || context.loads->is_uniform();
+  const std::uint32_t num_edges = context.is_circulant() && meets_alike ? 1 : n;
   for (std::uint32_t i = 0; i < num_edges; ++i) {
     const std::uint32_t before = i == 0 ? n - 1 : i - 1;
     const Ps move = context.link(before, i, message);
@@ -178,7 +180,8 @@ class Ring final : public RoundAlgorithm {
     Ps fixed = times(context.endpoint_delay, num_steps() + 1);
     for (const Round& round : rounds())
       if (round.reduced > Bytes(0)) fixed = plus(fixed, times(context.reduction(round.reduced), round.count));
-    return std::make_unique<RingClosedForm>(task().size, num_steps(), fixed, edges_of(context, rounds()[0].bytes));
+    return std::make_unique<RingClosedForm>(task().size, num_steps(), fixed,
+                                            edges_of(with_loads(context, rounds()[0]), rounds()[0].bytes));
   }
 
  private:

@@ -5,20 +5,62 @@
 //
 // The middle term is there with rendezvous only: D is the delay of the clear to send. p is the reduction.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "evaluation.hpp"
+#include "link_loads.hpp"
 #include "rounds.hpp"
 
 namespace orrery::collective {
 namespace {
 
-/// Steps in which positions exchange in pairs, i with i xor d. Delays are the same both ways, so one per pair does.
+/// A round, and the context in which its messages share links.
+struct ChargedRound {
+  const Round& round;
+  GroupContext context;
+
+  bool meets_alike() const { return context.loads == nullptr || context.loads->is_uniform(); }
+};
+
+/// Counts the messages on links, once for all rounds over the same distances.
+std::vector<ChargedRound> charge(std::span<const Round> rounds, const GroupContext& context) {
+  std::vector<ChargedRound> charged;
+  const bool may_share = may_share_links(context);
+  for (const Round& round : rounds) {
+    const auto known = std::ranges::find_if(charged, [&](const ChargedRound& other) {
+      return !may_share || std::tie(other.round.first, other.round.last, other.round.by_xor) ==
+                               std::tie(round.first, round.last, round.by_xor);
+    });
+    charged.push_back({round, known == charged.end() ? with_loads(context, round) : known->context});
+  }
+  return charged;
+}
+
+/// What the delays of the messages of a round depend on: their size, and where they share links the distances that they
+/// go.
+struct MessageKind {
+  MessageKind(const Round& round, bool shares_links)
+      : bytes(round.bytes),
+        first(shares_links ? round.first : 0),
+        last(shares_links ? round.last : 0),
+        by_xor(shares_links && round.by_xor) {}
+
+  Bytes bytes;
+  std::uint32_t first, last;
+  bool by_xor;
+
+  friend bool operator==(const MessageKind&, const MessageKind&) = default;
+};
+
+/// Steps in which positions exchange in pairs, i with i xor d.
 class ExchangeRounds final : public GroupEvaluator {
  public:
-  ExchangeRounds(std::span<const Round> rounds, const GroupContext& context)
-      : size_(context.axis.size), endpoint_delay_(context.endpoint_delay), uniform_(context.is_transitive()) {
-    for (const Round& round : rounds) exchanges_.push_back(make_exchange(round, context));
+  ExchangeRounds(std::span<const ChargedRound> rounds, const GroupContext& context)
+      : size_(context.axis.size),
+        endpoint_delay_(context.endpoint_delay),
+        uniform_(context.is_transitive() && std::ranges::all_of(rounds, &ChargedRound::meets_alike)) {
+    for (const ChargedRound& round : rounds) exchanges_.push_back(make_exchange(round.round, round.context));
     duration_ = endpoint_delay_;
     for (const Exchange& exchange : exchanges_) {
       const Ps longest = std::max(*std::ranges::max_element(exchange.link), *std::ranges::max_element(exchange.stay));
@@ -60,13 +102,13 @@ class ExchangeRounds final : public GroupEvaluator {
     std::uint64_t count = 1;
     std::uint32_t distance = 1;  ///< a power of two
     Ps cost = 0;                 ///< e + p
-    std::vector<Ps> link;        ///< L by the pair's lower position; one value if all are alike
+    std::vector<Ps> link;        ///< L by the sender; one value if all are alike
     std::vector<Ps> stay;        ///< D + L in the same way; 0 without rendezvous
   };
 
-  static Exchange make_exchange(const Round& round, const GroupContext& context) {
+  Exchange make_exchange(const Round& round, const GroupContext& context) const {
     Exchange exchange{round.count, round.first, plus(context.endpoint_delay, context.reduction(round.reduced)), {}, {}};
-    const std::uint32_t num_positions = context.is_transitive() ? 1 : context.axis.size;
+    const std::uint32_t num_positions = uniform_ ? 1 : context.axis.size;
     for (std::uint32_t i = 0; i < num_positions; ++i) {
       const std::uint32_t partner = i ^ round.first;
       exchange.link.push_back(context.link(i, partner, round.bytes));
@@ -81,10 +123,10 @@ class ExchangeRounds final : public GroupEvaluator {
     const Ps cost = exchange.cost;
     for (std::size_t block = 0; block < size; block += 2 * distance) {
       for (std::size_t i = block; i < block + distance; ++i) {
-        const Ps link = link_of(i), stay = stay_of(i);
-        const Ps low = group[i], high = group[i + distance];
-        group[i] = std::max(high + link, low + stay) + cost;
-        group[i + distance] = std::max(low + link, high + stay) + cost;
+        const std::size_t j = i + distance;
+        const Ps low = group[i], high = group[j];
+        group[i] = std::max(high + link_of(j), low + stay_of(j)) + cost;
+        group[j] = std::max(low + link_of(i), high + stay_of(i)) + cost;
       }
     }
   }
@@ -101,7 +143,7 @@ class ExchangeRounds final : public GroupEvaluator {
 struct CirculantRound {
   std::uint64_t count = 1;
   std::uint32_t first = 1, last = 1;
-  std::uint32_t message = 0;  ///< index of its size
+  std::uint32_t message = 0;  ///< index of the kind of its messages
   Ps cost = 0;                ///< e + p
   Ps stay = 0;                ///< the longest of D + L; 0 without rendezvous
 };
@@ -109,16 +151,17 @@ struct CirculantRound {
 /// Delays between positions depend on (i - j) mod n only.
 class CirculantRounds final : public GroupEvaluator {
  public:
-  CirculantRounds(std::span<const Round> rounds, const GroupContext& context)
+  CirculantRounds(std::span<const ChargedRound> rounds, const GroupContext& context)
       : size_(context.axis.size), endpoint_delay_(context.endpoint_delay) {
-    std::vector<Bytes> sizes;
+    std::vector<MessageKind> kinds;
     std::vector<std::vector<Ps>> stays;
-    for (const Round& round : rounds) {
-      const auto known = std::ranges::find(sizes, round.bytes);
-      const auto message = static_cast<std::uint32_t>(known - sizes.begin());
-      if (known == sizes.end()) {
-        sizes.push_back(round.bytes);
-        add_message(round.bytes, context, stays);
+    for (const auto& [round, charged] : rounds) {
+      const MessageKind kind(round, may_share_links(context));
+      const auto known = std::ranges::find(kinds, kind);
+      const auto message = static_cast<std::uint32_t>(known - kinds.begin());
+      if (known == kinds.end()) {
+        kinds.push_back(kind);
+        add_message(round.bytes, charged, stays);
       }
       rounds_.push_back({round.count, round.first, round.last, message,
                          plus(context.endpoint_delay, context.reduction(round.reduced)), 0});
@@ -170,7 +213,7 @@ class CirculantRounds final : public GroupEvaluator {
     Message message{std::vector<Ps>(size_)};
     std::vector<Ps> stay(size_, 0);
     for (std::uint32_t d = 1; d < size_; ++d) {
-      if (2 * d > size_) {
+      if (2 * d > size_ && context.loads == nullptr) {
         message.delays[d] = message.delays[size_ - d];
         stay[d] = stay[size_ - d];
       } else {
@@ -220,7 +263,7 @@ class CirculantRounds final : public GroupEvaluator {
   std::uint32_t size_;
   Ps endpoint_delay_;
   std::vector<CirculantRound> rounds_;
-  std::vector<Message> messages_;  ///< one for each size
+  std::vector<Message> messages_;  ///< one for each kind of messages
   Ps duration_ = 0;
 };
 
@@ -228,7 +271,9 @@ class CirculantRounds final : public GroupEvaluator {
 /// difference of coordinates.
 class RegularDelays {
  public:
-  RegularDelays(const GroupContext& context, Bytes message)
+  static constexpr bool is_of_round = false;  ///< messages of other rounds have these delays too
+
+  RegularDelays(const GroupContext& context, Bytes message, const Round&)
       : axis_(context.axis), every_dimension_(context.delays.rules().charge_every_dimension) {
     for (std::size_t k = 0; k < axis_.dimensions.size(); ++k) {
       const auto begin = axis_.coordinates.begin() + static_cast<std::ptrdiff_t>(k * axis_.size);
@@ -254,7 +299,7 @@ class RegularDelays {
     for (const std::vector<Ps>& table : tables_) entries += table.size();
     return entries * sizeof(Ps);
   }
-  Ps operator()(std::uint32_t i, std::uint32_t j) const {
+  Ps operator()(std::uint32_t i, std::uint32_t j, std::uint32_t) const {
     Ps total = 0;
     for (std::size_t k = 0; k < tables_.size(); ++k) {
       const std::uint32_t a = axis_.coordinate(k, i);
@@ -272,28 +317,34 @@ class RegularDelays {
   std::vector<std::vector<Ps>> tables_;
 };
 
-/// The delay of one message between any two positions of a group whose links differ.
+/// The delays of the messages of a round in a group whose links differ, or whose messages share links.
 class IrregularDelays {
  public:
-  IrregularDelays(const GroupContext& context, Bytes message) : context_(context), message_(message) {
+  static constexpr bool is_of_round = true;
+
+  /// `round`: over whose distances messages go.
+  IrregularDelays(const GroupContext& context, Bytes message, const Round& round)
+      : context_(context), message_(message), first_(round.first), width_(round.last - round.first + 1) {
     const std::uint32_t n = context.axis.size;
     if (n > most_kept) return;
-    kept_.resize(std::size_t{n} * n);
-    for (std::uint32_t i = 0; i < n; ++i)
-      for (std::uint32_t j = 0; j < n; ++j)
-        if (i != j) kept_[std::size_t{i} * n + j] = context.link(i, j, message);
+    kept_.resize(std::size_t{n} * width_);
+    for (std::uint32_t from = 0; from < n; ++from)
+      for (std::uint32_t d = round.first; d <= round.last; ++d)
+        kept_[std::size_t{from} * width_ + d - first_] =
+            context.link(from, round.by_xor ? from ^ d : (from + d) % n, message);
   }
 
   Ps bound() const {
+    if (!kept_.empty()) return std::ranges::max(kept_);
     Ps longest = 0;
     for (std::uint32_t i = 0; i < context_.axis.size; ++i)
       for (std::uint32_t j = 0; j < context_.axis.size; ++j)
-        if (i != j) longest = std::max(longest, (*this)(i, j));
+        if (i != j) longest = std::max(longest, context_.link(i, j, message_));
     return longest;
   }
   std::size_t memory() const { return kept_.size() * sizeof(Ps); }
-  Ps operator()(std::uint32_t i, std::uint32_t j) const {
-    return kept_.empty() ? context_.link(i, j, message_) : kept_[std::size_t{i} * context_.axis.size + j];
+  Ps operator()(std::uint32_t from, std::uint32_t to, std::uint32_t distance) const {
+    return kept_.empty() ? context_.link(from, to, message_) : kept_[std::size_t{from} * width_ + distance - first_];
   }
 
  private:
@@ -301,29 +352,29 @@ class IrregularDelays {
 
   GroupContext context_;
   Bytes message_;
-  std::vector<Ps> kept_;  ///< [from][to]
+  std::uint32_t first_, width_;  ///< distances
+  std::vector<Ps> kept_;         ///< [from][distances]
 };
 
 /// Any rounds and any delays: O(n * messages of a position) for each round.
 template <class Delays>
 class GeneralRounds final : public GroupEvaluator {
  public:
-  GeneralRounds(std::span<const Round> rounds, const GroupContext& context)
-      : size_(context.axis.size),
-        endpoint_delay_(context.endpoint_delay),
-        rendezvous_(context.rendezvous),
-        clear_to_send_(context, clear_to_send_bytes) {
-    std::vector<Bytes> sizes;
+  GeneralRounds(std::span<const ChargedRound> rounds, const GroupContext& context)
+      : size_(context.axis.size), endpoint_delay_(context.endpoint_delay), rendezvous_(context.rendezvous) {
+    std::vector<MessageKind> kinds;
     bool to_all = true;
-    for (const Round& round : rounds) {
-      const auto known = std::ranges::find(sizes, round.bytes);
+    for (const auto& [round, charged] : rounds) {
+      const MessageKind kind(round, Delays::is_of_round || may_share_links(context));
+      const auto known = std::ranges::find(kinds, kind);
       rounds_.push_back({round.count, round.first, round.last, round.by_xor,
-                         static_cast<std::size_t>(known - sizes.begin()),
+                         static_cast<std::size_t>(known - kinds.begin()),
                          plus(context.endpoint_delay, context.reduction(round.reduced))});
       to_all = to_all && round.last - round.first + 2 == size_;
-      if (known != sizes.end()) continue;
-      sizes.push_back(round.bytes);
-      delays_.emplace_back(context, round.bytes);
+      if (known != kinds.end()) continue;
+      kinds.push_back(kind);
+      delays_.emplace_back(charged, round.bytes, round);
+      if (rendezvous_) clears_.emplace_back(charged, clear_to_send_bytes, round);
     }
     set_duration(context.is_transitive() && to_all);
   }
@@ -332,8 +383,9 @@ class GeneralRounds final : public GroupEvaluator {
   Ps duration() const override { return duration_; }
 
   std::size_t memory() const override {
-    std::size_t bytes = sizeof(*this) + clear_to_send_.memory() + rounds_.size() * sizeof(GeneralRound);
+    std::size_t bytes = sizeof(*this) + rounds_.size() * sizeof(GeneralRound);
     for (const Delays& delays : delays_) bytes += delays.memory();
+    for (const Delays& delays : clears_) bytes += delays.memory();
     return bytes;
   }
 
@@ -356,7 +408,7 @@ class GeneralRounds final : public GroupEvaluator {
     std::uint64_t count = 1;
     std::uint32_t first = 1, last = 1;
     bool by_xor = false;
-    std::size_t message = 0;  ///< index of its size
+    std::size_t message = 0;  ///< index of the kind of its messages
     Ps cost = 0;              ///< e + p
   };
 
@@ -365,10 +417,10 @@ class GeneralRounds final : public GroupEvaluator {
     duration_ = endpoint_delay_;
     for (const GeneralRound& round : rounds_) {
       const Delays& delays = delays_[round.message];
-      Ps longest = plus(delays.bound(), rendezvous_ ? clear_to_send_.bound() : 0);
+      Ps longest = plus(delays.bound(), rendezvous_ ? clears_[round.message].bound() : 0);
       if (alike) longest = 0;
       for (std::uint32_t d = 1; alike && d < size_; ++d)
-        longest = std::max(longest, delays(0, d) + (rendezvous_ ? clear_to_send_(d, 0) : 0));
+        longest = std::max(longest, delays(0, d, d) + (rendezvous_ ? clears_[round.message](0, d, d) : 0));
       duration_ = plus(duration_, times(plus(longest, round.cost), round.count));
     }
     finishes_together_ = alike;
@@ -383,8 +435,8 @@ class GeneralRounds final : public GroupEvaluator {
     Ps latest = starts[i];
     for (std::uint32_t d = round.first; d <= round.last; ++d) {
       const std::uint32_t j = round.by_xor ? i ^ d : i >= d ? i - d : i + size_ - d;
-      const Ps sent = rendezvous_ ? std::max(starts[j], starts[i] + clear_to_send_(j, i)) : starts[j];
-      latest = std::max(latest, sent + delays(j, i));
+      const Ps sent = rendezvous_ ? std::max(starts[j], starts[i] + clears_[round.message](j, i, d)) : starts[j];
+      latest = std::max(latest, sent + delays(j, i, d));
     }
     return latest + round.cost;
   }
@@ -392,9 +444,9 @@ class GeneralRounds final : public GroupEvaluator {
   std::uint32_t size_;
   Ps endpoint_delay_;
   std::vector<GeneralRound> rounds_;
-  std::vector<Delays> delays_;  ///< one for each size of messages
+  std::vector<Delays> delays_;  ///< one for each kind of messages
+  std::vector<Delays> clears_;  ///< with rendezvous: of the clears to send for these
   bool rendezvous_;
-  Delays clear_to_send_;
   bool finishes_together_ = false;
   Ps duration_ = 0;
 };
@@ -410,12 +462,15 @@ std::unique_ptr<GroupEvaluator> evaluate_rounds(std::span<const Round> rounds, c
   std::uint32_t at_once = 1;
   for (const Round& round : rounds) at_once = std::max(at_once, round.last - round.first + 1);
   if (context.rules.share_bandwidth) context.at_once = at_once;
-  if (std::ranges::all_of(rounds, exchanges_in_pairs)) return std::make_unique<ExchangeRounds>(rounds, context);
-  if (context.is_circulant() && std::ranges::none_of(rounds, &Round::by_xor))
-    return std::make_unique<CirculantRounds>(rounds, context);
-  if (context.is_regular() && context.hops_follow_distances())
-    return std::make_unique<GeneralRounds<RegularDelays>>(rounds, context);
-  return std::make_unique<GeneralRounds<IrregularDelays>>(rounds, context);
+  const std::vector<ChargedRound> charged = charge(rounds, context);
+  const bool meet_alike = std::ranges::all_of(charged, &ChargedRound::meets_alike);
+  if (std::ranges::all_of(rounds, exchanges_in_pairs)) return std::make_unique<ExchangeRounds>(charged, context);
+  if (context.is_circulant() && std::ranges::none_of(rounds, &Round::by_xor) &&
+      (meet_alike || context.is_evenly_spaced()))
+    return std::make_unique<CirculantRounds>(charged, context);
+  if (context.is_regular() && context.hops_follow_distances() && meet_alike)
+    return std::make_unique<GeneralRounds<RegularDelays>>(charged, context);
+  return std::make_unique<GeneralRounds<IrregularDelays>>(charged, context);
 }
 
 }  // namespace orrery::collective

@@ -4,6 +4,7 @@ nothing is in the way, and what is refused.
 
 In times by hand 1,000 B take 100 ns on a link, a hop takes 100 ns, and an NPU takes 10 ns at each end of a collective's message."""
 import json
+import math
 import pathlib
 import sys
 
@@ -426,6 +427,55 @@ class Congestion(harness.Folder):
             with self.subTest(f"seed {seed}"):
                 self.check_one_answer(arguments + AWARE, workload.num_npus, ranks=(2,))
             self.clear_folder()
+
+    def test_no_collective_beats_its_links(self):
+        """Under physical rules an algorithm takes at least what the busiest link needs for its bytes in the network that simulates every link,
+        and messages of a step that meet on links take what they take there: an all-reduce of 1 GB by direct on a Ring of 16 with 50 GB/s 90 ms,
+        where a link carries 36 of the messages of each step. Under ASTRA-sim's rules each has all of the bandwidth: 2.5 ms."""
+        import h5py
+        layers = "model: {kind: layers, layers: [{name: g, parameters: 500000000}]}"
+        ring = self.config("{shape: Ring, size: 16, bandwidth: 50 GB/s, latency: 500 ns}", "  collectives: {all-reduce: [direct]}\n",
+                           f"{layers}, parallel: {{dp: 16}}")
+        self.assertEqual(self.step_in_us(ring), 90_008)
+        self.assertEqual(self.step_in_us(ring, "--set=system.rules=astra-sim"), 2_508)
+        study = self.folder / "study.yaml"
+        study.write_text("study:\n  base: config.yaml\n  parameters:\n    alg: {key: system.collectives.all-reduce, values: [[ring], [direct], [halvingDoubling], "
+                         "[doubleBinaryTree]]}\n  objectives: [{minimise: step_time}]\n")
+        outcome = harness.orrery("explore", study, f"--output={self.folder / 's.h5'}", "--force")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        with h5py.File(self.folder / "s.h5") as results:
+            self.assertEqual(int(results["best"][0]), 0, "the ring")
+        for dimensions, algorithms in ((("Ring", 8),), ("direct", "direct2", "direct5", "halvingDoubling", "ring", "doubleBinaryTree", "binomialTree")), \
+                ((("Mesh", 8),), ("direct", "direct3", "halvingDoubling", "ring", "doubleBinaryTree", "binomialTree")), \
+                ((("Ring", 5), ("Mesh", 3)), ("oneDirect", "oneDirect2", "oneRing")), ((("FullyConnected", 5), ("FullyConnected", 8)), ("oneDirect", "oneRing")), \
+                ((("Ring", 4), ("Switch", 4)), ("oneDirect", "oneHalvingDoubling", "oneRing")):
+            listed = ", ".join(f"{{shape: {shape}, size: {size}, bandwidth: 50 GB/s, latency: 500 ns}}" for shape, size in dimensions)
+            count = math.prod(size for _, size in dimensions)
+            config = self.config(listed, workload=f"{layers}, parallel: {{dp: {count}}}")
+            for algorithm in algorithms:
+                chosen = f"--set=system.collectives.all-reduce=[{algorithm}]"
+                with self.subTest(dimensions=dimensions, algorithm=algorithm), h5py.File(self.run_once([config, chosen, *AWARE])) as results:
+                    busiest = max(results["network/links/busy_time"])
+                    alone = max(harness.finish_times(self.run_once([config, chosen], "alone.h5")))
+                    self.assertGreaterEqual(alone, int(busiest))
+
+    def step_in_us(self, config, *more):
+        return max(harness.finish_times(self.run_once([config, *more]))) // 10**6
+
+    def test_pieces_in_astra_sims_order(self):
+        """Messages that are cut into packets keep their histories under ASTRA-sim's rules. On two NPUs an all-reduce of 200 kB moves two
+        halves of 100 kB in each direction: 10 + 2 (4,000 + 3,000 + 10) ns at 25 GB/s and 3 us. Steps on random systems have one answer."""
+        rules = ["--set=system.rules=astra-sim", "--set=system.network.switching=cut-through"]
+        layers = "model: {kind: layers, layers: [{name: g, parameters: 100000}]}"
+        two = self.config("{shape: FullyConnected, size: 2, bandwidth: 25 GB/s, latency: 3 us}", workload=f"{layers}, parallel: {{dp: 2}}")
+        for packet in ("4 KiB", "64 KiB", "0 B"):
+            path = self.check_one_answer([two, *AWARE, *rules, f"--set=system.network.packet-size={packet}"], 2, ranks=(2,))
+            self.assertEqual(max(harness.finish_times(path)), 14_030 * NS)
+        step = "model: {layers: 2, hidden: 256, heads: 8, sequence: 128}, parallel: {tp: 4, sp: true, dp: 2, pp: 2, micro-batches: 2}"
+        compute = "  compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}\n"
+        for dimensions in (f"{{shape: Ring, size: 4, {LINK}}}, {{shape: Switch, size: 4, {LINK}}}", f"{{shape: FatTree, ports: 4, size: 16, {LINK}}}"):
+            config = self.config(dimensions, compute, step)
+            self.check_one_answer([config, *AWARE, *rules, "--set=system.network.packet-size=4 KiB"], 16, ranks=(2,))
 
     def test_what_it_cannot_do_is_refused(self):
         """Folding, more links than can be simulated, a size that a fat tree cannot have, an unknown model, and packets without cut-

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "link_counts.hpp"
 #include "message_simulation.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/registry.hpp"
@@ -105,13 +106,17 @@ TEST(Collective, RingOverAnyMembersAgreesWithMessages) {
     if (sample.rules.fixed_subgroup_endpoint_delay) ring.options.endpoint_delay = Time::from_ns(10);
     Scenario scenario = scenario_of(ring, ring_delays);
     const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
-    scenario.link = [&](std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t) {
+    LinkCounts counts(delays.topology());
+    for (std::uint32_t i = 0; sample.rules.share_bandwidth && i < count; ++i)
+      counts.add(members[i], members[(i + 1) % count]);
+    scenario.link = [&](const Passage& message, std::uint64_t bytes) {
       Ps total = 0;
       for (std::uint32_t d = 0; d < delays.topology().num_dimensions(); ++d) {
-        const std::uint32_t a = delays.topology().coordinate(members[from], d);
-        const std::uint32_t b = delays.topology().coordinate(members[to], d);
+        const std::uint32_t a = delays.topology().coordinate(members[message.from], d);
+        const std::uint32_t b = delays.topology().coordinate(members[message.to], d);
         if (a == b) continue;
-        total += delays.link_delay(d, delays.topology().hops(d, a, b), Bytes(bytes * share)).ps();
+        const std::uint64_t load = counts.most(d, members[message.sender], members[message.receiver]);
+        total += delays.link_delay(d, delays.topology().hops(d, a, b), Bytes(bytes * share * load)).ps();
         if (!delays.rules().charge_every_dimension) break;
       }
       return total;
@@ -208,9 +213,10 @@ TEST(Collective, DifferingLinksAgreeWithMessages) {
     const PlainLinks plain(sample);
     std::vector<std::uint32_t> dimension_of;
     for (const PhaseOfChunk& phase : scenario.phases) dimension_of.push_back(phase.queue);
-    scenario.link = [&](std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t phase) {
-      const std::uint32_t d = dimension_of[phase];
-      return plain.delay(from, to, d, bytes * share * sample.at_once(d));
+    scenario.link = [&, loads = loads_of(sample, scenario, delays)](const Passage& message, std::uint64_t bytes) {
+      const std::uint32_t d = dimension_of[message.phase];
+      const std::uint64_t at_once = std::max(sample.at_once(d), loads(message));
+      return plain.delay(message.from, message.to, d, bytes * share * at_once);
     };
     Predecessors in_order(scenario.num_chunks, Predecessors::value_type(scenario.phases.size()));
     for (std::uint32_t c = scenario.in_service; num_used == 1 && c < scenario.num_chunks; ++c)
@@ -347,7 +353,8 @@ TEST(Collective, FastPathIsTheGeneralPath) {
 }
 
 // Physical rules: the bytes that a member sends in a dimension cannot pass its links faster than their bandwidth. A
-// member has one link in a ring of algorithms that send one message at a time, whatever chunks are in service.
+// member uses one link where algorithms send one message at a time, whatever chunks are in service, and all that it has
+// in direct.
 TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 400; ++round) {
@@ -357,17 +364,17 @@ TEST(Collective, NeverBeatsTheLinkUnderPhysicalRules) {
     sample.options.chunks.queues = 1 + static_cast<std::uint32_t>(random() % 4);
     sample.options.chunks.active_chunks = 1 + static_cast<std::uint32_t>(random() % 16);
     choose_orders(random, sample.options);
-    for (std::size_t d = 0; d < sample.dimensions.size(); ++d)  // elsewhere direct has a link for each of its messages
-      if (Algorithm& algorithm = sample.options.all_reduce[d];
-          algorithm.name == "direct" && sample.dimensions[d].shape != topology::Shape("Switch"))
-        algorithm = {};
-    sample.options.all_gather = sample.options.reduce_scatter = sample.options.all_to_all = sample.options.all_reduce;
-    Engine engine(sample.delays(), sample.engine_options());
+    const network::DelayModel delays = sample.delays();
+    Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);
     const std::vector<Time> completions = finish(engine, *layout, sample, random_arrivals(random, sample.num_npus()));
     const CollectiveTraffic& traffic = engine.traffic(*layout, sample.kind, sample.size);
     for (std::size_t d = 0; d < traffic.size(); ++d) {
-      const Time bound = delay(0, traffic[d], sample.dimensions[d].bandwidth_of_links(), Rounding::up_to_ps);
+      const bool is_direct = sample.options.all_reduce[d].name == "direct";
+      const auto& wiring = delays.topology().wiring(static_cast<std::uint32_t>(d));
+      const std::uint64_t links = is_direct ? wiring.num_injection_links() / wiring.size() : 1;
+      const Time bound = delay(0, traffic[d] / std::max<std::uint64_t>(links, 1),
+                               sample.dimensions[d].bandwidth_of_links(), Rounding::up_to_ps);
       EXPECT_GE(*std::ranges::min_element(completions) + Time::from_ps(1), bound) << "dimension " << d;
     }
   }

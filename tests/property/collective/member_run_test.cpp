@@ -55,7 +55,9 @@ Bytes expect_engine_times(std::mt19937_64& random, const RandomCase& sample, con
     MessagePlayer player = player_of(sample, delays, program);
     std::vector<Time> played = player.run(arrivals);
     for (Time& time : played) time = std::max(time, least(std::ranges::max(arrivals)));
-    EXPECT_EQ(played, completions);
+    if (!sample.may_share_links()) {  // members meet nobody on their links
+      EXPECT_EQ(played, completions);
+    }
     sent = player.sent();
     if (delays.topology().num_dimensions() == 1) {
       EXPECT_EQ(sent / num_npus, engine.traffic(*layout, sample.kind, sample.size)[0]);

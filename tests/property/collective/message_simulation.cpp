@@ -129,7 +129,8 @@ void MessageSimulation::begin(const Event& event) {
     for (const std::uint32_t receiver : task.clears[event.exchange]) send(event, receiver);
     for (const std::uint32_t sender : peers(event, false)) {
       Event clear = event;
-      clear.at += scenario_.link(event.member, sender, scenario_.control_bytes, event.phase);
+      clear.at += scenario_.link({event.member, sender, sender, event.member, event.phase, event.exchange},
+                                 scenario_.control_bytes);
       clear.order = sequence_++;
       clear.what = What::clear_to_send;
       clear.member = sender;
@@ -143,7 +144,7 @@ void MessageSimulation::begin(const Event& event) {
 void MessageSimulation::send(const Event& event, std::uint32_t receiver) {
   Event data = event;
   const std::uint64_t bytes = scenario_.phases[event.phase].exchanges[event.exchange].bytes;
-  data.at += scenario_.link(event.member, receiver, bytes, event.phase);
+  data.at += scenario_.link({event.member, receiver, event.member, receiver, event.phase, event.exchange}, bytes);
   data.order = sequence_++;
   data.what = What::data;
   data.member = receiver;

@@ -28,6 +28,13 @@ struct PhaseOfChunk {
   std::vector<Exchange> exchanges;
 };
 
+/// A message of an exchange. A clear to send goes the other way than the data that it is for.
+struct Passage {
+  std::uint32_t from = 0, to = 0;
+  std::uint32_t sender = 0, receiver = 0;  ///< of the data
+  std::uint32_t phase = 0, exchange = 0;
+};
+
 /// Everything that a simulated collective is made of.
 struct Scenario {
   std::uint32_t num_members = 0;
@@ -37,7 +44,7 @@ struct Scenario {
   bool rendezvous = false;
   std::uint64_t control_bytes = 8192;
   std::vector<PhaseOfChunk> phases;
-  std::function<Ps(std::uint32_t from, std::uint32_t to, std::uint64_t bytes, std::uint32_t phase)> link;
+  std::function<Ps(const Passage& message, std::uint64_t bytes)> link;
 };
 
 /// The (chunk, phase) that held the slot before, for every chunk and phase; nothing where the slot was free.

@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 
+#include "link_counts.hpp"
 #include "orrery/base/error.hpp"
 
 namespace orrery::collective::test {
@@ -187,6 +188,38 @@ std::uint64_t RandomCase::at_once(std::uint32_t d) const {
   return algorithm.window == 0 ? others : std::min(algorithm.window, others);
 }
 
+bool RandomCase::may_share_links() const {
+  if (!rules.share_bandwidth) return false;
+  for (std::size_t d = 0; d < dimensions.size(); ++d) {
+    const bool has_own_links =
+        dimensions[d].shape == topology::Shape("Switch") || dimensions[d].shape == topology::Shape("FullyConnected");
+    if (options.all_reduce[d].name != "ring" && dimensions[d].size > 2 && !has_own_links) return true;
+  }
+  return std::ranges::any_of(faults, &topology::LinkFault::failed);
+}
+
+std::function<std::uint64_t(const Passage&)> loads_of(const RandomCase& sample, const Scenario& scenario,
+                                                      const network::DelayModel& delays) {
+  if (!sample.rules.share_bandwidth) return [](const Passage&) { return 1; };
+  std::vector<std::vector<LinkCounts>> counts;  // [phases][exchanges]
+  for (const PhaseOfChunk& phase : scenario.phases) {
+    counts.emplace_back();
+    for (const Exchange& exchange : phase.exchanges) {
+      LinkCounts& count = counts.back().emplace_back(delays.topology());
+      for (const auto& group : phase.groups)
+        for (std::uint32_t i = 0; i < group.size(); ++i)
+          for (const std::uint32_t d : exchange.distances)
+            count.add(NpuId(group[i]), NpuId(group[exchange.by_xor ? i ^ d : (i + d) % group.size()]));
+    }
+  }
+  std::vector<std::uint32_t> dimension_of;
+  for (const PhaseOfChunk& phase : scenario.phases) dimension_of.push_back(phase.queue);
+  return [counts, dimension_of](const Passage& message) {
+    return counts[message.phase][message.exchange].most(dimension_of[message.phase], NpuId(message.sender),
+                                                        NpuId(message.receiver));
+  };
+}
+
 Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays) {
   const topology::Topology& topology = delays.topology();
   Scenario scenario;
@@ -215,13 +248,13 @@ Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays
     dimension_of.push_back(d);
   }
   const std::uint64_t share = sample.rules.share_bandwidth ? std::min(scenario.num_chunks, scenario.in_service) : 1;
-  scenario.link = [&sample, &delays, &topology, dimension_of, share](std::uint32_t from, std::uint32_t to,
-                                                                     std::uint64_t bytes, std::uint32_t phase) {
-    const std::uint32_t d = dimension_of[phase];
-    const std::uint32_t a = topology.coordinate(NpuId(from), d);
-    const std::uint32_t b = topology.coordinate(NpuId(to), d);
+  scenario.link = [&sample, &delays, &topology, dimension_of, share, loads = loads_of(sample, scenario, delays)](
+                      const Passage& message, std::uint64_t bytes) {
+    const std::uint32_t d = dimension_of[message.phase];
+    const std::uint32_t a = topology.coordinate(NpuId(message.from), d);
+    const std::uint32_t b = topology.coordinate(NpuId(message.to), d);
     const std::uint32_t hops = topology.hops(d, a, b);
-    return delays.link_delay(d, hops, Bytes(bytes * share * sample.at_once(d))).ps();
+    return delays.link_delay(d, hops, Bytes(bytes * share * std::max(sample.at_once(d), loads(message)))).ps();
   };
   return scenario;
 }

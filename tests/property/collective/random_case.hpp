@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <random>
 #include <vector>
@@ -36,6 +37,8 @@ struct RandomCase {
   Options engine_options() const { return rules.with(options); }
   /// Messages that an NPU sends over its link of dimension d at a time, if they share it.
   std::uint64_t at_once(std::uint32_t d) const;
+  /// Returns whether messages that different positions send in a step may meet on a link.
+  bool may_share_links() const;
   std::uint32_t num_npus() const;
 };
 
@@ -46,6 +49,11 @@ RandomCase random_case(std::mt19937_64& random, std::uint32_t most);
 void add_random_faults(std::mt19937_64& random, RandomCase& sample);
 
 std::vector<Time> random_arrivals(std::mt19937_64& random, std::uint32_t count);
+
+/// Returns how many messages of a step share the busiest link that the data of a message pass in its dimension, by
+/// phase and exchange of a scenario; 1 where the rules do not let them share it. The delay model must outlive it.
+std::function<std::uint64_t(const Passage&)> loads_of(const RandomCase& sample, const Scenario& scenario,
+                                                      const network::DelayModel& delays);
 
 /// The same collective for the message simulation, built from docs/model.md and not from the engine. One queue only.
 Scenario scenario_of(const RandomCase& sample, const network::DelayModel& delays);

@@ -50,8 +50,8 @@ Ps StepSimulation::end(StepKey key) {
 Ps StepSimulation::delivered(StepKey sender, StepKey receiver) {
   Ps sent = begin(sender);
   if (costs_.rendezvous)
-    sent = std::max(sent, begin(receiver) + costs_.link(receiver.first, sender.first, clear_to_send_bytes));
-  return sent + costs_.link(sender.first, receiver.first, table_.steps.at(sender).bytes);
+    sent = std::max(sent, begin(receiver) + costs_.clear_to_send(sender.first, receiver.first, sender.second));
+  return sent + costs_.link(sender.first, receiver.first, table_.steps.at(sender).bytes, sender.second);
 }
 
 Ps StepSimulation::delivered_by_switch(StepKey receiver) {

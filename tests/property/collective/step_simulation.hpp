@@ -27,7 +27,9 @@ struct StepCosts {
   Ps endpoint_delay = 0;
   bool rendezvous = false;
   std::function<Ps(Bytes bytes)> reduction;
-  std::function<Ps(std::uint32_t from, std::uint32_t to, Bytes bytes)> link;
+  std::function<Ps(std::uint32_t from, std::uint32_t to, Bytes bytes, std::uint64_t step)> link;
+  /// Of the clear to send of data from `sender` in this step.
+  std::function<Ps(std::uint32_t sender, std::uint32_t receiver, std::uint64_t step)> clear_to_send;
   /// The longer of what `from` sends up and of what `to` gets.
   std::function<Ps(std::uint32_t from, std::uint32_t to, SwitchLoad load)> through_switch;
 };

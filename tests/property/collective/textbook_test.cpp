@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <random>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "random_case.hpp"
 #include "textbook_program.hpp"
@@ -58,6 +60,33 @@ struct Entry {
     if (algorithm.name != "direct") return 1;
     return algorithm.window == 0 ? size - 1 : std::min(algorithm.window, size - 1);
   }
+  /// Returns how many messages of a step share the busiest link of one from `from` to `to`: those of all positions over
+  /// the same distances, which go the shorter way round on a Ring, upwards on a tie.
+  std::uint64_t load(std::uint32_t from, std::uint32_t to) const {
+    const bool by_xor = algorithm.name == "halvingDoubling";
+    if ((algorithm.name != "direct" && !by_xor) || (shape != Shape("Ring") && shape != Shape("Mesh"))) return 1;
+    const std::uint32_t distance = by_xor ? from ^ to : (to + size - from) % size, window = by_xor ? 1 : ports();
+    const std::uint32_t first = (distance - 1) / window * window + 1;
+    using Carried = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;  // by the ends of a link
+    static std::map<std::tuple<bool, std::uint32_t, std::string_view, std::uint32_t, std::uint32_t>, Carried> known;
+    const auto [found, is_new] = known.try_emplace({by_xor, window, topology::name(shape), size, first});
+    Carried& carried = found->second;
+    const auto pass = [&](std::uint32_t at, std::uint32_t end, auto visit) {
+      const bool is_ring = shape == Shape("Ring");
+      const bool upwards = is_ring ? (end + size - at) % size * 2 <= size : end > at;
+      while (at != end) {
+        const std::uint32_t next = upwards ? (at + 1) % size : (at + size - 1) % size;
+        visit(carried[{at, next}]);
+        at = next;
+      }
+    };
+    for (std::uint32_t i = 0; is_new && i < size; ++i)
+      for (std::uint32_t d = first; d < std::min(size, first + window); ++d)
+        pass(i, by_xor ? i ^ d : (i + d) % size, [](std::uint64_t& count) { ++count; });
+    std::uint64_t most = 1;
+    pass(from, to, [&](const std::uint64_t& count) { most = std::max(most, count); });
+    return most;
+  }
   GroupCase group(std::uint32_t tree) const {
     return {algorithm,
             kind,
@@ -67,7 +96,7 @@ struct Entry {
             tree,
             e,
             [*this](std::uint32_t from, std::uint32_t to, std::uint64_t bytes) {
-              return hops(from, to) * hop + transfer(at_once() * bytes);
+              return hops(from, to) * hop + transfer(at_once() * load(from, to) * bytes);
             },
             time_to_add,
             hop};
@@ -238,7 +267,8 @@ std::uint64_t levels(std::uint32_t n) { return static_cast<std::uint64_t>(std::b
 
 /// L of a message to a position at this distance.
 Ps link(const Entry& entry, std::uint64_t bytes, std::uint64_t distance) {
-  return entry.hops(0, static_cast<std::uint32_t>(distance)) * hop + transfer(entry.at_once() * bytes);
+  const auto to = static_cast<std::uint32_t>(distance);
+  return entry.hops(0, to) * hop + transfer(entry.at_once() * entry.load(0, to) * bytes);
 }
 
 Row ring_row(const Entry& entry) {
@@ -263,7 +293,11 @@ Row direct_row(const Entry& entry) {
   for (std::uint64_t first = 1; first < n; first += window) {
     Ps longest = 0;
     for (std::uint64_t d = first; d < std::min(n, first + window); ++d)
-      longest = std::max(longest, link(entry, piece, entry.shape == Shape("Mesh") ? std::max(d, n - d) : d));
+      for (std::uint32_t from = 0; from < n; ++from) {
+        const auto to = static_cast<std::uint32_t>((from + d) % n);
+        longest =
+            std::max(longest, entry.hops(from, to) * hop + transfer(entry.at_once() * entry.load(from, to) * piece));
+      }
     row.steps += halves;
     row.duration += static_cast<Ps>(halves) * (longest + e) + (adds ? time_to_add(piece) : 0);
   }

@@ -33,25 +33,43 @@ TEST(Engine, Ring) {
   EXPECT_EQ(system.together(Kind::all_gather, 4000, 4), Time::from_ns(7 + 3 * 507));
 }
 
-// Direct on a ring of 4: the farthest is 2 hops away, L = 200 + 100. All-reduce e + L + e + r + L + e.
-// A window of 2 makes two rounds of the three distances, {1, 2} and {3}: L = 300, then 200; each of the reducing half
-// pays r.
+// Direct on a ring of 4: the farthest is 2 hops away, and a link upwards carries 3 messages: one to the next position
+// and two to the one after it. L = 200 + 300. All-reduce e + L + e + r + L + e. A window of 2 makes two rounds of the
+// three distances, {1, 2} and {3}: L = 500, then 200; each of the reducing half pays r. Under astra-sim rules each
+// message has all of the bandwidth.
 TEST(Engine, Direct) {
   System system({dimension(Shape("Ring"), 4)}, options_of({direct}));
-  EXPECT_EQ(system.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 300 + 7 + 30 + 300 + 7));
-  EXPECT_EQ(system.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 300 + 7));
+  EXPECT_EQ(system.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 500 + 7 + 30 + 500 + 7));
+  EXPECT_EQ(system.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 500 + 7));
   System window({dimension(Shape("Ring"), 4)}, options_of({Algorithm{"direct", 2, false}}));
-  EXPECT_EQ(window.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 2 * (307 + 207) + 2 * 30));
+  EXPECT_EQ(window.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 2 * (507 + 207) + 2 * 30));
+  System astra({dimension(Shape("Ring"), 4)}, options_of({direct}), AllRules::astra_sim());
+  EXPECT_EQ(astra.together(Kind::all_to_all, 4000, 4), Time::from_ns(7 + 300 + 7));
+}
+
+// 300 positions of a ring, of which half send upwards over a link: 150 * 151 / 2 messages of 10 B, and 150 hops.
+TEST(Engine, DirectOnALargeRing) {
+  System system({dimension(Shape("Ring"), 300)}, options_of({direct}));
+  EXPECT_EQ(system.together(Kind::all_to_all, 3000, 300), Time::from_ns(7 + 15'000 + 11'325 + 7));
+}
+
+// One group over FullyConnected(5) x FullyConnected(8), 40 kB: m = 1000. A link of dimension 0 carries the messages to
+// the 8 positions behind it, one of dimension 1 those from 5: L = 100 + 800 + 100 + 500.
+TEST(Engine, DirectOverDimensions) {
+  System system({dimension(Shape("FullyConnected"), 5), dimension(Shape("FullyConnected"), 8)},
+                options_of({Algorithm{"direct", 0, true}}));
+  EXPECT_EQ(system.together(Kind::all_to_all, 40'000, 40), Time::from_ns(7 + 1500 + 7));
 }
 
 // Ring over a mesh of 4: what the last position sends goes back over 3 hops, L = 300 + 100; else L = 200. All-reduce: 6
 // steps, 7 e, 3 r: 139; and the longest 6 edges in a row that end in the member: a round of 1000 and two more.
-// Direct: e + L to the farther end + e + r. Members 0, 2 and 3 as a ring have edges of 2, 1 and 3 hops.
+// Direct: e + L to the farther end + e + r, where the link in the middle carries 4 messages each way: L = 300 + 400.
+// Members 0, 2 and 3 as a ring have edges of 2, 1 and 3 hops.
 TEST(Engine, Mesh) {
   System around({dimension(Shape("Mesh"), 4)}, options_of({ring}));
   EXPECT_EQ(around.finish(Kind::all_reduce, 4000, std::vector<Time>(4)), at_ns({1739, 1739, 1539, 1539}));
   System to_all({dimension(Shape("Mesh"), 4)}, options_of({direct}));
-  EXPECT_EQ(to_all.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({444, 344, 344, 444}));
+  EXPECT_EQ(to_all.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({744, 644, 644, 744}));
   const auto layout = around.engine.layout(npus({0, 2, 3}), all_dimensions);
   std::vector<Time> completions(3);
   around.engine.finish(*layout, Kind::reduce_scatter, Bytes(3000), std::vector<Time>(3), completions);
@@ -59,11 +77,12 @@ TEST(Engine, Mesh) {
 }
 
 // Halving-doubling on a ring of 4, 4000 B: messages of 2000 B to distance 1 and 1000 B to distance 2, then back.
-// L = 300 and 300. Physical rules reduce both messages (60 + 30), astra-sim rules the second one's size only.
+// L = 300, and 200 + 200 because two messages to distance 2 pass a link, but 300 under astra-sim rules. Physical rules
+// reduce both messages (60 + 30), astra-sim rules the second one's size only.
 TEST(Engine, HalvingDoubling) {
   System physical({dimension(Shape("Ring"), 4)}, options_of({halving_doubling}));
-  EXPECT_EQ(physical.together(Kind::reduce_scatter, 4000, 4), Time::from_ns(7 + 2 * 307 + 90));
-  EXPECT_EQ(physical.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 90));
+  EXPECT_EQ(physical.together(Kind::reduce_scatter, 4000, 4), Time::from_ns(7 + 307 + 407 + 90));
+  EXPECT_EQ(physical.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 2 * (307 + 407) + 90));
   System astra({dimension(Shape("Ring"), 4)}, options_of({halving_doubling}), AllRules::astra_sim());
   EXPECT_EQ(astra.together(Kind::all_reduce, 4000, 4), Time::from_ns(7 + 4 * 307 + 30));
 }
@@ -412,11 +431,12 @@ TEST(Engine, DirectWithASlowPort) {
   EXPECT_EQ(system.finish(Kind::all_to_all, 4000, std::vector<Time>(4)), at_ns({414, 414, 414, 414}));
 }
 
-// NPUs 0 and 1 reach each other by a third: 2 * 100 + 100.
+// NPUs 0 and 1 reach each other by NPU 2, whose links carry two messages each way: 2 * 100 + 200. Messages between NPU
+// 2 and these two take 100 + 200, those of NPU 3 100 + 100.
 TEST(Engine, DirectAroundAFailedLink) {
   System system(line_with_fault(topology::Shape("FullyConnected"), 4, {0, npus({0, 1}), {}, true}),
                 options_of({direct}));
-  EXPECT_EQ(system.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({344, 344, 244, 244}));
+  EXPECT_EQ(system.finish(Kind::reduce_scatter, 4000, std::vector<Time>(4)), at_ns({444, 444, 344, 244}));
 }
 
 // Reduce-scatter: 2000 B between 0 and 1 (400 ns) and between 2 and 3 (600, NPU 3 has half the bandwidth), reduced in
