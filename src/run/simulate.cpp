@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "capacity_warnings.hpp"
 #include "orrery/base/job_context.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/parallel/packing.hpp"
@@ -184,6 +185,10 @@ RunResults simulate_in_job(config::Configuration configuration, parallel::Commun
       job_log().warn(
           fmt::format("{} has appeared during the run and is kept, because --force is not given: the results are in {}",
                       output.string(), all.file.string()));
+    for (std::string& warning : capacity_warnings(all, configuration)) {
+      job_log().warn(warning);
+      results.warnings.push_back(std::move(warning));
+    }
     results.details = std::move(details);
   }
   share(results, world);
