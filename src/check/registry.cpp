@@ -9,6 +9,7 @@ Check tags();
 Check dimensions();
 Check ignored_dimensions();
 Check roofline();
+Check durations();
 Check remote_memory();
 Check local_memory();
 Check custom_nodes();
@@ -19,7 +20,7 @@ Check plans();
 Check ranges();
 
 std::span<const Check> checks_of_nodes() {
-  static const std::array all = {tags(),          dimensions(),   ignored_dimensions(), roofline(),
+  static const std::array all = {tags(),          dimensions(),   ignored_dimensions(), roofline(), durations(),
                                  remote_memory(), local_memory(), custom_nodes(),       algorithms()};
   return all;
 }

@@ -50,6 +50,33 @@ class Warnings(harness.Folder):
         self.assertEqual(self.warnings(config, "--set=system.collectives.all-reduce=[oneRing]"), [])
         self.assertEqual(self.warnings(self.config(GRID, f"{MODEL}, parallel: {{tp: 4, dp: 3}}")), [])
 
+    def test_compute_nodes_that_take_another_time_than_one_may_expect(self):
+        """Compute nodes with FLOPs and no recorded duration take 1 ns each under `recorded`: a warning counts them. Models that estimate
+        operations do not estimate nodes of traces: a warning names the model, and says what the nodes take. None comes with the roofline, with
+        recorded durations under `recorded`, or for what is generated."""
+        system = f"system:\n  network: {{dimensions: [{{shape: Ring, size: 2, {LINK}}}]}}\n  compute: {{model: %s, peak: 989 TFLOPS, local-memory: {{bandwidth: 3350 GB/s}}%s}}\n"
+        array = ", array: {rows: 128, columns: 128, cycle: 1 ns}"
+        config = self.folder / "config.yaml"
+
+        def traced(model, more="", **attributes):
+            for npu in range(2):
+                nodes = [Node(i, chakra.COMP, num_ops=10**12, tensor_size=10**6, **attributes) for i in range(3)]
+                chakra.write(self.folder / f"w.{npu}.et", nodes)
+            config.write_text(system % (model, more) + "workload: {traces: w}\n")
+            return config
+        self.one_warning(("no recorded duration", "system.compute.model: roofline", "1 ns", "6 times in all"), traced("recorded"))
+        self.assertEqual(self.warnings(traced("recorded", duration=7)), [])
+        self.assertEqual(self.warnings(traced("roofline")), [])
+        for duration in ({}, {"duration": 7}):
+            says = "keep recorded durations" if duration else "what its bytes take, whatever its FLOPs"
+            self.one_warning(("system.compute.model: systolic has no effect", says, "6 times in all"), traced("systolic", array, **duration))
+            says = "keep recorded durations" if duration else "what its FLOPs and bytes take in one kernel"
+            self.one_warning(("system.compute.model: products has no effect", says, "6 times in all"), traced("products", ", processor: h100", **duration))
+        config.write_text(system % ("products", ", processor: h100") + f"workload: {{{MODEL}, parallel: {{tp: 2}}}}\n")
+        self.assertEqual([line for line in self.warnings(config) if "compute nodes" in line], [])
+        config.write_text(system % ("recorded", "") + "workload: {model: {kind: layers, layers: [{name: g, parameters: 1000, forward: 1 us}]}, parallel: {dp: 2}}\n")
+        self.assertEqual(self.warnings(config), [])
+
     def test_a_dimension_without_latency_that_joins_ranks(self):
         """4 NPUs in 2 x 2 with links of no latency in one dimension, on two ranks: a warning if ranks host neighbours there, and none if
         the dimension stays within ranks, on one rank, or without simulated links."""
