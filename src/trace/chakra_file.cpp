@@ -12,6 +12,8 @@ namespace {
 
 /// After so many nodes their number is estimated, so that a large trace does not grow step by step.
 constexpr std::size_t nodes_of_estimate = 4096;
+/// A file with more nodes that cannot be is damaged: what follows is not read.
+constexpr std::size_t most_impossible = 20;
 /// The estimate is limited to this factor, so that a few very small messages at the start do not reserve much memory.
 constexpr double most_growth = 256;
 
@@ -43,6 +45,31 @@ void intern_names(ParsedTrace& trace, std::size_t first) {
               "a Chakra execution trace", number > 1 ? "" : "This is the first node: the file may be no trace at all.");
 }
 
+/// Returns whether the last node cannot be in a trace: its type is not known, or it has the id of the node before it.
+/// A message without bytes is a node with id 0.
+bool is_impossible(const ParsedTrace& trace) {
+  const ParsedNode& node = trace.nodes.back();
+  return !trace.numbering->node_type(node.type) ||
+         (trace.nodes.size() > 1 && trace.nodes[trace.nodes.size() - 2].id == node.id);
+}
+
+/// Throws Error (bad_input) at a node that cannot be, after many others.
+[[noreturn]] void fail_at_node(TraceFile& file, MessageSource& messages, const ParsedTrace& trace, bool has_content) {
+  while (!has_content)
+    if (const auto message = messages.next())
+      has_content = !message->bytes.empty();
+    else
+      throw Error(ErrorCode::bad_input, file.place(), "the file holds zero bytes only", "a Chakra execution trace");
+  const ParsedNode& node = trace.nodes.back();
+  Place place = file.place();
+  place.byte_offset = node.position;
+  throw Error(ErrorCode::bad_input, place,
+              fmt::format("node {} has the id {} and the type {}: like {} nodes before it, its id is used twice or its "
+                          "type is not known",
+                          trace.nodes.size(), node.id, node.type, most_impossible),
+              "a Chakra execution trace", "A part of the file may be damaged, or filled with zero bytes.");
+}
+
 }  // namespace
 
 void read_chakra_file(TraceFile& file, TraceSink& sink, const TypeNumbering& numbering, ParseNode parse) {
@@ -50,7 +77,7 @@ void read_chakra_file(TraceFile& file, TraceSink& sink, const TypeNumbering& num
   ParsedTrace& trace = sink.begin();
   trace.numbering = &numbering;
   bool is_first = true, has_content = false;
-  std::size_t first_of_batch = 0;
+  std::size_t first_of_batch = 0, num_impossible = 0;
   while (const auto message = messages.next()) {
     has_content = has_content || !message->bytes.empty();
     const bool metadata = is_first && is_metadata(message->bytes);
@@ -60,6 +87,7 @@ void read_chakra_file(TraceFile& file, TraceSink& sink, const TypeNumbering& num
     ParsedNode& node = trace.add_node(message->offset);
     Input input = input_over(message->bytes);
     if (!parse(input, node, trace)) fail_at_message(file, trace.nodes.size(), message->offset, input.CurrentPosition());
+    if (is_impossible(trace) && ++num_impossible > most_impossible) fail_at_node(file, messages, trace, has_content);
     if (trace.batch.is_full() || !messages.holds_next())
       intern_names(trace, std::exchange(first_of_batch, trace.nodes.size()));
   }

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Traces that are not those of the system's NPUs, by their number: one message that names the traces and the key, on one rank and on
 several. ASTRA-sim's flags ignore traces that are too many, with a warning."""
+import gzip
+import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -63,6 +66,32 @@ class TraceFiles(harness.Folder):
         (self.folder / "groups.json").write_text('{"low": [0, 1, 2, 3]}')
         outcome = harness.orrery("run", self.config(4, "[{npus: 0-3, file: 'w.{npu}.et'}]"), f"--output={self.folder / 'r.h5'}")
         self.assertEqual((outcome.code, outcome.err), (0, ""))
+
+    def refuse_in_little_memory(self, contents, *words):
+        """Checks that `show trace` and a run refuse a trace with these words, and take no more memory than for a small file."""
+        (self.folder / "w.0.et").write_bytes(contents)
+        for command in (["show", "trace", self.folder / "w.0.et"], ["run", self.config(8), f"--output={self.folder / 'r.h5'}"]):
+            with open(self.folder / "said", "w+") as said:
+                process = subprocess.Popen(harness.launch(command), stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                said.seek(0)
+                text = said.read()
+            self.assertEqual(process.returncode, 3, text)
+            for word in ("w.0.et", *words):
+                self.assertIn(word, text)
+            if not harness.SANITIZED:
+                self.assertLess(usage.ru_maxrss, 200 << 10, "KiB")
+
+    def test_zeros_take_no_memory(self):
+        """A power failure or a copy that was not finished leaves zero bytes: alone, packed, or behind a trace. Each would be a node. So would
+        other small messages, with one id or of no type. A trace with many nodes that cannot be is refused at the first few."""
+        trace = (self.folder / "w.0.et").read_bytes()
+        self.refuse_in_little_memory(bytes(10_000_000), "the file holds zero bytes only")
+        self.refuse_in_little_memory(gzip.compress(bytes(30_000_000), 1), "the file holds zero bytes only")
+        self.refuse_in_little_memory(trace + bytes(10_000_000), "has the id 0 and the type 0", "zero bytes")
+        self.refuse_in_little_memory(trace + b"\x02\x08\x07" * 3_000_000, "has the id 7", "used twice")
+        self.refuse_in_little_memory(trace + b"".join(b"\x04\x08" + bytes([i]) + b"\x18\x63" for i in range(64)) * 50_000, "the type 99")
 
     def test_astra_sims_flags_ignore_more_traces(self):
         """A system of 4 NPUs in ASTRA-sim's files with 8 traces runs, with one warning that has the number of traces."""
