@@ -242,6 +242,7 @@ void attempt(const parallel::Communicator& world, std::string& failure, Step ste
 fs::path previous(const fs::path& path) { return path.string() + ".previous"; }
 
 bool is_checkpoint(const fs::path& path) {
+  if (std::error_code failure; !fs::is_regular_file(path, failure)) return false;
   std::string begin(mark.size(), '\0');
   std::ifstream stream(path, std::ios::binary);
   return stream.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == mark;

@@ -106,6 +106,7 @@ class ColumnsFile {
 bool is_hdf5(const std::filesystem::path& path) {
   constexpr std::string_view signature = "\x89HDF\r\n\x1a\n";
   std::array<char, signature.size()> beginning{};
+  if (std::error_code failure; !std::filesystem::is_regular_file(path, failure)) return false;
   std::ifstream file(path, std::ios::binary);
   file.read(beginning.data(), beginning.size());
   return file && std::ranges::equal(beginning, signature);

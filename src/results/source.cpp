@@ -33,6 +33,7 @@ Silence::~Silence() { H5Eset_auto2(H5E_DEFAULT, report_, report_data_); }
 Source::Source(const std::filesystem::path& path) : path_(path) {
   std::error_code failure;
   if (!std::filesystem::exists(path, failure)) fail("no such file");
+  if (!std::filesystem::is_regular_file(path, failure)) fail("this is not a regular file");
   if (has_broken_seal(path)) fail("has been damaged: its checksum is not that of its contents");
   file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (file_.id() < 0) fail("is no HDF5 file that can be read");

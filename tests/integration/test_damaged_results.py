@@ -7,6 +7,7 @@ usage: test_damaged_results.py [--seed N] [--count N]
 The file: results of 4 NPUs with a timeline. Half of the files get random bytes; in the others a dataset or attribute is removed, or gets
 random values, another size or another type."""
 import argparse
+import os
 import pathlib
 import random
 import shutil
@@ -137,6 +138,22 @@ class DamagedResults(harness.Folder):
                 outcome = harness.orrery(*command)
                 self.assertEqual(outcome.code, 3, outcome.err)
                 self.assertIn("checksum", outcome.err)
+
+    def test_a_pipe_in_place_of_a_file(self):
+        """Nobody writes to a named pipe, and a device has no end: every command that reads results refuses both at once. So do tables of
+        kernels and checkpoints."""
+        pipe = self.folder / "pipe"
+        os.mkfifo(pipe)
+        for path in (pipe, pathlib.Path("/dev/zero")):
+            for command in self.commands(path) + (["compare", path, path],):
+                outcome = harness.orrery(*command, timeout=30)
+                self.assertEqual(outcome.code, 3, outcome.err)
+                self.assertIn(f"{path}: this is not a regular file", outcome.err)
+        table = ["--set=system.compute.model=table", f"--set=system.compute.table={pipe}"]
+        for more in (table, [f"--restart={pipe}"]):
+            outcome = harness.orrery("run", self.folder / "config.yaml", f"--output={self.folder / 'new.h5'}", *more, timeout=30)
+            self.assertEqual(outcome.code, 3, outcome.err)
+            self.assertIn("regular file", outcome.err)
 
     def test_every_command_ends_in_order(self):
         """Each damaged file is read by three commands without Python and, of each four files, by one in Python."""

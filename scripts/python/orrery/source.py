@@ -46,6 +46,8 @@ def has_broken_seal(path):
 
 def format_of(path):
     """Returns the format that a file says it has, RUN or STUDY; None if it is no HDF5 file or says nothing. Reads one attribute."""
+    if not os.path.isfile(path):  # a named pipe would wait for somebody who writes
+        return None
     try:
         with h5py.File(os.fspath(path), "r") as file:
             return text(file.attrs["format"])
@@ -85,6 +87,8 @@ class Source:
             raise ResultsError(f"{self.path}: found no such file; expected {what}. Run: {command} {self.path}")
         if os.path.isdir(self.path):
             raise ResultsError(f"{self.path}: found a folder; expected one results file. Use orrery.open_many to open all files in a folder.")
+        if not os.path.isfile(self.path):
+            raise ResultsError(f"{self.path}: this is not a regular file; expected {what}. Give the HDF5 file that {command} wrote.")
         if has_broken_seal(self.path):
             raise ResultsError(f"{self.path}: found damaged data (the checksum is not that of the contents); expected the file as Orrery "
                                "wrote it. Take another copy of the file, or run again.")
