@@ -174,8 +174,10 @@ PathFigures write_timeline(Output& output, const RunDescription& run, const Rank
   if (rows.empty()) return path;
   const auto [records, names] = renumbered(mine, group_position, output.world());
   output.on_root([&, &sorted = names](File& file) { create_timeline(file, rows, sorted, nodes_completed); });
-  const bool keeps =
-      run.status == Status::complete && std::accumulate(rows.begin(), rows.end(), std::uint64_t{0}) <= most_path_rows;
+  // The end of a run is that of its last iteration, whose nodes may not be recorded.
+  const auto num_rows = std::accumulate(rows.begin(), rows.end(), std::uint64_t{0});
+  const bool keeps = run.status == Status::complete && num_rows <= most_path_rows &&
+                     num_rows == static_cast<std::uint64_t>(nodes_completed);
   std::vector<TimelineRecord> all;  // on rank 0, if the critical path is looked for
   auto consume = [&](std::uint64_t first, std::span<const TimelineRecord> block) {
     if (keeps) all.insert(all.end(), block.begin(), block.end());

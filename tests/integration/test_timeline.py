@@ -212,6 +212,23 @@ class Timeline(harness.Folder):
         self.assertLessEqual(len(shown), recorded)
         self.assertGreater(len(shown), recorded // 2)
 
+    def test_the_critical_path_reaches_the_end(self):
+        """/critical_path ends with the run, where all iterations are recorded. It is absent where they are not: the end of the run is not
+        that of the recorded iterations."""
+        import h5py
+        config = self.folder / "config.yaml"
+        config.write_text("system:\n  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 50 GB/s, latency: 500 ns}]}\nworkload:\n"
+                          "  model: {kind: layers, layers: [{name: g, parameters: 1000000, forward: 10 us, backward: 20 us}]}\n  parallel: {dp: 4}\n")
+        generated = self.folder / "generated.yaml"
+        generated.write_text(CONFIG)
+        for case in (config, generated):
+            for iterations, recorded in ((1, 1), (4, 4), (4, 1), (3, 2)):
+                path = self.run_once([case, "--timeline", f"--iterations={iterations}", f"--record-iterations={recorded}"], "path.h5")
+                with h5py.File(path) as results:
+                    self.assertEqual("critical_path" in results, iterations == recorded)
+                    if iterations == recorded:
+                        self.assertEqual(results["critical_path/finish"][-1], results.attrs["simulated_time"])
+
     def test_npus_that_are_not_there_are_left_out_with_a_word(self):
         """A list of NPUs that goes beyond the run's 16 shows those that are there, and a warning says which."""
         results = self.results("--timeline")
