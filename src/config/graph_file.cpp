@@ -40,7 +40,7 @@ class Sets {
 };
 
 double bytes_per_ns(std::uint64_t bits_per_second) { return static_cast<double>(bits_per_second) / 8e9; }
-double nanoseconds(Time time) { return static_cast<double>(time.ps()) / 1000; }
+double in_nanoseconds(Time time) { return static_cast<double>(time.ps()) / 1000; }
 
 /// Returns a graph of which nobody says what its machines are: hosts are in one machine if they have links between
 /// them, or share a switch that joins nothing but hosts.
@@ -61,9 +61,9 @@ NetworkGraph network_of(const GivenGraph& given) {
     topology::ComponentGraph::LinkKind& kind = network.kinds.emplace_back();
     kind.name = "link";
     kind.bytes_per_ns = bytes_per_ns(link.rate);
-    kind.latency_ns = nanoseconds(link.delay);
+    kind.latency_ns = in_nanoseconds(link.delay);
     if (link.back && link.back->rate != link.rate) kind.bytes_per_ns_back = bytes_per_ns(link.back->rate);
-    if (link.back && link.back->delay != link.delay) kind.latency_ns_back = nanoseconds(link.back->delay);
+    if (link.back && link.back->delay != link.delay) kind.latency_ns_back = in_nanoseconds(link.back->delay);
     network.links.push_back({link.a, link.b, static_cast<std::uint32_t>(network.links.size())});
   }
   return network;

@@ -68,7 +68,7 @@ consteval AstraSimRow<Configuration> implementation(Text name, Text becomes) {
           algorithms_of<member>()};
 }
 
-constexpr Handling<Configuration> files_of_nodes() {
+constexpr Handling<Configuration> files_of_each_node() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
     with_file(as_working_path(value, path), "per-node-custom.yml", reading, parse_yaml,
               [&](const Value& nodes) { read_custom_nodes(nodes, "", as_working_path, target, reading.faults); });
@@ -168,7 +168,7 @@ constexpr AstraSimRow<Configuration> system_json_rows[] = {
     custom<Kind::all_to_all>("all-to-all-implementation-custom", "system.collectives.custom.all-to-all"),
     implementation<&collective::Options::all_to_all>("all-to-all-implementation", "system.collectives.all-to-all"),
     {"per-node-custom-implementation", "system.collectives.custom.nodes",
-     "YAML file of `ID: PREFIX`, from the working directory", Default::none(), file(), files_of_nodes()},
+     "YAML file of `ID: PREFIX`, from the working directory", Default::none(), file(), files_of_each_node()},
     {"collective-optimization", "system.collectives.optimization", "phases of an all-reduce over several dimensions",
      Default::value("baseline"), word<collective_optimizations>(),
      [](auto& c) { return &c.collectives.chunks.optimization; }},
