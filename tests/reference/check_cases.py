@@ -68,7 +68,7 @@ def main():
     parser.add_argument("--network", choices=["unaware", "aware"], default="unaware", help="whether the network model is aware of congestion")
     parser.add_argument("--ranks", type=int, default=0, help="MPI ranks; 0: without mpirun")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run every N-th case only")
-    parser.add_argument("--jobs", type=int, default=2, help="cases that run at a time")
+    parser.add_argument("--jobs", type=int, default=2, help="cases that run at a time if each has a process of its own")
     parser.add_argument("names", nargs="*", metavar="CASE", help="run these cases only")
     args = parser.parse_args()
     if args.random:

@@ -3,10 +3,13 @@
 The environment names the program (ORRERY_BINARY), the folder shared/ beside the repository (ORRERY_SHARED) and a folder for
 unpacked archives (ORRERY_SCRATCH). Each has a default, so that a test can be run by hand from a checkout that was built. With
 ORRERY_FEWER_CASES set, tests that draw or sweep cases take fewer of them. ORRERY_SANITIZED says that the program was built with
-sanitizers; it implies fewer cases. With ORRERY_TEST_WIDELY set, they take many cases, which lasts for hours.
+sanitizers; it implies fewer cases. With ORRERY_TEST_WIDELY set, they take many cases, which lasts for hours. ORRERY_GATE leaves out the tests
+that are marked `long`, and takes fewer cases of the others.
+
+Most runs of the program take place in a worker, which starts MPI once for a whole script (case_worker.py). ORRERY_CASE_RUNNER names its
+program; without it, or with ORRERY_FRESH set, each run is a process of its own.
 """
-import collections
-import contextlib
+import atexit
 import fcntl
 import json
 import os
@@ -21,13 +24,15 @@ import time
 import unittest
 
 import chakra
+from case_worker import Outcome, TookTooLong, Workers, children, kill_job
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("ORRERY_BINARY", str(SOURCE / "build/release/bin/orrery"))
 SHARED = pathlib.Path(os.environ.get("ORRERY_SHARED", SOURCE.parent / "shared"))
 SCRATCH = pathlib.Path(os.environ.get("ORRERY_SCRATCH", SOURCE / "build/scratch"))
 SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))
-FEWER_CASES = SANITIZED or bool(os.environ.get("ORRERY_FEWER_CASES"))
+GATE = bool(os.environ.get("ORRERY_GATE"))
+FEWER_CASES = SANITIZED or GATE or bool(os.environ.get("ORRERY_FEWER_CASES"))
 WIDELY = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # more cases, and every comparison of ranks takes 2 to 16 of them and every strategy: hours
 CELL_SIZES = (8, 4, 0, 3)  # NPUs, by the number of ranks; 0 is the default
 SKIPPED = 77  # exit code by which ctest knows a skipped test
@@ -35,7 +40,11 @@ SKIPPED = 77  # exit code by which ctest knows a skipped test
 # A limit against hangs, in seconds. It is far above what a run takes on a loaded machine; no test depends on its value.
 PATIENCE = 300
 
-Outcome = collections.namedtuple("Outcome", "code out err")
+# Several tests run at a time on few cores: ranks are not bound to cores, and they yield when they wait. Looking for a network would take half
+# of the time in which mpirun starts a program.
+MPI = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_pml": "ob1"}
+for name, value in MPI.items():
+    os.environ.setdefault(name, value)
 
 
 def cases(few, usual, many):
@@ -43,8 +52,10 @@ def cases(few, usual, many):
     return few if FEWER_CASES else many if WIDELY else usual
 
 
-class TookTooLong(AssertionError):
-    pass
+def long(test):
+    """Marks a test, or all tests of a class, as too long for the gate."""
+    test.is_long = True
+    return test
 
 
 def launch(arguments, ranks=0):
@@ -53,8 +64,20 @@ def launch(arguments, ranks=0):
     return prefix + [BINARY] + [str(argument) for argument in arguments]
 
 
-def orrery(*arguments, ranks=0, timeout=PATIENCE, cwd=None):
-    """Runs the program to its end and returns its Outcome. After `timeout` seconds it kills the whole job and raises TookTooLong."""
+def orrery(*arguments, ranks=0, timeout=PATIENCE, cwd=None, fresh=False):
+    """Runs the program to its end and returns its Outcome. After `timeout` seconds it kills the whole job and raises TookTooLong.
+
+    It runs in the worker of the script where that gives the same Outcome. `fresh` makes it a process of its own, for tests of signals, limits,
+    faults of MPI or of files, and whatever else changes a whole process.
+    """
+    arguments = [str(argument) for argument in arguments]
+    if not fresh and workers.can_run(arguments, ranks):
+        return workers.run(arguments, ranks, timeout, cwd or os.getcwd())
+    return run_fresh(arguments, ranks, timeout, cwd)
+
+
+def run_fresh(arguments, ranks=0, timeout=PATIENCE, cwd=None):
+    """Does the same in a process of its own."""
     process = subprocess.Popen(launch(arguments, ranks), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", start_new_session=True, cwd=cwd)
     try:
@@ -64,6 +87,28 @@ def orrery(*arguments, ranks=0, timeout=PATIENCE, cwd=None):
         out, err = process.communicate()
         raise TookTooLong(f"not done after {timeout} s: {' '.join(process.args)}\n{out}{err}") from None
     return Outcome(process.returncode, out, err)
+
+
+def case_runner():
+    """Returns the program of the worker; None if there is none, or none is wanted."""
+    program = os.environ.get("ORRERY_CASE_RUNNER")
+    if not program or os.environ.get("ORRERY_FRESH"):
+        return None
+    assert os.access(program, os.X_OK), f"ORRERY_CASE_RUNNER={program}: there is no such program"
+    return program
+
+
+workers = Workers(case_runner(), [str(SOURCE / "scripts/mpirun.sh")], run_fresh, PATIENCE)
+
+
+@atexit.register
+def end_workers():
+    """Ends the workers. A script with a worker whose answers are not those of a process of its own, or that ends badly, fails."""
+    wrong = workers.faults() + workers.end()
+    if wrong:
+        print(*wrong, sep="\n", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(1)  # the only way to change the exit code by now
 
 
 def run_script(script, *arguments, **more):
@@ -177,8 +222,17 @@ def check_identity(test, path):
 
 
 def difference(one, other, without=()):
-    """Returns what h5diff finds between two results files outside /kernel, the attributes of / and what is to be left out; empty if they
-    are equal.
+    """Returns what differs between two results files outside /kernel, the attributes of / and what is to be left out; empty if they are
+    equal. With a worker, digests of the datasets are compared, and h5diff explains a difference."""
+    found = workers.different_datasets(one, other)
+    if found is None:
+        return h5diff(one, other, without)
+    found = [name for name in found if not any(name == path or name.startswith(path.rstrip("/") + "/") for path in without)]
+    return f"{h5diff(one, other, without)}\ndigests differ: {' '.join(found)}" if found else ""
+
+
+def h5diff(one, other, without=()):
+    """Returns what h5diff finds.
 
     Files with dimension scales hold lists of references, which h5diff cannot compare; its words about them are left out.
     """
@@ -240,14 +294,6 @@ PROGRESS = ("--progress=plain", "--progress-interval=0.1")
 FOR_EVER = "--iterations=100000000"
 
 
-def is_alive(pid):
-    """Returns whether a process has not ended, be it as a zombie."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 class Background:
     """A command that runs while the test goes on. Tests wait for what it does, such as a line or a file, and not for time to pass.
 
@@ -281,26 +327,15 @@ class Background:
 
     def ranks(self):
         """Returns the process ids of the ranks that mpirun has started."""
-        return [int(pid) for pid in subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True).stdout.split()]
+        return children(self.process.pid)
 
     def signal(self, name):
         self.process.send_signal(getattr(signal, name))
 
     def kill(self):
         """Kills the whole job at once, and waits until no rank can write any more."""
-        if self.process.poll() is not None:
-            return
-        ranks = self.ranks()
-        os.killpg(self.process.pid, signal.SIGKILL)
-        for rank in ranks:  # of process groups of their own
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(rank, signal.SIGKILL)
-        self.process.wait()
-        deadline = time.monotonic() + PATIENCE
-        while any(is_alive(rank) for rank in ranks):
-            if time.monotonic() > deadline:
-                raise TookTooLong(f"ranks live {PATIENCE} s after they were killed")
-            time.sleep(0.005)
+        if self.process.poll() is None:
+            kill_job(self.process, PATIENCE)
 
     def end(self):
         """Waits for the end. Returns the Outcome, which has all that was printed as `err`."""
@@ -376,13 +411,24 @@ class Folder(unittest.TestCase):
 
 
 class Result(unittest.TextTestResult):
-    """Counts the tests that passed, so that `main` can tell whether anything was tested."""
+    """Counts the tests that passed, so that `main` can tell whether anything was tested, and says how long those took that took seconds."""
 
     passed = 0
 
+    def startTest(self, test):
+        super().startTest(test)
+        self.begin = time.monotonic()
+
     def addSuccess(self, test):
         super().addSuccess(test)
-        self.passed += 1
+        self.passed += not isinstance(test, WorkerAnswers)
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        if time.monotonic() - self.begin > 1:
+            self.stream.writeln(f"    {time.monotonic() - self.begin:.1f} s: {test.id().removeprefix('__main__.')}")
+        if workers.error:
+            self.stop()
 
 
 class Runner(unittest.TextTestRunner):
@@ -399,19 +445,37 @@ def uses_shared(code, scopes):
     return any(uses_shared(other, scopes) for other in inner + [each.__code__ for each in named if hasattr(each, "__code__") and each.__code__ != code])
 
 
-class OnlyShared(unittest.TestLoader):
-    """Finds only those tests that use the folder shared/."""
+class WorkerAnswers(unittest.TestCase):
+    """The last test of each script that has used a worker."""
+
+    def test_a_worker_answers_as_a_process_of_its_own(self):
+        """The first jobs of the worker gave the exit code, the output and the results of a process of its own."""
+        if not workers.answered:
+            self.skipTest("no job has succeeded in a worker")
+        self.assertEqual(workers.faults(), [])
+
+
+class Loader(unittest.TestLoader):
+    """Leaves out what is too long for the gate in the gate, and with ORRERY_ONLY_SHARED set all tests that do not use the folder shared/."""
 
     def getTestCaseNames(self, case):
-        scopes = (case, sys.modules[case.__module__])
-        return [name for name in super().getTestCaseNames(case) if uses_shared(getattr(case, name).__code__, scopes)]
+        names = super().getTestCaseNames(case)
+        if GATE:
+            names = [name for name in names if not getattr(case, "is_long", False) and not hasattr(getattr(case, name), "is_long")]
+        if os.environ.get("ORRERY_ONLY_SHARED"):
+            scopes = (case, sys.modules[case.__module__])
+            names = [name for name in names if uses_shared(getattr(case, name).__code__, scopes)]
+        return names
+
+    def loadTestsFromModule(self, module, *arguments, **more):
+        tests = super().loadTestsFromModule(module, *arguments, **more)
+        return self.suiteClass([tests, WorkerAnswers("test_a_worker_answers_as_a_process_of_its_own")]) if workers.program else tests
 
 
 def main(arguments=None):
-    """Runs the tests of the calling script, with ORRERY_ONLY_SHARED set only those that use shared/. Exits with 1 if a test failed, with
+    """Runs the tests of the calling script; in the gate, and with ORRERY_ONLY_SHARED set, a part of them. Exits with 1 if a test failed, with
     77 if every test was skipped, else with 0."""
-    loader = OnlyShared() if os.environ.get("ORRERY_ONLY_SHARED") else unittest.defaultTestLoader
-    program = unittest.main(argv=arguments, testRunner=Runner(verbosity=2), testLoader=loader, exit=False)
+    program = unittest.main(argv=arguments, testRunner=Runner(verbosity=2), testLoader=Loader(), exit=False)
     if not program.result.wasSuccessful():
         sys.exit(1)
     sys.exit(0 if program.result.passed else SKIPPED)
