@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
-# test.sh: sets up, builds and runs every test; then the same with the address and undefined-behaviour sanitizers, where the tests
-# take fewer cases. Where the folder shared/ is beside the repository, the tests that use it run a second time as in a clone that
-# stands alone. The time of each stage and ctest's summaries come at the end.
+# test.sh [--all]: sets up, builds and runs the tests of the gate; then builds with the address and undefined-behaviour sanitizers and runs
+# the gate of that build. --all runs every test of both builds, which takes more than an hour. ctest's summaries, the time of each stage and
+# the ten slowest tests come at the end. A test of the gate that takes more than a minute makes the script fail.
 set -uo pipefail
 cd "$(dirname "$0")/.."
+case "$*" in
+  "") gate=1 chosen=(-L '^gate$') target=gate_tests ;;
+  --all) gate='' chosen=(-LE '^part$') target=all ;;  # what has the label `part` is a part of another test
+  *)
+    echo "usage: scripts/test.sh [--all]" >&2
+    exit 2
+    ;;
+esac
 mkdir -p build/test-logs
-jobs=$(($(nproc) * 2))  # of two tests one often waits for mpirun to start
-# On one machine MPI needs no network: looking for one takes half of the time in which mpirun starts a program.
-export OMPI_MCA_pml=ob1
+rm -f build/test-logs/*
+jobs=$(($(nproc) * 2))  # of two tests one often waits, for mpirun or for a disk
 failed=0
 times=()
 summaries=()
@@ -24,26 +31,25 @@ stage() {
   return "$status"
 }
 
-# tests PRESET: runs every test of a preset; tests say how many cores they take (PROCESSORS).
+# tests PRESET: runs the tests of a preset; tests say how many cores they take (PROCESSORS).
 tests() {
-  stage "test-$1" ctest --preset "$1" --parallel "$jobs"
-  summaries+=("$(grep -E 'tests passed, .* tests failed' "build/test-logs/test-$1.log")")
+  stage "test-$1" tests/support/run_tests.py ${gate:+--limit=60} "build/test-logs/$1.xml" --preset "$1" --parallel "$jobs" "${chosen[@]}"
+  summaries+=("$1: $(grep -E 'tests passed, .* tests failed' "build/test-logs/test-$1.log")")
 }
 
 if stage setup scripts/setup.sh && stage build-release scripts/build.sh release -DORRERY_WERROR=ON; then
   tests release
-  if stage build-asan scripts/build.sh asan; then
+  if stage configure-asan cmake --preset asan && stage build-asan cmake --build --preset asan --target "$target"; then
     tests asan
   fi
 fi
 
 echo
+for slowest in build/test-logs/*.txt; do
+  echo "the slowest tests of the build $(basename "$slowest" .txt):"
+  cat "$slowest"
+done
 printf '%s\n' "${times[@]}"
 printf '%5d s  all\n' "$SECONDS"
-if [ ${#summaries[@]} -eq 2 ]; then
-  echo "with sanitizers: ${summaries[1]}"
-fi
-if [ ${#summaries[@]} -ge 1 ]; then
-  echo "${summaries[0]}"
-fi
+printf '%s\n' "${summaries[@]}"
 exit "$failed"

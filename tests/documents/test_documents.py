@@ -3,7 +3,7 @@
 
 System: for each document a copy of the repository with the program in build/release/bin, in which the blocks of the document run
 in their order; as the user who runs the test and, if that is root, also as the user `nobody`. What is expected of a block depends on
-its language and on a comment in the line before it:
+its language and on a comment in the line before it (the run as `nobody` is not in the gate):
 
     sh       ends with exit code 0, or N with <!-- exit code: N -->; <!-- not run: REASON --> leaves it out
     python   runs in one Python with the other Python blocks of the document; if it prints, a `text` block follows
@@ -13,7 +13,7 @@ its language and on a comment in the line before it:
     diff     is not run
 
 A command outside such a block, or another language, is an error. `test_documents.py [DOCUMENT ...]` tests these documents, or all;
---rewrite writes what the examples print into the documents where it differs.
+--rewrite writes what the examples print into the documents where it differs. `test_documents.py --marking` tests what looks for such errors.
 """
 import contextlib
 import io
@@ -31,6 +31,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness
 
 ORDINARY = "nobody"
+MPI = " ".join(f"{name}={value}" for name, value in harness.MPI.items())
 BLOCK = re.compile(r"(?:^<!-- (?P<mark>[^>]*) -->\n)?^(?P<fence>```+)(?P<language>.*)\n(?P<code>(?:.*\n)*?)^(?P=fence)$", re.MULTILINE)
 MARKS = {"sh": r"exit code: \d+|not run: .+", "python": r"not run: .+", "text": r"not compared: .+", "yaml": r"file: [\w./-]+|fragment", "diff": ""}
 COMMAND = re.compile(r"(orrery|mpirun|srun|sbatch|salloc|cmake|ctest|export|apt-get|python3|git|import|for|perf|valgrind|clang-\w+|h5\w+|"
@@ -70,7 +71,7 @@ class Example:
         self.name, self.text, self.names = name, text, {"__name__": "document"}
         self.state = pathlib.Path(tempfile.mkdtemp(dir=scratch)).resolve() / "environment"  # what one block exports and the next one sees
         program = "" if "export PATH=" in text else f"{os.getcwd()}/build/release/bin:"
-        self.state.write_text(f"export PATH={program}/usr/local/bin:/usr/bin:/bin HOME={self.state.parent} OMPI_MCA_pml=ob1\n")
+        self.state.write_text(f"export PATH={program}/usr/local/bin:/usr/bin:/bin HOME={self.state.parent} {MPI}\n")
         self.faults, self.printed = [], {}  # what is wrong; what the blocks print, by the place of the text that says it
 
     def shell(self, code, expected=0):
@@ -156,35 +157,57 @@ def pattern(text):
     return "".join(lines)
 
 
+def link(source, target):
+    """Makes a hard link, or a copy where the file system cannot."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
 @contextlib.contextmanager
-def clone():
-    """Makes a copy of what a clone holds, with the program where a build puts it. It goes at the end."""
-    with tempfile.TemporaryDirectory(prefix="orrery-") as folder:
+def clone(document, place=link):
+    """Makes what a clone holds, with the program where a build puts it, in a folder that goes at the end. `place(source, target)` puts each
+    file there except the document, which is a copy, because its examples may rewrite it."""
+    harness.SCRATCH.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="orrery-", dir=harness.SCRATCH if place is link else None) as folder:
         copy = pathlib.Path(folder) / "orrery"
         copy.mkdir()
         for path in harness.SOURCE.iterdir():
             if path.is_dir() and path.name != "build" and not path.name.startswith("."):
-                shutil.copytree(path, copy / path.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(path, copy / path.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"), copy_function=place)
             elif path.is_file():
-                shutil.copy(path, copy)
+                place(path, copy / path.name)
+        (copy / document).unlink()
+        shutil.copy(harness.SOURCE / document, copy / document)
         (copy / "build/release/bin").mkdir(parents=True)
-        shutil.copy(harness.BINARY, copy / "build/release/bin/orrery")
+        place(harness.BINARY, copy / "build/release/bin/orrery")
         yield copy
+
+
+def states(folder):
+    """Returns when each file in a copy of the repository was changed last."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 def outcome(document, user=None, rewrite=False):
     """Runs the examples of a document in a copy, as another user if one is named. Returns the exit code and what is wrong."""
-    with clone() as copy:
+    with clone(document, shutil.copy2 if user else link) as copy:
         prefix = []
         if user:
             subprocess.run(["chown", "-R", user, copy.parent], check=True)
             prefix = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"]
+        before = states(copy)
         script = copy / pathlib.Path(__file__).resolve().relative_to(harness.SOURCE)
         done = subprocess.run([*prefix, sys.executable, "-B", str(script), "--here", document], cwd=copy, stdin=subprocess.DEVNULL,
                               env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(copy.parent), "MPLBACKEND": "Agg"},
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         if rewrite:
             shutil.copyfile(copy / document, harness.SOURCE / document)
+        after = states(copy)
+        changed = [str(path.relative_to(copy)) for path in before if path in after and before[path] != after[path] and path != copy / document]
+        if changed:  # it may be a hard link to the file of the repository
+            return 1, f"{document}: its examples write into {', '.join(changed)}, which the repository holds; write elsewhere"
         return done.returncode, done.stdout
 
 
@@ -203,6 +226,7 @@ class Documents(unittest.TestCase):
             code, what = outcome(name)
             self.assertEqual(code, 0, what)
 
+    @harness.long
     def test_as_ordinary_user(self):
         """The examples do the same for an ordinary user."""
         if os.getuid() != 0:
@@ -257,4 +281,4 @@ if __name__ == "__main__":
         for document in Documents.names:
             print(document, *outcome(document, rewrite=True))
     else:
-        harness.main(sys.argv[:1])
+        harness.main([sys.argv[0], "Marking" if "--marking" in sys.argv else "Documents"])

@@ -58,7 +58,7 @@ class Newcomer(harness.Folder):
         programs = clone / "build/release/bin"
         programs.mkdir(parents=True)
         (programs / "orrery").symlink_to(harness.BINARY)
-        environment = {"PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.folder), "OMPI_MCA_pml": "ob1"}
+        environment = {"PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.folder), **harness.MPI}
         if pathlib.Path(sys.executable).parent != pathlib.Path("/usr/bin"):
             environment["PATH"] = f"{pathlib.Path(sys.executable).parent}:{environment['PATH']}"
         self.assertEqual(len(STEPS), 25)

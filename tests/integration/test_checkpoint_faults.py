@@ -71,6 +71,7 @@ class Faults(checkpoints.KilledRuns):
                     self.check_left(whole, "--iterations=2")
         self.assertGreater(failed, last // step // 3, "most calls write something that would be lost")
 
+    @harness.long
     def test_a_stop_without_a_checkpoint(self):
         """A run that is stopped and cannot write its last checkpoint ends with exit code 75 all the same. It names a checkpoint only if there
         is one, and that one is whole."""

@@ -87,6 +87,7 @@ class Jobs(harness.Folder):
         self.assertEqual(harness.orrery("explore", study, "--shard=3/3").code, 2)
         self.assertFalse((self.folder / "no.h5").exists())
 
+    @harness.long
     def test_killed_at_any_moment(self):
         """Jobs on changing numbers of ranks are killed at random moments. The last one ends, and its file is that of a job that nobody killed."""
         draw = random.Random(20)

@@ -41,6 +41,7 @@ def files_below(folder):
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
+@harness.long
 @unittest.skipUnless(all(map(shutil.which, NEEDED)), f"it needs {', '.join(NEEDED)}")
 class Package(unittest.TestCase):
     """The package that cpack makes of the build."""

@@ -74,6 +74,7 @@ class Phases(harness.Folder):
     def wait_until_suspended(self, job, ranks):
         job.wait_until(lambda: any(state(pid) == "T" for pid in job.ranks()), "suspended")
 
+    @harness.long
     def test_the_limit_while_traces_are_read(self):
         """A trace cannot be read, or the rank that reads it is suspended. --max-walltime ends the run with 75."""
         for how, ranks, rank in (("hang", 0, 0), ("hang", 2, 1), ("stop", 2, 1)):
@@ -88,11 +89,13 @@ class Phases(harness.Folder):
         job.signal("SIGUSR1")
         self.assert_ended(job, INTERRUPTED, r"stopped by SIGUSR1, but rank 0 .* for 2 s before or after the simulation\. No results are written", True)
 
+    @harness.long
     def test_the_watchdog_while_traces_are_read(self):
         """Without a limit, the watchdog ends a run of two ranks of which one is suspended while it reads."""
         job = self.start("stop", TRACE, 3, "--set=run.watchdog=2 s", ranks=2, rank=1)
         self.assert_ended(job, BY_WATCHDOG, r"rank 0 .* has waited \d+ s for other ranks before or after the simulation \(run.watchdog\)", True)
 
+    @harness.long
     def test_a_stop_while_results_are_written(self):
         """The disk does not answer, in the middle of the writing or when the file is synced. A signal or the limit ends the run with 75 and
         without a partial file. So it does if rank 0, which writes, is suspended."""
@@ -105,11 +108,13 @@ class Phases(harness.Folder):
                 job.signal(name)
                 self.assert_ended(job, INTERRUPTED, f"stopped by {name}, but rank [01] .* for 2 s while results were written. No results are written", how == "stop")
 
+    @harness.long
     def test_the_limit_while_results_are_written(self):
         """The disk does not answer while results are written, and --max-walltime ends the run with 75."""
         job = self.start("hang", WRITES, 60, "--max-walltime=6", *PATIENCE)
         self.assert_ended(job, INTERRUPTED, "stopped by the wall-time limit, but rank 0 .* while results were written")
 
+    @harness.long
     def test_the_watchdog_while_results_are_written(self):
         """Without a limit, the watchdog ends a run that cannot write, with 5. So it does if rank 0 is suspended."""
         for how, ranks in (("hang", 0), ("stop", 2)):
@@ -127,6 +132,7 @@ class Phases(harness.Folder):
         job.signal("SIGUSR1")
         self.assert_ended(job, INTERRUPTED, f"while results were written. No results are written, and none replaced. --restart={checkpoint} goes on")
 
+    @harness.long
     def test_slow_writing_is_not_cut_off(self):
         """A signal comes while results are written, and the disk is slow: longer in all than a run without signs of life may last. The
         results are whole."""
@@ -140,6 +146,7 @@ class Phases(harness.Folder):
                 self.assertEqual(job.end().code, 0, job.text())
                 self.assertEqual(harness.difference(good, self.output), "")
 
+    @harness.long
     def test_suspended_as_a_whole(self):
         """A job whose processes are all suspended, as a batch system does it, goes on when it is woken."""
         job = self.start("slow", WRITES, 20, "--set=run.watchdog=3 s", ranks=2, count=60)

@@ -93,6 +93,7 @@ class Slurm(harness.Folder):
             (described,) = slurm.job(job)
             self.assertEqual((described["NodeList"], described["NumTasks"]), ("n[1-2]", "2"), launcher)
 
+    @harness.long
     def test_results_of_a_requeued_job_have_a_name_of_their_own(self):
         """A job that has ended is requeued. Its second run writes orrery-JOB.1.h5 beside orrery-JOB.h5."""
         job = self.submit(*self.run_arguments, "--quiet", options=["--ntasks=1", f"--chdir={self.folder}", "--account=physics", "--partition=all"])
@@ -107,6 +108,7 @@ class Slurm(harness.Folder):
         self.check_end(job, "COMPLETED", 0)
         self.assertEqual(self.status(self.folder / f"orrery-{job}.1.h5"), ("complete", 1))
 
+    @harness.long
     def test_srun_and_mpirun_work_in_an_allocation(self):
         """Within salloc, `srun --mpi=pmix` and `mpirun` start the program on both nodes, and the results are those of a run without
         Slurm."""
@@ -121,6 +123,7 @@ class Slurm(harness.Folder):
 
     # ---- what goes wrong ----
 
+    @harness.long
     def test_a_launcher_without_mpi_is_refused(self):
         """`srun --mpi=none` starts two programs that do not know of each other. They refuse with exit code 2 and name the right option."""
         done = slurm.run("srun", "--mpi=none", *TWO_NODES, BINARY, "run", *self.run_arguments, f"--output={self.folder}/wrong.h5")
@@ -128,6 +131,7 @@ class Slurm(harness.Folder):
         self.assertIn("srun --mpi=pmix", done.stderr)
         self.assertFalse((self.folder / "wrong.h5").exists())
 
+    @harness.long
     def test_exit_codes_reach_slurm(self):
         """Bad input, an existing results file, an unknown launcher and a missing program end the job with the exit codes 3, 5, 2 and 2,
         and a message."""
@@ -144,6 +148,7 @@ class Slurm(harness.Folder):
             self.assertIn(word, self.log(job))
         self.assertEqual(kept.read_bytes(), before)
 
+    @harness.long
     def test_a_killed_rank_ends_the_job(self):
         """One of two simulating ranks is killed. Slurm sees the job fail, with no results and an exit code that stands for nothing
         else."""
@@ -160,6 +165,7 @@ class Slurm(harness.Folder):
 
     # ---- signals ----
 
+    @harness.long
     def test_a_signal_reaches_every_rank(self):
         """A signal to the batch script, as before the time limit, reaches both ranks with either launcher."""
         (self.folder / "probe").write_text(PROBE)
@@ -175,6 +181,7 @@ class Slurm(harness.Folder):
             self.check_end(job, "FAILED", 75)
             self.assertEqual(sorted(path.name for path in (self.folder / launcher).glob("told-*")), ["told-0", "told-1"], self.log(job))
 
+    @harness.long
     def test_a_job_stops_before_its_time_limit(self):
         """The time limit of simulating jobs is drawn near. Slurm warns at its next look at the limits of jobs, every 30 s; the runs
         then stop with exit code 75 and interrupted results."""
@@ -191,6 +198,7 @@ class Slurm(harness.Folder):
             self.assertEqual(self.status(self.folder / f"{launcher}.h5"), ("interrupted", 2), self.log(job))
             harness.check_identity(self, self.folder / f"{launcher}.h5")
 
+    @harness.long
     def test_a_job_with_a_checkpoint_goes_on_by_itself(self):
         """A simulating job with a checkpoint is warned as before its time limit. It requeues itself, goes on from the checkpoint, and ends
         with the results of a run that was not stopped."""
@@ -209,6 +217,7 @@ class Slurm(harness.Folder):
 
     # ---- many runs ----
 
+    @harness.long
     def test_a_sweep_runs_every_line_of_the_list(self):
         """sweep.sh as an array of 5 jobs over a list of 4 settings: each setting gives the results of a run without Slurm, and the job
         without a setting fails."""
@@ -230,6 +239,7 @@ class Slurm(harness.Folder):
     def scaling(self, *arguments, cwd=None):
         return slurm.run("/usr/bin/python3", SCALING, *arguments, cwd=cwd or self.folder)
 
+    @harness.long
     def test_a_scaling_study_gathers_all_runs(self):
         """scaling.py submits strong and weak scaling on 1 and 2 ranks, gathers a table and a picture, refuses to write over a study,
         and names a run without results."""

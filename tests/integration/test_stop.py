@@ -117,6 +117,7 @@ class Stop(harness.Folder):
                 self.assert_interrupted(outcome, least_nodes=5, code=code)
                 self.assertIn("SIGTERM" if ranks and name == "SIGINT" else name, outcome.err)
 
+    @harness.long
     def test_a_second_interrupt_kills_a_writing_run(self):
         """A run that was interrupted and writes a long timeline is killed by a second SIGINT. It leaves no results, only a partial
         file, which the next run removes."""
@@ -140,6 +141,7 @@ class Stop(harness.Folder):
         self.assertNotEqual(run.end().code, 0)
         self.assertFalse(self.output.exists())
 
+    @harness.long
     @unittest.skipIf(harness.SANITIZED, "the address sanitizer needs more address space than any limit")
     def test_a_rank_out_of_memory_ends_the_job(self):
         """One of three ranks has a limit on its memory. Whether it meets the limit in the simulation or while it reads traces, the job
@@ -181,6 +183,7 @@ class Stop(harness.Folder):
             (folder / f"workload.{npu}.et").write_text("no trace")
         return [f"--workload-configuration={folder / 'workload'}", *harness.System(counts=(count,)).write(folder)]
 
+    @harness.long
     def test_a_signal_stops_a_run_that_reads_traces(self):
         """A signal to a run that reads 400 large traces, on 1 and 2 ranks, ends it with exit code 75 before it has read all of them. An
         older file is kept."""
@@ -201,6 +204,7 @@ class Stop(harness.Folder):
                 self.assertIn(f"stopped by {name} before the simulation began", outcome.err)
                 self.assertEqual(self.output.read_text(), "no results")
 
+    @harness.long
     def test_the_wall_time_limit_holds_while_traces_are_read(self):
         """A run with --max-walltime=1 that would read traces for much longer, on 1 and 2 ranks, ends with exit code 75 before it has read
         all of them. An older file is kept."""
