@@ -80,6 +80,7 @@ class Notebook(unittest.TestCase):
                     self.assertTrue(picture()[:4] == b"\x89PNG" if picture else value._repr_html_(), cell["source"])
         self.assertGreater(shown, 5)
 
+    @harness.long
     def test_jupyter_executes_it(self):
         """nbconvert executes the notebook in a checkout. Its cells show tables and pictures."""
         try:

@@ -30,9 +30,10 @@ class Runs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.paths = examples.all_of(cls.folder)
+        if not hasattr(Runs, "paths"):  # once for all classes
+            Runs.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
+            unittest.addModuleCleanup(shutil.rmtree, Runs.folder)
+            Runs.paths = examples.all_of(Runs.folder)
 
     def open(self, name):
         run = orrery.open(self.paths[name])
@@ -403,6 +404,7 @@ class Errors(Runs):
         self.assertIn("tables only", done.stdout)
         self.assertIn("apt-get install python3-matplotlib", done.stderr)
 
+    @harness.long
     def test_scripts_end_with_a_message_where_a_package_is_missing(self):
         """Each plot script and each study that is asked for a picture; one line and no traceback, and a study before it simulates."""
         scripts = [[f"{name}.py", self.paths["with_links"]] for name in ("plot_results", "plot_links", "plot_kernel")]

@@ -30,11 +30,12 @@ class Pictures(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.runs = {name: orrery.open(path) for name, path in examples.all_of(cls.folder).items()}
-        for run in cls.runs.values():
-            cls.addClassCleanup(run.close)
+        if not hasattr(Pictures, "runs"):  # once for all classes
+            Pictures.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
+            unittest.addModuleCleanup(shutil.rmtree, Pictures.folder)
+            Pictures.runs = {name: orrery.open(path) for name, path in examples.all_of(Pictures.folder).items()}
+            for run in Pictures.runs.values():
+                unittest.addModuleCleanup(run.close)
 
 
 class Readable(Pictures):

@@ -55,12 +55,13 @@ class Report(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.paths = examples.all_of(cls.folder)
-        cls.paths["faster"] = examples.transformer(cls.folder, "faster", "--set", "system.network.dimensions.0.bandwidth=100 GB/s")
-        cls.paths["blocks"] = examples.with_thread_blocks(cls.folder)
-        cls.paths["causes"] = with_causes(cls.paths["transformer"])
+        if not hasattr(Report, "paths"):  # once for all classes
+            Report.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
+            unittest.addModuleCleanup(shutil.rmtree, Report.folder)
+            Report.paths = examples.all_of(Report.folder)
+            Report.paths["faster"] = examples.transformer(Report.folder, "faster", "--set", "system.network.dimensions.0.bandwidth=100 GB/s")
+            Report.paths["blocks"] = examples.with_thread_blocks(Report.folder)
+            Report.paths["causes"] = with_causes(Report.paths["transformer"])
         super().setUpClass()
 
 

@@ -55,12 +55,14 @@ class Studies(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.real, cls.front = explored(cls.folder), explored(cls.folder, "front", "{minimise: step_time}, {minimise: peak_memory}")
-        cls.made = made_studies.write(cls.folder / "made.h5", 600)
-        cls.faster = made_studies.write(cls.folder / "faster.h5", 600, speed=1.25)
-        cls.bounded = made_studies.write(cls.folder / "bounded.h5", 600, seed=3, simulated=0.25)
+        if not hasattr(Studies, "real"):  # once for all classes
+            folder = Studies.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
+            unittest.addModuleCleanup(shutil.rmtree, folder)
+            Studies.made = made_studies.write(folder / "made.h5", 600)
+            Studies.faster = made_studies.write(folder / "faster.h5", 600, speed=1.25)
+            Studies.bounded = made_studies.write(folder / "bounded.h5", 600, seed=3, simulated=0.25)
+            Studies.front = explored(folder, "front", "{minimise: step_time}, {minimise: peak_memory}")
+            Studies.real = explored(folder)
         super().setUpClass()
 
 

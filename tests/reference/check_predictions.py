@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Holds the predictions of measured steps and collectives to their errors.
 
-    check_predictions.py [FILE.csv]
+    check_predictions.py [--select TEXT] [FILE.csv]
 
 FILE.csv is a table of measured steps and collectives (by default that of shared/). Training steps must be predicted with a mean error of
 5 %, nine of ten within 12 %, and no group of five or more above 8 %; collectives with 15 % as they are, and 8 % with three measured points
 of each series. Where rows differ in one thing only, nine of ten changes above the noise must have the right sign, and the rate must change
-by what was measured within 5 points on the mean. Returns 77 if there is no such file.
+by what was measured within 5 points on the mean. Returns 77 if there is no such file. With --select only the steps whose group or id has this
+text are predicted.
 """
+import argparse
 import json
 import pathlib
 import subprocess
@@ -29,12 +31,16 @@ def errors_of(study, rows, *more):
         return json.loads(out.read_text())
 
 
-def main(arguments):
-    rows = pathlib.Path(arguments[0]) if arguments else harness.SHARED / "reference/measured/configured.csv"
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--select", default="", metavar="TEXT", help="of the steps only those whose group or id has this text")
+    parser.add_argument("rows", nargs="?", type=pathlib.Path, default=harness.SHARED / "reference/measured/configured.csv", metavar="FILE.csv")
+    options = parser.parse_args()
+    rows = options.rows
     if not rows.is_file():
         print(f"{rows} is not there: skipped")
         return harness.SKIPPED
-    validation = errors_of("validation", rows)
+    validation = errors_of("validation", rows, f"--select={options.select}")
     steps = validation["groups"]
     found = [("mean error of steps", steps["all"]["mean"], 0.05), ("nine of ten steps", steps["all"]["p90"], 0.12)]
     found += [(f"mean error of {name}", group["mean"], 0.08) for name, group in steps.items() if group["rows"] >= 5]
@@ -48,4 +54,4 @@ def main(arguments):
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
