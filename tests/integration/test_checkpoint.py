@@ -49,6 +49,7 @@ def apart(folder, first, second):
 class Checkpoint(checkpoints.KilledRuns):
     # ---- kinds of runs ----
 
+    @harness.long
     def test_random_workloads(self):
         """Random workloads with timelines."""
         for seed in (9005,) if checkpoints.KILLS == 1 else range(9005, 9010):
@@ -61,6 +62,7 @@ class Checkpoint(checkpoints.KilledRuns):
         """A step in which no two NPUs compute for the same time, several times, and where senders wait for receivers."""
         self.check([*SMALL, NOISE, "--iterations=4", "--set=system.communication.rendezvous=true"], 64)
 
+    @harness.long
     def test_many_npus(self):
         """A step of 1,024 NPUs with noise; tests/bench/checkpoint_scale.py takes as many as one likes."""
         self.check([CONFIGS / "scale/gpt3-175b-1024.yaml", "--set=workload.model.layers=8", NOISE, "--iterations=2"], 1024)
@@ -69,11 +71,13 @@ class Checkpoint(checkpoints.KilledRuns):
         """The same with tensors in the local memory, a timeline and the memory of each moment."""
         self.check([*SMALL, NOISE, "--timeline", "--iterations=3", "--record-iterations=2"], 64)
 
+    @harness.long
     def test_folded(self):
         """A folded run of which some NPUs are slow, so that it is folded again and has divergences."""
         slow = "--set=perturbation.slow-npus=[{npus: 5, compute: 0.8}]"
         self.check([*SMALL, "--fold", slow, "--iterations=60"], 64)
 
+    @harness.long
     def test_links(self):
         """Random workloads and steps with slow links on the congestion-aware network, with messages, packets of them and parts of
         collectives under way, and with switches that combine and copy."""
@@ -91,6 +95,7 @@ class Checkpoint(checkpoints.KilledRuns):
                 path.write_text(text)
                 self.check([path, "--timeline", *more], 64)
 
+    @harness.long
     def test_remote_memories(self):
         """Random workloads whose NPUs share remote memories of each kind."""
         for kind in test_one_answer.MEMORIES:
@@ -100,6 +105,7 @@ class Checkpoint(checkpoints.KilledRuns):
                 self.check(self.workload(workload, "--iterations=200"), workload.num_npus)
                 self.clear_folder()
 
+    @harness.long
     def test_jobs_that_share_nothing(self):
         """Two jobs that share nothing. Each has ranks of its own, or both are on one rank. The first job takes longer and has fewer events, so
         it is far ahead of the second one at any checkpoint."""
@@ -127,6 +133,7 @@ class Checkpoint(checkpoints.KilledRuns):
         self.assertEqual(outcome.code, 75, outcome.err)
         self.assertTrue(self.file.exists())
 
+    @harness.long
     def test_a_rank_that_is_done_waits_for_another_job(self):
         """One of two jobs that share nothing is done soon, and the other never. Its rank waits for longer than the watchdog allows a rank that
         hears of nothing. Both ranks stop at the limit of wall time."""

@@ -45,6 +45,7 @@ class Packets(checkpoints.KilledRuns):
                 self.check(self.step(f"{{dimensions: [{dimensions}]}}", "true" if number % 2 else "false", 3), 8)
                 self.clear_folder()
 
+    @harness.long
     def test_controls(self):
         """Each congestion control on a graph of two leaves with slow links to the spines: rates, timers, marks and telemetry."""
         graph = self.folder / "leaves.yaml"
@@ -61,6 +62,7 @@ class Packets(checkpoints.KilledRuns):
         network = "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
         self.check(self.step(network, "true", 8, model="congestion-aware"), 8)
 
+    @harness.long
     def test_credits(self):
         """Links with little credit, on two channels: packets wait for it, and credits are under way."""
         credits = ["--set=system.network.packets.flow-control=credits", "--set=system.network.packets.credits=5 kB",
@@ -77,6 +79,7 @@ class Packets(checkpoints.KilledRuns):
         """Switches that drop packets: receivers complain, and senders go back."""
         self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['switch']}]}}", "false", 3, LOSSY), 8)
 
+    @harness.long
     def test_uec(self):
         """Ultra Ethernet on two leaves with slow links to the spines: windows, credit, packets that were trimmed or dropped, entropies."""
         cases = [["--set=system.network.packets.queue=30 kB"], ["--set=system.network.packets.control=rccc"]]
@@ -90,6 +93,7 @@ class Packets(checkpoints.KilledRuns):
                 self.check(self.step(network, "false", 3, ["--set=system.network.packets.preset=uec", *case]), 8)
                 self.clear_folder()
 
+    @harness.long
     def test_selective_losses(self):
         """Adaptive routes and spraying with small buffers: receivers keep what comes out of order, and senders wait for time-outs."""
         (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))
@@ -110,6 +114,7 @@ class ThreadBlocks(checkpoints.KilledRuns, test_gpu_network.Plans):
     often = "--checkpoint-interval=0.001"  # these runs are short
     others = FEW_RANKS
 
+    @harness.long
     def test_plans(self):
         """Collectives by stores, loads, packets and sums in order, beside compute nodes with which they share SMs, a message and each other:
         blocks wait for memory, words, links, acknowledgements and the ports of the GPU."""
@@ -138,6 +143,7 @@ class ThreadBlocks(checkpoints.KilledRuns, test_gpu_network.Plans):
 
 
 class Repetitions(checkpoints.KilledRuns):
+    @harness.long
     def test_repetitions(self):
         """Runs with other draws, of which the first one has the results: killed in any of them."""
         small = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--set=perturbation.repetitions=4"]

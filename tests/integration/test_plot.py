@@ -34,6 +34,7 @@ class Plot(harness.Folder):
             self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
             self.assertGreater(picture.stat().st_size, 10_000)
 
+    @harness.long
     def test_tensors_add_a_panel(self):
         """4 NPUs on a ring: the picture of a run with tensors is higher by a panel than that without, whether the memory has a size or
         not."""
@@ -50,6 +51,7 @@ class Plot(harness.Folder):
         self.assertGreater(heights[1], heights[0])
         self.assertEqual(heights[1], heights[2])
 
+    @harness.long
     def test_draws_a_part_of_the_time_for_some_npus(self):
         """The script draws NPUs 0 and 1 from 0 us to 5 us, writes the picture and says where it is."""
         picture = self.folder / "part.png"
@@ -103,6 +105,7 @@ class Links(harness.Folder):
         nodes = [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)]
         return self.run_once([harness.write_workload(self.folder, [nodes] * 36)] + system.write(self.folder) + list(more))
 
+    @harness.long
     def test_draws_every_quantity(self):
         """Each quantity of the links of rings, switches and fully connected dimensions gives a picture."""
         results = self.results("--network=congestion-aware")
@@ -113,6 +116,7 @@ class Links(harness.Folder):
             self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
             self.assertGreater(picture.stat().st_size, 10_000)
 
+    @harness.long
     def test_draws_switches_of_other_kinds(self):
         """Links of an oversubscribed switch, a mesh, a fat tree and a dragonfly give a picture."""
         link = "bandwidth: 10 GB/s, latency: 100 ns"

@@ -17,7 +17,7 @@ class KilledRuns(harness.Folder):
     """A folder for runs that write checkpoints to self.file and are killed."""
 
     often = OFTEN
-    others = (0, 2, 3, 8)  # numbers of ranks on which runs go on
+    others = (0, 2, 3) if harness.GATE else (0, 2, 3, 8)  # numbers of ranks on which runs go on
     most = 3  # checkpoints after which a run is killed
 
     def setUp(self):
