@@ -259,6 +259,7 @@ class Generated(harness.Folder):
                         same = lambda sizes: {size for size in sizes if size[0] != "all-reduce"}  # noqa: E731
                         self.assertEqual(same(there_sizes), same(here_sizes), f"NPU {npu}")
 
+    @harness.long
     def test_steps_on_a100_agree_with_measurements(self):
         """The Megatron study predicts measured iterations on A100 with one efficiency for all, with a mean error of at most 10 %. With
         a wrong efficiency its exit code is 1."""

@@ -132,6 +132,7 @@ class InSwitch(harness.Folder):
             through = ["--network=congestion-aware", "--set=system.network.switching=cut-through", "--set=system.network.packet-size=4 KiB"]
             self.assertEqual(harness.finish_times(self.check_one_answer(arguments + through, 6, ranks=(2,))), alone)
 
+    @harness.long
     def test_the_study_finds_the_published_speedups(self):
         """The in-switch study of 8 and 64 NPUs finds that 1 GiB is faster by twice 7/8 and twice 63/64, but for a little latency, and
         draws its plot."""

@@ -197,6 +197,7 @@ class Memory(harness.Folder):
 
 
 class Study(harness.Folder):
+    @harness.long
     def test_the_pool_study_agrees_with_its_bounds(self):
         """The pool study fails if a step takes other than what its stages say. It draws its plot."""
         plot = self.folder / "pool.png"
@@ -204,6 +205,7 @@ class Study(harness.Folder):
         self.assertEqual(done.code, 0, done.err)
         self.assertGreater(plot.stat().st_size, 0)
 
+    @harness.long
     def test_the_memory_study_finds_the_published_speedups(self):
         """The memory study fails unless HierMem's baseline is ZeRO-Infinity's equal and HierMem opt four to five times better. It
         attributes the speedup and draws its plot."""

@@ -316,6 +316,7 @@ class Predictions(harness.Folder):
         self.assertEqual(times[0], times[1])
         self.assertLess(times[0], 0.99 * times[2])
 
+    @harness.long
     def test_steps_on_tpu_v5p(self):
         """The sixteen published steps of MaxText on slices of TPU v5p: 7 % on the mean, nine of ten within 15 %."""
         out = self.folder / "errors.json"

@@ -105,6 +105,7 @@ class Schedulers(harness.Folder):
                     other = self.run_once([config, "--timeline", *more], "other.h5", ranks=2)
                     self.assertEqual(harness.difference(first, other), "", more)
 
+    @harness.long
     def test_the_studies_agree_with_what_was_published(self):
         """The studies of Themis and of the wafer fail if their figures are not those published. They draw their plots."""
         for name, options in (("themis", ["--sizes=100"] if harness.FEWER_CASES else []), ("wafer", [])):

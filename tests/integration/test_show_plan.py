@@ -154,6 +154,7 @@ class ShowPlan(harness.Folder):
         self.assertEqual(max(times, key=lambda protocol: times[protocol][0]), "Simple", times)
         self.assertEqual(max(times, key=lambda protocol: times[protocol][1]), "LL", times)
 
+    @harness.long
     def test_the_study_of_a_decode_step(self):
         """At 16 KiB a plan with one or two steps saves a fifth of the step that the best ring takes, or more."""
         done = harness.run_script("scripts/studies/decode_all_reduce", "--sizes=16384", f"--orrery={harness.BINARY}")
