@@ -216,11 +216,19 @@ class Protocol(harness.Folder):
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertEqual(done.stderr.count("out of run x.yaml on 0 ranks: '0 of 0") > 0, code == 1, done.stderr)
 
+    def test_what_can_be_repeated(self):
+        """What prints, and what writes results or replaces files, is compared with a second run; what goes on from a checkpoint is not, and no
+        command that would find its own file in the way."""
+        for words, can in (("show topology c.yaml --json", True), ("run c.yaml --output=r.h5", True), ("flows f.yaml --json=r.json --force", True),
+                           ("flows f.yaml --json=r.json", False), ("show timeline r.h5 --chrome t.json", False), ("run c.yaml --output=r.h5 --restart=c", False)):
+            self.assertEqual(case_worker.can_repeat(words.split()), can, words)
+
     def test_what_runs_in_a_worker(self):
-        """Runs and checks do; help, Python, many ranks and a changed environment do not."""
+        """Runs and checks do; help, Python, many ranks, limits of time and a changed environment do not."""
         workers = self.workers(None)
         workers.program = "case_runner"
-        for arguments, ranks, can in ((["run", "c.yaml"], 8, True), (["show", "topology"], 0, True), (["run", "c.yaml"], 16, False), (["run", "--help"], 0, False),
+        for arguments, ranks, can in ((["run", "c.yaml"], 8, True), (["show", "topology"], 0, True), (["run", "c.yaml"], 16, False),
+                                      (["run", "--help"], 0, False), (["run", "--max-walltime=1"], 0, False),
                                       (["show", "results", "r.h5"], 0, False), (["report", "r.h5"], 0, False), ([], 0, False)):
             self.assertEqual(workers.can_run(arguments, ranks), can, arguments)
         workers.environment["ORRERY_OTHER"] = "1"

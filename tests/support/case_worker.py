@@ -214,7 +214,9 @@ class Worker:
 COMMANDS = {"run", "check", "explore", "best", "flows", "generate", "convert", "synthesize", "partition", "show"}
 ELSEWHERE = {"--help", "-h", "--version"}  # they end the process from within the reading of the command line
 OF_PYTHON = {"results"}  # `orrery show` becomes Python for these
-WRITES = ("--output", "--json", "--csv", "--chrome", "--checkpoint", "--restart", "--plot", "-o")
+ENDS = ("--max-walltime", "--set=run.watchdog")  # a run that they cannot end in order ends its process
+ONCE = ("--checkpoint", "--restart")  # a second run with one of these has other inputs
+WRITES = ("--json", "--csv", "--chrome", "--plot")  # options that name a file, which a second run only replaces with --force
 SIZES = (1, 4, 8)  # ranks of the workers; the one of a single rank is started without mpirun
 
 
@@ -234,7 +236,9 @@ class Workers:
 
     def can_run(self, arguments, ranks):
         """Returns whether a command can run in a worker."""
-        if self.program is None or not arguments or arguments[0] not in COMMANDS or ranks > SIZES[-1] or ELSEWHERE & set(arguments):
+        if self.program is None or not arguments or arguments[0] not in COMMANDS or ranks > SIZES[-1]:
+            return False
+        if ELSEWHERE & set(arguments) or any(word.startswith(ENDS) for word in arguments):
             return False
         if arguments[0] == "show" and (len(arguments) == 1 or arguments[1] in OF_PYTHON):
             return False
@@ -272,11 +276,11 @@ class Workers:
     def compare(self, arguments, ranks, timeout, cwd, outcome, digests):
         """Repeats a job in a process of its own if none of its kind has been repeated yet, and notes what differs."""
         kind = "several ranks" if ranks > 1 else "one rank"
-        writes = sum(word.startswith(WRITES) for word in arguments)
-        if kind in self.compared or writes > 1:
+        if kind in self.compared or not can_repeat(arguments):
             return
         self.compared[kind] = arguments
-        fresh = self.run_fresh(arguments + ["--force"] * (writes and "--force" not in arguments), ranks, timeout, cwd)
+        again = ["--force"] if results_of(arguments, cwd) and "--force" not in arguments else []
+        fresh = self.run_fresh(arguments + again, ranks, timeout, cwd)
         found = None if digests is None else self.worker(0).digests(results_of(arguments, cwd), timeout)
         for name, mine, other in (("code", outcome.code, fresh.code), ("out", steady(outcome.out), steady(fresh.out)),
                                   ("err", steady(outcome.err), steady(fresh.err)), ("digests", digests, found)):
@@ -320,6 +324,14 @@ class Workers:
                 wrong.append(worker.end(self.patience))
         self.workers = {}
         return [text for text in wrong if text]
+
+
+def can_repeat(arguments):
+    """Returns whether a command does the same when it runs a second time."""
+    if any(word.startswith(ONCE) for word in arguments):
+        return False
+    is_printed = arguments[0] == "show" and not any(word.startswith(("--chrome", "--plot")) for word in arguments)
+    return is_printed or "--force" in arguments or not any(word.startswith(WRITES) for word in arguments)
 
 
 def results_of(arguments, cwd):
