@@ -6,7 +6,6 @@ import pathlib
 import random
 import re
 import sys
-import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
@@ -14,7 +13,7 @@ import h5py  # noqa: E402
 import harness  # noqa: E402
 import random_study  # noqa: E402
 
-STUDIES = 6 if harness.SANITIZED else 30
+STUDIES = harness.cases(6, 30, 30)
 SEED = 20
 
 
@@ -160,4 +159,4 @@ class Bounds(harness.Folder):
 if __name__ == "__main__":
     if len(sys.argv) >= 3 and sys.argv[1].isdigit():
         STUDIES, SEED = int(sys.argv.pop(1)), int(sys.argv.pop(1))
-    unittest.main()
+    harness.main()

@@ -121,12 +121,12 @@ class Credits(harness.Folder):
         for case in (credits("30 kB") + marks, credits("10 kB", 3) + failure, CREDITS + ["--set=system.network.packets.preset=hpcc-2019"],
                      credits("5 kB", 2) + ["--set=system.network.packets.completion=acknowledged"]):
             first = self.simulate_flows(LEAF_SPINE, *case)
-            for ranks in (2, 3, 4):
+            for ranks in harness.cases((3,), (2, 3, 4), (2, 3, 4)):
                 self.assertEqual(self.simulate_flows(LEAF_SPINE, *case, ranks=ranks), first, f"{case} on {ranks} ranks")
         for dimensions in SHAPES.values():
             config = self.folder / "step.yaml"
             config.write_text(STEP.replace("DIMENSIONS", dimensions).replace("RENDEZVOUS", "false"))
-            self.check_one_answer([config, "--network=packet", *credits("4 kB", 2)], 8, ranks=(2, 3))
+            self.check_one_answer([config, "--network=packet", *credits("4 kB", 2)], 8, ranks=harness.cases((2,), (2, 3), (2, 3)))
             self.clear_folder()
 
     def test_refusals(self):

@@ -130,6 +130,7 @@ class Workloads(checkpoints.KilledRuns):
         path.write_text(path.read_text().replace(f"{{dimensions: [{SHAPES['switch']}]}}", "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"))
         self.check_skipped([path, *more], 1)
 
+    @harness.long
     def test_checkpoints(self):
         """A run is killed while parts of the network rest, and goes on to the results of one that is not."""
         path, *more = self.large_step("switch", iterations=5)

@@ -344,4 +344,4 @@ class Browser(Report, browser.Browser):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -539,4 +539,4 @@ class Browser(Studies, browser.Browser):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

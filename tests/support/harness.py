@@ -390,7 +390,7 @@ class Folder(unittest.TestCase):
         for part in parts:
             self.assertIn(part, outcome.err)
 
-    def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if SANITIZED else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):
+    def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if FEWER_CASES else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):
         """Checks that runs on these numbers of ranks, with smaller cells, give the results of a run without mpirun. The run on 3 ranks
         has a scattered partition. Returns the path of the results without mpirun."""
         first = self.run_once(arguments, "alone.h5", timeout=timeout)
