@@ -92,6 +92,7 @@ class FileFaults(harness.Folder):
     def disturb_each(self, how, stride, ranks=0, **chosen):
         """Disturbs every `stride`-th operation, one in each run. Returns the exit codes."""
         calls = self.undisturbed(ranks, **chosen)
+        stride *= 3 if harness.GATE else 1
         codes = []
         for first in range(1 + (0 if ALL else stride // 2), calls + 1, 1 if ALL else stride):
             with self.subTest(first=first, how=how, ranks=ranks):
@@ -114,6 +115,7 @@ class FileFaults(harness.Folder):
         codes = self.disturb_each(errno.EIO, 25, DISTURB_COUNT=1 << 30)
         self.assertNotIn(0, codes[:-2])
 
+    @harness.long
     def test_short_operations(self):
         """One read or write moves one byte, or all of them do. This changes nothing."""
         codes = self.disturb_each("short", 25)
@@ -122,10 +124,12 @@ class FileFaults(harness.Folder):
         self.assertEqual(self.check(outcome), 0, outcome.err)
         self.assertGreater(calls, 1000)
 
+    @harness.long
     def test_slow_operations(self):
         """One operation takes 50 ms longer."""
         self.assertEqual(set(self.disturb_each("slow", 50)), {0})
 
+    @harness.long
     def test_kills(self):
         """The process is killed at an operation. The older file, or the whole new one, is there. A partial file goes with the next run."""
         calls = self.undisturbed()
@@ -139,6 +143,7 @@ class FileFaults(harness.Folder):
         self.assertEqual(self.run_disturbed()[0].code, 0)
         self.assertEqual(self.partial_files(), [])
 
+    @harness.long
     def test_ranks(self):
         """One of two ranks meets the fault: rank 0, which writes, or rank 1, which only reads."""
         (self.folder / "map").write_text("0\n1\n" * 2)
