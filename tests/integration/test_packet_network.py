@@ -108,13 +108,13 @@ class PacketNetwork(harness.Folder):
                  ("100000 TB/s", "0 ns", "{preset: uec}", layers.replace("PARAMETERS", "4000"))]
         for preset in ("astra-sim-ns3", "hpcc-2019", "uec", "simai-ns3"):
             cases.append(("900 GB/s", "500 ns", f"{{preset: {preset}, time-unit: ns}}", step))
-        for shape in ("Switch", "Ring"):
-            for bandwidth, latency, packets, rest in cases:
+        for shape, its_cases in (("Switch", cases), ("Ring", cases[::3])):
+            for bandwidth, latency, packets, rest in its_cases:
                 with self.subTest(shape=shape, bandwidth=bandwidth, packets=packets):
                     config = self.folder / "fast.yaml"
                     config.write_text(f"system:\n  network:\n    model: packet\n    dimensions: [{{shape: {shape}, size: 8, bandwidth: {bandwidth}, "
                                       f"latency: {latency}}}]\n    packets: {packets}\n{rest}")
-                    self.check_one_answer([str(config)], 8, ranks=(2,))
+                    self.check_one_answer([str(config)], 8, ranks=())
 
     def on_graph(self, graph, sizes, name="graph.yaml"):
         """Writes a configuration of Switches of these sizes on a graph."""
