@@ -77,6 +77,17 @@ class Warnings(harness.Folder):
         config.write_text(system % ("recorded", "") + "workload: {model: {kind: layers, layers: [{name: g, parameters: 1000, forward: 1 us}]}, parallel: {dp: 2}}\n")
         self.assertEqual(self.warnings(config), [])
 
+    def test_times_below_bytes_over_bandwidth(self):
+        """An all-reduce by direct on a Ring of 16 sends 7.5 times as many bytes as the links carry in its time under ASTRA-sim's rules, and
+        warns; under physical rules its messages share the links."""
+        workload = "model: {kind: layers, layers: [{name: g, parameters: 500000000}]}, parallel: {dp: 16}"
+        config = self.config(f"{{shape: Ring, size: 16, {LINK}}}", workload, "  collectives: {all-reduce: [direct]}\n")
+        config.write_text(config.read_text().replace(f"  {COMPUTE}\n", ""))
+        self.one_warning(("dimension 0 would have to be busy 748 % of the time", "rules: astra-sim", "--network=congestion-aware"),
+                         config, "--set=system.rules=astra-sim")
+        self.assertEqual(self.warnings(config), [])
+        self.assertEqual(self.warnings(config, "--network=congestion-aware"), [])
+
     def test_a_dimension_without_latency_that_joins_ranks(self):
         """4 NPUs in 2 x 2 with links of no latency in one dimension, on two ranks: a warning if ranks host neighbours there, and none if
         the dimension stays within ranks, on one rank, or without simulated links."""
