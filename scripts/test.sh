@@ -52,4 +52,5 @@ done
 printf '%s\n' "${times[@]}"
 printf '%5d s  all\n' "$SECONDS"
 printf '%s\n' "${summaries[@]}"
+grep -hE 'tests passed, .* tests failed' build/test-logs/test-release.log
 exit "$failed"
