@@ -201,7 +201,7 @@ void read_settings_of_generation(const Value& root, Configuration& configuration
   for (const std::string_view path : {"workload.streams", "workload.replay-only"}) {
     const Value* const value = root.find("workload")->find(path.substr(std::string_view("workload.").size()));
     if (value == nullptr) continue;
-    faults.attempt([&] { find_key(path)->read(*value, std::string(path), configuration, of_workload); });
+    faults.attempt([&] { find_key(path)->read(*value, std::string(path), &configuration, of_workload); });
   }
 }
 

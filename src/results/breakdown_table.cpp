@@ -7,7 +7,7 @@
 namespace orrery::results {
 namespace {
 
-constexpr std::size_t block_rows = 1 << 16;
+constexpr std::size_t rows_together = 1 << 16;
 
 }  // namespace
 
@@ -23,10 +23,10 @@ void write_breakdown(Output& output, const RunDescription& run, const NpuRecords
       file.create<std::int64_t>(path, npus.size(), {"ps", breakdown_name(part), breakdown_text(part)},
                                 File::Layout::compressed);
       file.attach(path, "/breakdown/npu");
-      for (std::size_t first = 0; first < npus.size(); first += block_rows)
+      for (std::size_t first = 0; first < npus.size(); first += rows_together)
         file.write<std::int64_t>(
             path, first,
-            npus.column<std::int64_t>(first, std::min(block_rows, npus.size() - first),
+            npus.column<std::int64_t>(first, std::min(rows_together, npus.size() - first),
                                       [&](const auto& npu) { return breakdown_of(npu, end)[part].ps(); }));
     }
   });
