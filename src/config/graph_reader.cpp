@@ -336,6 +336,8 @@ void refuse_if_known(const std::filesystem::path& file) {
 
 void refuse_other_text(const std::filesystem::path& file, std::string_view text) {
   text = trimmed(text, " \t\r\n");
+  while (text.starts_with('#') || text.starts_with(';'))  // comments
+    text = trimmed(text.substr(std::min(text.find('\n'), text.size())), " \t\r\n");
   const bool may_be_mapping = text.empty() || std::string_view("<[0123456789").find(text.front()) == text.npos;
   if (!may_be_mapping || text.starts_with("Nodes ")) refuse_if_known(file);
 }

@@ -164,7 +164,7 @@ class Jobs(JobFolder):
         one = {"name": "a", "allocation": [0, 1, 2, 3], "workload": {"traces": self.traces("a", nodes), "groups": str(self.folder / "groups.json"),
                                                                      "iterations": 3}}
         other = {"name": "b", "allocation": [4, 5, 6, 7], "workload": one["workload"]}
-        drawn = {"perturbation": {"seed": 3, "distributions": [
+        drawn = {"perturbation": {"noise-seed": 3, "distributions": [
             {"per": per, "kind": "exponential", "excess": 0.5} for per in ("collective", "step", "node", "npu")]}}
         finish = []
         for jobs in ([one], [one, other], [other, one]):

@@ -59,13 +59,13 @@ class HostRunsAhead(Inputs):
     def record_steps(self, kernels, reduce, optimiser, host, steps, last_waits=False):
         """Records equal steps of two ranks. The host takes `host` for each; with `last_waits` it waits for the GPU at the end of the last."""
         for rank in range(2):
-            events, gpu, number = [], 60, 0
+            events, gpu, number = [], 0, 0
             for step in range(steps):
                 begin = step * host
-                gpu = max(gpu, begin + 60)
-                for kernel in (*kernels, reduce, optimiser):
+                gpu = max(gpu, begin + 100)
+                for place, kernel in enumerate((*kernels, reduce, optimiser)):
                     number += 1
-                    at = begin + 50 + 40 * (number % 8)
+                    at = begin + 50 + 40 * place
                     if kernel is reduce:
                         events += [event("cuda_runtime", "cudaStreamWaitEvent", at - 5, 1, correlation=1000 + number), launch(number, at),
                                    kineto.all_reduce(gpu, reduce, number, ranks=[0, 1])]
@@ -491,7 +491,8 @@ class Plans(Inputs):
             traces = harness.write_workload(self.folder, nodes).split("=")[1]
             for more in ({"gpu": {"profile": "h100"}}, {}):
                 job = self.write("job.yaml", {
-                    "system": {"network": {"dimensions": [{"shape": "Switch", "size": gpus, "bandwidth": "400 GB/s", "latency": "500 ns"}]},
+                    "system": {"network": {"dimensions": [{"shape": "Switch", "size": gpus, "bandwidth": "400 GB/s", "latency": "500 ns",
+                                                           "in-switch-operations": 4}]},
                                "collectives": {"custom": {"all-gather": [str(path)]}}} | more,
                     "workload": {"traces": traces}})
                 self.assertGreater(self.step_us(job)[0], 65536 * (gpus - 1) / 400 / GB)

@@ -121,14 +121,16 @@ def slope(ask, case):
     if len(sizes) < 2:
         raise NotChecked("its text lacks the two sizes whose times differ, such as '8 MiB less 2 MiB'")
     small, large = min(sizes), max(sizes)
-    times = [ask.us(kernel_of(case), case["setup"]["profile"], size, **shape(case["setup"])) for size in (small, large)]
+    setup = case["setup"]
+    times = [ask.us(kernel_of(case), setup["profile"], size, **shape(setup) | {"gpus": setup["gpus"]}) for size in (small, large)]
     return times[1] - times[0]
 
 
 def one_way_rate(ask, case):
     """The rate of blocks that store to a peer, without the launch."""
     size = 64 * MiB
-    answer = ask.ask(kernel="copy", profile=case["setup"]["profile"], bytes=size, **shape(case["setup"]))
+    setup = case["setup"]
+    answer = ask.ask(kernel="copy", profile=setup["profile"], bytes=size, **shape(setup) | {"blocks": setup["blocks"], "threads": setup["threads"]})
     return size / (answer["us"] - answer["fixed_us"] - answer["l2_us"]) / 1e3
 
 

@@ -201,18 +201,30 @@ TEST(InfraGraph, FaultsAreTold) {
     EXPECT_NE(refusal_of_text(text).find(expected), std::string::npos) << refusal_of_text(text);
 }
 
-// A host that is joined to others needs a NIC for each XPU.
-TEST(InfraGraph, HostsNeedNics) {
+// Two hosts of two XPUs with one NIC each: both XPUs have a link to the switch with half of the rate, also of one that
+// is given for links without a rate.
+TEST(InfraGraph, XpusShareNics) {
   const std::string text = R"(
 devices:
   - {name: box, components: [{name: xpu, choice: xpu, count: 2}, {name: nic, choice: nic}]}
   - {name: leaf, components: [{name: port, choice: port, count: 2}]}
-links: [{name: rail}]
+links: [{name: rail, physical: {bandwidth: {gigabits_per_second: 400}}}]
 instances: [{name: host, device: box, count: 2}, {name: leaf, device: leaf}]
 edges: [{ep1: {instance: host, component: nic}, ep2: {instance: leaf, component: port}, scheme: one2one, link: rail}]
 )";
-  EXPECT_NE(refusal_of_text(text).find("host 'host.0' has 1 NIC and 2 XPUs"), std::string::npos)
-      << refusal_of_text(text);
+  const std::string without_rate = replaced(text, ", physical: {bandwidth: {gigabits_per_second: 400}}", "");
+  for (const std::string& each : {text, without_rate}) {
+    NetworkGraph network = network_of(parse_infragraph(each, "graph.yaml"));
+    LinkDefaults defaults;
+    defaults.all = {50, 500};
+    complete_links(network, defaults, "graph.yaml");
+    EXPECT_EQ(network.num_npus, 4U);
+    ASSERT_EQ(network.links.size(), 4U);
+    for (std::uint32_t npu = 0; npu < 4; ++npu) {
+      EXPECT_EQ(network.links[npu].a, npu);
+      EXPECT_DOUBLE_EQ(network.kinds[network.links[npu].kind].bytes_per_ns.value_or(0), 25);
+    }
+  }
 }
 
 }  // namespace
