@@ -85,7 +85,7 @@ void read_range(Section& range, const Value& parent, Faults& faults, Parameter& 
   const Value* const from = range.need("from", "the first value");
   const Value* const to = range.need("to", "the last value");
   const Value* const factor = range.find("factor");
-  const Value* const step = range.find("step");
+  const Value* const step_value = range.find("step");
   const Value* const steps = range.find("steps");
   const Value* const scale = range.find("scale");
   range.refuse_unknown();
@@ -96,13 +96,13 @@ void read_range(Section& range, const Value& parent, Faults& faults, Parameter& 
   };
   if (first.unit != last.unit) fail(*to, "to", fmt::format("found the unit '{}'", last.unit), "that of `from`");
   if (last.number < first.number) fail(*to, "to", "found less than `from`", "`from` or more");
-  if ((factor != nullptr) + (step != nullptr) + (steps != nullptr) > 1)
+  if ((factor != nullptr) + (step_value != nullptr) + (steps != nullptr) > 1)
     fail(parent, "", "found several of factor, step and steps", "one of them, or none for all numbers");
   const bool is_log =
       scale != nullptr && as_word<bool>(*scale, range.path("scale"), {{"linear", false, ""}, {"log", true, ""}});
   if (is_log && first.number <= 0) fail(*from, "from", "found 0 or less", "more than 0, as scale is log");
   std::vector<double> numbers;
-  if (factor == nullptr && step == nullptr && steps == nullptr) {
+  if (factor == nullptr && step_value == nullptr && steps == nullptr) {
     parameter.interval = {first.number, last.number, first.unit, is_log};
     return;
   }
@@ -115,7 +115,7 @@ void read_range(Section& range, const Value& parent, Faults& faults, Parameter& 
     }
     numbers.back() = last.number;
   } else {
-    const Value& by = factor != nullptr ? *factor : *step;
+    const Value& by = factor != nullptr ? *factor : *step_value;
     const std::string_view name = factor != nullptr ? "factor" : "step";
     const double size = quantity_of(by, range.path(name)).number;
     if (size <= (factor != nullptr ? 1 : 0) || (factor != nullptr && first.number <= 0))

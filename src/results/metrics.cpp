@@ -27,7 +27,9 @@ Wide sum_over(const NpuRecords& npus, Part part) {
   return sum;
 }
 
-Time nearest(Wide ps, Wide parts) { return Time::from_ps(static_cast<std::int64_t>((ps + parts / 2) / parts)); }
+Time nearest(Wide ps, Wide divisor) {
+  return Time::from_ps(static_cast<std::int64_t>((ps + divisor / 2) / divisor));
+}
 
 /// Fills in how long a request and its tokens take. The time of a token whose step was not simulated lies between those
 /// of the two nearest, on a line.
