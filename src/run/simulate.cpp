@@ -130,6 +130,30 @@ void share(RunResults& results, parallel::Communicator& world) {
   for (parallel::Unpacker unpacker(warnings); !unpacker.empty();) results.warnings.push_back(unpacker.get_text());
 }
 
+/// Gathers the results of all ranks and writes them, if they are to be written. Collective.
+void write_results(const config::Configuration& configuration, bool writes_file, const results::RankResults& mine,
+                   std::shared_ptr<RunDetails> details, RunResults& results, parallel::Communicator& world) {
+  enter_phase(JobPhase::writing);
+  const std::filesystem::path output = writes_file ? configuration.run.output : "";
+  details->gathered = results::write(output, details->description, mine, world);
+  enter_phase(JobPhase::ending);
+  if (world.is_root()) {
+    const results::Gathered& all = details->gathered;
+    results.file = all.file;
+    results.metrics = all.metrics;
+    for (std::size_t i = 0; i < all.npus.size(); ++i) results.finish_times.push_back(all.npus[i].finish);
+    if (all.file != output)
+      job_log().warn(
+          fmt::format("{} has appeared during the run and is kept, because --force is not given: the results are in {}",
+                      output.string(), all.file.string()));
+    for (std::string& warning : capacity_warnings(all, configuration)) {
+      job_log().warn(warning);
+      results.warnings.push_back(std::move(warning));
+    }
+    results.details = std::move(details);
+  }
+}
+
 /// Simulates a run under the current job. Collective.
 RunResults simulate_in_job(config::Configuration configuration, parallel::Communicator& world,
                            const RunOptions& options) {
@@ -172,25 +196,7 @@ RunResults simulate_in_job(config::Configuration configuration, parallel::Commun
     results.stop_reason = reason_of_stop(world);
     if (kept) results.checkpoint = kept->written();
   }
-  enter_phase(JobPhase::writing);
-  const std::filesystem::path output = options.writes_results ? configuration.run.output : "";
-  details->gathered = results::write(output, description, mine, world);
-  enter_phase(JobPhase::ending);
-  if (world.is_root()) {
-    const results::Gathered& all = details->gathered;
-    results.file = all.file;
-    results.metrics = all.metrics;
-    for (std::size_t i = 0; i < all.npus.size(); ++i) results.finish_times.push_back(all.npus[i].finish);
-    if (all.file != output)
-      job_log().warn(
-          fmt::format("{} has appeared during the run and is kept, because --force is not given: the results are in {}",
-                      output.string(), all.file.string()));
-    for (std::string& warning : capacity_warnings(all, configuration)) {
-      job_log().warn(warning);
-      results.warnings.push_back(std::move(warning));
-    }
-    results.details = std::move(details);
-  }
+  write_results(configuration, options.writes_results, mine, std::move(details), results, world);
   share(results, world);
   return results;
 }

@@ -65,7 +65,7 @@ class Install(harness.Folder):
         expected |= {f"include/{path.relative_to(harness.SOURCE / 'include')}": path.relative_to(harness.SOURCE)
                      for module in modules for path in (harness.SOURCE / "include/orrery" / module).rglob("*.hpp")}
         expected |= {f"{libraries}/liborrery_{module}.a": None for module in modules}
-        expected |= {f"{libraries}/{package}config.cmake": "cmake/orrery-config.cmake", f"{libraries}/{package}config-version.cmake": None,
+        expected |= {f"{libraries}/{package}config.cmake": "src/orrery-config.cmake", f"{libraries}/{package}config-version.cmake": None,
                      f"{libraries}/{package}targets.cmake": None, f"{libraries}/{package}targets-release.cmake": None}
         found = {str(path.relative_to(self.prefix)) for path in self.prefix.rglob("*") if path.is_file() and "__pycache__" not in path.parts}
         self.assertEqual(found, set(expected))

@@ -17,10 +17,10 @@
 #include "orrery/base/error.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/explore/study.hpp"
+#include "orrery/run/system.hpp"
 #include "orrery/workload/outline.hpp"
 #include "quick_bound.hpp"
 #include "random_configuration.hpp"
-#include "system.hpp"
 #include "trial.hpp"
 
 namespace orrery::app {
@@ -45,7 +45,7 @@ double metric(const Trial& trial, std::string_view name) {
 
 /// Compares the quick bounds of a step that has the same layers as one whose bounds have been found by `bounds`: what
 /// is known of the layers may not change anything.
-void compare_with_same_layers(config::Configuration configuration, QuickBounds& bounds, System& system,
+void compare_with_same_layers(config::Configuration configuration, QuickBounds& bounds, run::System& system,
                               const std::string& text) {
   auto& description = *configuration.workload.generated;
   std::swap(description.parallel[workload::Axis::pp], description.parallel[workload::Axis::dp]);
@@ -69,7 +69,7 @@ std::optional<Case> simulated(std::string text) {
   Case found{.text = std::move(text)};
   try {
     configuration = config::parse(found.text, "random.yaml");
-    System system(*configuration);
+    run::System system(*configuration);
     found.least_time = least_step_time(*configuration, system).ps();
     found.least_peak = least_peak_memory(*configuration).count();
     if (workload::has_outline(*configuration->workload.generated)) {

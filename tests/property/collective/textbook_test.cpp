@@ -67,10 +67,10 @@ struct Entry {
     if ((algorithm.name != "direct" && !by_xor) || (shape != Shape("Ring") && shape != Shape("Mesh"))) return 1;
     const std::uint32_t distance = by_xor ? from ^ to : (to + size - from) % size, window = by_xor ? 1 : ports();
     const std::uint32_t first = (distance - 1) / window * window + 1;
-    using Carried = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;  // by the ends of a link
-    static std::map<std::tuple<bool, std::uint32_t, std::string_view, std::uint32_t, std::uint32_t>, Carried> known;
+    using CarriedBytes = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;  // by the ends of a link
+    static std::map<std::tuple<bool, std::uint32_t, std::string_view, std::uint32_t, std::uint32_t>, CarriedBytes> known;
     const auto [found, is_new] = known.try_emplace({by_xor, window, topology::name(shape), size, first});
-    Carried& carried = found->second;
+    CarriedBytes& carried = found->second;
     const auto pass = [&](std::uint32_t at, std::uint32_t end, auto visit) {
       const bool is_ring = shape == Shape("Ring");
       const bool upwards = is_ring ? (end + size - at) % size * 2 <= size : end > at;

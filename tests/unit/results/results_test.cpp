@@ -488,6 +488,7 @@ class ManyRanks final : public parallel::Communicator {
   std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) override {
     return outgoing;
   }
+  std::unique_ptr<Communicator> first(int count) override { return std::make_unique<ManyRanks>(count); }
 };
 
 // A job of 100,000 ranks writes what there is of each rank. No attribute, which HDF5 limits to 64 KiB, grows with it.

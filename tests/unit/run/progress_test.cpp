@@ -1,10 +1,10 @@
-#include "progress.hpp"
+#include "orrery/run/progress.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace orrery::app {
+namespace orrery::run {
 namespace {
 
 // Half of the nodes of 64 NPUs took 30 s, so 30 s are left. A terminal of 80 columns has room for all figures and a
@@ -59,4 +59,4 @@ TEST(Progress, DoesNotGuessEarly) {
 }
 
 }  // namespace
-}  // namespace orrery::app
+}  // namespace orrery::run
