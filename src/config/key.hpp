@@ -152,6 +152,8 @@ class AnyKey {
   /// Writes the key, unless the resolved configuration leaves it out.
   virtual void write(const void* target, Writer& writer) const = 0;
   virtual bool same(const void* a, const void* b) const = 0;
+  /// Says whether a target has the value that it has where the key is not given; false if that cannot be told.
+  virtual bool is_default(const void*, Reading&) const { return false; }
 
   /// Reads a value and checks it. Throws Error (bad_input), or adds to reading.faults.
   void read(const Value& value, const std::string& path, void* target, Reading& reading) const {
@@ -216,6 +218,12 @@ class Key final : public AnyKey {
   bool same(const void* a, const void* b) const override {
     if (row_.member != nullptr) return kind().same(member(a), member(b));
     return row_.handling.same == nullptr || row_.handling.same(of(a), of(b));
+  }
+  bool is_default(const void* target, Reading& reading) const override {
+    if (row_.member == nullptr && row_.handling.same == nullptr) return false;
+    Target initial = row_.prepare != nullptr ? of(target) : Target{};  // such a default depends on other keys
+    set_default(&initial, reading);
+    return same(target, &initial);
   }
 
  private:

@@ -82,6 +82,7 @@ void read_any_keys(const AnyKeys& keys, Sections& sections, void* target, Readin
       if (given.contains(key->excluded()) || reading.configuration.places.contains(key->excluded()))
         throw Error(ErrorCode::bad_input, place, fmt::format("{} is given too", key->excluded()), "one of them");
       key->read(*value, path, target, reading);
+      if (!key->is_default(target, reading)) reading.configuration.changed_keys[path] = place.file;
     });
   }
 }

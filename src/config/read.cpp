@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "astra_sim/astra_sim.hpp"
+#include "idle_keys.hpp"
 #include "keys/keys.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
@@ -69,7 +70,14 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
     const Value value = option_value(flag.text);
     faults.attempt([&] { key->read(value, flag.option, &result, reading); });
     result.places[flag.key] = {.key = flag.option};
+    if (!key->is_default(&result, reading)) result.changed_keys[flag.key].clear();
   }
+}
+
+/// Notes keys of the file that the user wrote, or options, that have no effect. Presets and stacks may say more than a
+/// file that names them needs.
+void warn_of_idle_keys(const std::string& file, Configuration& result) {
+  for (std::string& warning : warnings_of_idle_keys(result, file)) result.warnings.push_back(std::move(warning));
 }
 
 /// Notes settings that have no effect together with others, or one that nobody wants.
@@ -225,6 +233,7 @@ void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& f
   apply_flags(inputs.flags, configuration, faults);
   configuration.share_settings();
   warn_of_settings(configuration);
+  if (!inputs.system_only) warn_of_idle_keys(inputs.file.string(), configuration);
   faults.attempt([&] { settle_partition(inputs, configuration); });
   // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
   if (faults.empty()) configuration.validate(faults);
@@ -265,6 +274,7 @@ Configuration parse(std::string_view text, const std::string& name, const std::f
   Configuration result = read_keys_of(std::string(text), {name, folder}, {}, system_only, faults).configuration;
   result.share_settings();
   warn_of_settings(result);
+  if (!system_only) warn_of_idle_keys(name, result);
   if (faults.empty()) result.validate(faults);
   faults.raise();
   return result;

@@ -153,6 +153,25 @@ class Warnings(harness.Folder):
         self.assertEqual(seconds[""], seconds["--set=system.compute.processor=a100"])
         self.assertNotEqual(seconds[""], seconds["--set=system.compute.processor=h100"])
 
+    def test_keys_without_an_effect(self):
+        """Keys that another setting leaves without an effect have one warning for each setting, which names them; those of a job have its
+        number, and an option counts as the file. There is none where the setting is given, where a key has its default, or where a stack or
+        a system that the file names says more than it needs."""
+        config = self.config(f"{{shape: Ring, size: 4, {LINK}}}", f"{MODEL}, parallel: {{dp: 4}}")
+        self.one_warning(("workload.parallel.prefetch", "has no effect without workload.parallel.zero: 3"), config, "--set=workload.parallel.prefetch=2")
+        self.assertEqual(self.warnings(config, "--set=workload.parallel.prefetch=2", "--set=workload.parallel.zero=3"), [])
+        self.assertEqual(self.warnings(config, "--set=workload.parallel.prefetch=1"), [])
+        self.one_warning(("system.network.packets.gain, system.network.packets.payload have no effect", "model: packet"), config,
+                         "--set=system.network.packets.gain=0.5", "--set=system.network.packets.payload=2 kB")
+        self.one_warning(("perturbation.noise-seed",), config, "--noise-seed=7")
+        self.assertEqual(self.warnings(config, "--noise-seed=7", "--noise=0.1"), [])
+        jobs = ", ".join(f"{{npus: 2, workload: {{{MODEL}, parallel: {{dp: 2, zero: {zero}, prefetch: 2}}}}}}" for zero in (3, 1))
+        config.write_text(f"system:\n  network: {{dimensions: [{{shape: Ring, size: 4, {LINK}}}]}}\n  {COMPUTE}\njobs: [{jobs}]\n")
+        self.one_warning(("jobs.1.workload.parallel.prefetch has no effect",), config)
+        config.write_text(f"stack: h100-megatron\nsystem: {{base: dgx-h100-superpod, network: {{dimensions: [{{shape: Switch, size: 4, {LINK}}}]}}}}\n"
+                          f"workload: {{{MODEL}, parallel: {{dp: 4}}}}\n")
+        self.assertEqual(self.warnings(config), [])
+
     def test_a_stack_of_another_processor(self):
         """A stack of A100 on a system of H100 brings one warning, which names both and the file that says what the NPUs are; a stack of
         H100 brings none."""

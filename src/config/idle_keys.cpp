@@ -1,0 +1,326 @@
+#include "idle_keys.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <initializer_list>
+#include <map>
+#include <ranges>
+#include <span>
+
+namespace orrery::config {
+namespace {
+
+using workload::Axis;
+
+/// A workload among those of a configuration.
+struct Subject {
+  const Configuration& all;
+  const Workload& workload;
+
+  const network::Options& network() const { return all.execution.network; }
+  const network::PacketRules& packets() const { return network().packets; }
+  bool is_uec() const { return packets().transport == network::PacketTransport::uec; }
+  bool has_control(std::initializer_list<std::string_view> names) const {
+    return std::ranges::find(names, name(packets().control)) != names.end();
+  }
+  /// Says whether the workload is generated and `holds` for its parallelism.
+  template <class Holds>
+  bool of_parallel(Holds holds) const {
+    return workload.generated && holds(workload.generated->parallel);
+  }
+  const workload::Transformer* transformer() const {
+    return workload.generated ? std::get_if<workload::Transformer>(&workload.generated->model) : nullptr;
+  }
+  bool is_dlrm() const {
+    return workload.generated && std::holds_alternative<workload::Dlrm>(workload.generated->model);
+  }
+};
+
+/// Keys that have no effect where a setting is not as they need it. A key with a dot at its end stands for all below
+/// it.
+struct Condition {
+  std::vector<std::string_view> keys;  ///< without the numbers of items of lists
+  std::string_view otherwise;          ///< where they have none: "without x: y", "with x: z"
+  bool (*holds)(const Subject& subject);
+};
+
+bool has_axis(const Subject& subject, Axis axis) {
+  return subject.of_parallel([axis](const auto& parallel) { return parallel[axis] > 1; });
+}
+
+std::vector<Condition> of_packets() {
+  return {
+      {{"system.network.packets."},
+       "without system.network.model: packet",
+       [](const Subject& s) { return s.network().model->sends_packets; }},
+      {{"system.network.packets.least-rate", "system.network.packets.additive-increase"},
+       "without system.network.packets.control: dcqcn, dctcp, hpcc or timely",
+       [](const Subject& s) {
+         return s.has_control({"dcqcn", "dctcp", "hpcc", "timely"});
+       }},
+      {{"system.network.packets.fast-increase"},
+       "without system.network.packets.control: dcqcn or timely",
+       [](const Subject& s) {
+         return s.has_control({"dcqcn", "timely"});
+       }},
+      {{"system.network.packets.gain"},
+       "without system.network.packets.control: dcqcn or dctcp",
+       [](const Subject& s) {
+         return s.has_control({"dcqcn", "dctcp"});
+       }},
+      {{"system.network.packets.alpha-interval", "system.network.packets.decrease-interval",
+        "system.network.packets.increase-interval", "system.network.packets.fast-recovery-steps",
+        "system.network.packets.clamps-target"},
+       "without system.network.packets.control: dcqcn",
+       [](const Subject& s) { return s.has_control({"dcqcn"}); }},
+      {{"system.network.packets.target-utilisation", "system.network.packets.increase-stages",
+        "system.network.packets.telemetry-unit"},
+       "without system.network.packets.control: hpcc",
+       [](const Subject& s) { return s.has_control({"hpcc"}); }},
+      {{"system.network.packets.window-follows-rate"},
+       "with a system.network.packets.control that sets no rates",
+       [](const Subject& s) {
+         return !s.is_uec() && s.packets().control->make != nullptr && !s.packets().control->sets_window;
+       }},
+      {{"system.network.packets.window"},
+       "with a system.network.packets.control that sets the windows itself",
+       [](const Subject& s) { return !s.is_uec() && !s.packets().control->sets_window; }},
+      {{"system.network.packets.buffer", "system.network.packets.reserve", "system.network.packets.headroom",
+        "system.network.packets.marks"},
+       "with system.network.packets.transport: uec, whose switches have a queue for each port",
+       [](const Subject& s) { return !s.is_uec(); }},
+      {{"system.network.packets.flow-control", "system.network.packets.pauses"},
+       "with system.network.packets.transport: uec",
+       [](const Subject& s) { return !s.is_uec(); }},
+      {{"system.network.packets.buffer", "system.network.packets.reserve", "system.network.packets.headroom"},
+       "with system.network.packets.flow-control: credits",
+       [](const Subject& s) { return !s.packets().uses_credits; }},
+      {{"system.network.packets.pause-frame", "system.network.packets.share-shift",
+        "system.network.packets.resume-offset"},
+       "without system.network.packets.flow-control: pauses",
+       [](const Subject& s) { return !s.is_uec() && !s.packets().uses_credits && s.packets().pauses; }},
+      {{"system.network.packets.seed"},
+       "without marks, a system.network.packets.routing that draws, or transport: uec",
+       [](const Subject& s) { return s.is_uec() || !s.packets().marks.empty() || s.packets().chooses_hops(); }},
+  };
+}
+
+std::vector<Condition> of_collectives() {
+  return {
+      {{"system.network.dimensions.in-switch-operations"},
+       "without the algorithm inSwitch",
+       [](const Subject& s) { return s.all.collectives.uses_switch_operations(); }},
+      {{"system.collectives.all-reduce", "system.collectives.all-gather", "system.collectives.reduce-scatter",
+        "system.collectives.all-to-all", "system.collectives.broadcast", "system.collectives.reduce",
+        "system.collectives.optimization", "system.collectives.dimension-order", "system.collectives.chunk-order",
+        "system.collectives.overlap-latency", "system.collectives.active-chunks", "system.collectives.queues",
+        "system.collectives.endpoint-delay"},
+       "with system.collectives.library.name, whose collectives are in place of those of algorithms",
+       [](const Subject& s) { return !s.all.collectives.library.library; }},
+      {{"perturbation.links", "system.network.dimensions.oversubscription"},
+       "on collectives with system.collectives.library.name",
+       [](const Subject& s) { return !s.all.collectives.library.library; }},
+      {{"system.gpu."},
+       "without a plan in system.collectives.custom",
+       [](const Subject& s) {
+         return !s.all.collectives.custom.of_kind.empty() || !s.all.collectives.custom.of_nodes.empty();
+       }},
+      {{"system.gpu.compute-share"},
+       "with system.gpu.evaluate: alone",
+       [](const Subject& s) { return s.all.gpu.evaluation != gpu::Evaluation::alone; }},
+  };
+}
+
+std::vector<Condition> of_npus() {
+  return {
+      {{"system.compute.processor"},
+       "without system.compute.model: products",
+       [](const Subject& s) { return s.all.execution.compute.model == compute::ModelName("products"); }},
+      {{"system.compute.array.filter-buffer"},
+       "with system.compute.array.dataflow: weight-stationary",
+       [](const Subject& s) {
+         return s.all.execution.compute.systolic.dataflow != compute::Dataflow::weight_stationary;
+       }},
+      {{"system.compute.array.input-buffer"},
+       "with system.compute.array.dataflow: input-stationary",
+       [](const Subject& s) {
+         return s.all.execution.compute.systolic.dataflow != compute::Dataflow::input_stationary;
+       }},
+      {{"system.compute.fp8"},
+       "without workload.parallel.precision: fp8",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::fp8; });
+       }},
+      {{"system.compute.local-memory.latency"},
+       "without system.compute.model: roofline",
+       [](const Subject& s) { return s.all.execution.compute.model == compute::ModelName("roofline"); }},
+      {{"system.remote-memory.bandwidth", "system.remote-memory.latency"},
+       "without system.remote-memory.kind",
+       [](const Subject& s) { return s.all.remote_memory.kind->has_memory; }},
+      {{"system.remote-memory.npus-per-node"},
+       "without system.remote-memory.kind: per-node or hierarchical-pool",
+       [](const Subject& s) { return s.all.remote_memory.kind->has_nodes; }},
+      {{"cost.operation.electricity", "cost.operation.lifetime", "cost.operation.utilisation"},
+       "with cost.npu.rent, in which they are",
+       [](const Subject& s) { return !(s.all.prices.npu.rent > 0); }},
+      {{"cost.npu.memory"},
+       "without system.compute.local-memory.size",
+       [](const Subject& s) { return s.all.execution.room().count() > 0; }},
+      {{"perturbation.noise-seed", "system.compute.noise-seed"},
+       "without perturbation.noise or perturbation.distributions",
+       [](const Subject& s) {
+         return s.all.execution.noise.amplitude > 0 || !s.all.execution.noise.variations.all().empty();
+       }},
+  };
+}
+
+std::vector<Condition> of_model() {
+  return {
+      {{"workload.dependencies"}, "without workload.traces", [](const Subject& s) { return !s.workload.generated; }},
+      {{"workload.model.router-bias", "workload.parallel.expert-capacity", "workload.parallel.expert-imbalance",
+        "workload.parallel.expert-seed", "workload.parallel.expert-overlap", "workload.parallel.expert-tp"},
+       "without workload.model.experts",
+       [](const Subject& s) { return s.transformer() != nullptr && s.transformer()->mlp.experts > 0; }},
+      {{"workload.parallel.expert-seed"},
+       "without workload.parallel.expert-imbalance",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.experts.imbalance > 0; }); }},
+      {{"workload.parallel.expert-imbalance", "workload.parallel.expert-overlap"},
+       "without experts on several NPUs (workload.parallel.ep, or expert-tp: 1)",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.num_expert_ranks() > 1; }); }},
+      {{"workload.model.causal"},
+       "with a system.compute.model that does not estimate attention",
+       [](const Subject& s) { return s.workload.estimates != nullptr; }},
+      {{"workload.parallel.table-sharding", "workload.parallel.table-balance", "workload.parallel.table-columns"},
+       "without workload.model.kind: dlrm",
+       [](const Subject& s) { return s.is_dlrm(); }},
+      {{"workload.model.pooling"},
+       "with workload.model.poolings",
+       [](const Subject& s) {
+         return !s.is_dlrm() || std::get<workload::Dlrm>(s.workload.generated->model).poolings.empty();
+       }},
+  };
+}
+
+std::vector<Condition> of_parallelism() {
+  return {
+      {{"workload.model.further-tokens", "workload.parallel.bucket", "workload.parallel.norm-sums",
+        "workload.parallel.overlap", "workload.parallel.gradients", "workload.parallel.gather-before-forward"},
+       "without workload.parallel.phase: training",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.is_inference(); }); }},
+      {{"workload.parallel.overlap"},
+       "with workload.parallel.schedule: dualpipe, whose gradients are complete at its end",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.is_mirrored(); }); }},
+      {{"workload.parallel.delayed-weight-gradients"},
+       "without workload.parallel.schedule: 1f1b or gpipe, because the others delay them in any case",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) {
+           return p.pipeline.schedule == workload::Schedule::one_forward_one_backward ||
+                  p.pipeline.schedule == workload::Schedule::gpipe;
+         });
+       }},
+      {{"workload.parallel.sp", "workload.parallel.tp-overlap"},
+       "without workload.parallel.tp above 1",
+       [](const Subject& s) { return has_axis(s, Axis::tp); }},
+      {{"workload.parallel.cp-exchange"},
+       "without workload.parallel.cp above 1",
+       [](const Subject& s) { return has_axis(s, Axis::cp); }},
+      {{"workload.parallel.scattered-messages"},
+       "without workload.parallel.tp and workload.parallel.pp above 1, and with workload.parallel.sp",
+       [](const Subject& s) {
+         return has_axis(s, Axis::tp) && has_axis(s, Axis::pp) &&
+                s.of_parallel([](const auto& p) { return !p.sequence_parallel; });
+       }},
+      {{"workload.parallel.output-tokens", "workload.parallel.decode-samples"},
+       "without workload.parallel.phase: decode or request",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) {
+           return p.pipeline.phase == workload::Phase::decode || p.pipeline.phase == workload::Phase::request;
+         });
+       }},
+      {{"workload.parallel.prefetch"},
+       "without workload.parallel.zero: 3 or workload.parallel.offload",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.sharding.zero == 3 || p.sharding.offload.any(); });
+       }},
+      {{"workload.parallel.gather-before-forward"},
+       "without workload.parallel.zero: 1 or 2",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.sharding.zero == 1 || p.sharding.zero == 2; });
+       }},
+      {{"workload.parallel.exposed-share", "workload.parallel.calls-of-layer", "workload.parallel.call-time",
+        "workload.parallel.call-time-per-member"},
+       "without workload.parallel.zero: 3",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero == 3; }); }},
+      {{"workload.parallel.bucket-buffers"},
+       "without workload.parallel.zero: 2 or 3",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero >= 2; }); }},
+  };
+}
+
+std::span<const Condition> conditions() {
+  static const std::vector<Condition> all = [] {
+    std::vector<Condition> result = of_packets();
+    for (const auto& more : {of_collectives(), of_npus(), of_model(), of_parallelism()})
+      result.insert(result.end(), more.begin(), more.end());
+    return result;
+  }();
+  return all;
+}
+
+constexpr std::string_view jobs = "jobs.";
+
+/// Returns a path as conditions have it: without the number of a job in front of it, and without those of items.
+std::string key_of(std::string_view path) {
+  std::string key;
+  for (const auto part : std::views::split(path, '.')) {
+    const std::string_view name(part.begin(), part.end());
+    const bool is_number = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+    if (!is_number) key.append(key.empty() ? "" : ".").append(name);
+  }
+  return key.starts_with("jobs.workload.") ? key.substr(jobs.size()) : key;
+}
+
+bool concerns(const Condition& condition, std::string_view key) {
+  return std::ranges::any_of(condition.keys, [key](std::string_view each) {
+    return each.ends_with('.') ? key.starts_with(each) : key == each;
+  });
+}
+
+/// Returns the workloads that a key is of: that of its job, or all.
+std::vector<const Workload*> workloads_of(const Configuration& all, std::string_view path) {
+  if (!path.starts_with(jobs)) return all.workloads();
+  std::size_t number = 0;
+  std::from_chars(path.data() + jobs.size(), path.data() + path.size(), number);
+  if (number >= all.workload.jobs.size()) return {};
+  return {&all.workload.jobs[number].workload};
+}
+
+/// Says whether a key has no effect on any workload that it is of.
+bool is_idle(const Condition& condition, const Configuration& all, std::string_view path) {
+  return std::ranges::none_of(workloads_of(all, path), [&](const Workload* workload) {
+    return condition.holds({all, *workload});
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file) {
+  std::map<std::string_view, std::string> open;  // paths that a warning may be about, and their keys
+  for (const auto& [path, origin] : configuration.changed_keys)
+    if (origin.empty() || origin == file) open.emplace(path, key_of(path));
+  std::vector<std::string> warnings;
+  for (const Condition& condition : conditions()) {
+    std::vector<std::string_view> idle;
+    for (const auto& [path, key] : open)
+      if (concerns(condition, key) && is_idle(condition, configuration, path)) idle.push_back(path);
+    if (idle.empty()) continue;
+    warnings.push_back(fmt::format("{} {} no effect {}", fmt::join(idle, ", "), idle.size() > 1 ? "have" : "has",
+                                   condition.otherwise));
+    for (const std::string_view path : idle) open.erase(path);
+  }
+  return warnings;
+}
+
+}  // namespace orrery::config
