@@ -13,6 +13,10 @@
 // with what it has printed; rank 0 adds the digests of the results (result_digests.hpp), if the job has an --output
 // that is an HDF5 file. An answer with "ends": true is the last one: ranks do not agree on a failure, and the worker
 // ends. {"id": 8, "digest": "o.h5"} asks for the digests of a file. A line that is no job is answered with "error".
+//
+// "figures": true in a job of `orrery run` makes no results, which take most of the time of a small run, and prints the
+// warnings of the configuration only. Rank 0 adds "figures", a digest of the records of NPUs and links. Different ones
+// mean different results.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <hdf5.h>
@@ -35,9 +39,16 @@
 
 #include "orrery/app/commands.hpp"
 #include "orrery/app/job.hpp"
+#include "orrery/base/job_context.hpp"
+#include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/command_line.hpp"
+#include "orrery/config/read.hpp"
 #include "orrery/parallel/environment.hpp"
+#include "orrery/run/agreed.hpp"
+#include "orrery/run/collect.hpp"
+#include "orrery/run/preparation.hpp"
+#include "orrery/run/simulation.hpp"
 #include "result_digests.hpp"
 
 namespace orrery::test {
@@ -87,6 +98,7 @@ struct Job {
   std::vector<std::string> command;
   int ranks = 0;
   std::filesystem::path cwd;
+  bool figures = false;          ///< whether a run writes no file
   std::filesystem::path digest;  ///< file whose digests are asked for; empty: the job is a command
 };
 
@@ -101,6 +113,7 @@ Job job_of(const Json& line, int num_ranks) {
   job.command = line.at("command").get<std::vector<std::string>>();
   job.ranks = line.at("ranks").get<int>();
   job.cwd = line.at("cwd").get<std::string>();
+  job.figures = line.value("figures", false);
   if (job.command.empty()) throw std::runtime_error("'command' is empty");
   if (job.ranks < 0 || job.ranks > num_ranks)
     throw std::runtime_error(fmt::format("'ranks' is {}, but the worker has {}", job.ranks, num_ranks));
@@ -115,6 +128,22 @@ std::filesystem::path output_of(const std::vector<std::string>& command) {
     if (command[i] == option && i + 1 < command.size()) return command[i + 1];
   }
   return {};
+}
+
+/// Returns a digest of what one rank has found for NPUs and links.
+std::string figures_of(const results::RankResults& all) {
+  std::string text;
+  const auto add = [&text](auto... numbers) { ((text += fmt::format("{} ", numbers)), ...); };
+  for (const npu::NpuRecord& npu : all.npus) {
+    for (const Time time : {npu.finish, npu.compute, npu.cpu, npu.communication, npu.exposed_receive, npu.memory,
+                            npu.exposed_memory, npu.idle})
+      add(time.ps());
+    for (const Time wait : npu.waits) add(wait.ps());
+    add(npu.nodes_completed, npu.bytes_sent.count(), npu.peak_memory.count(), npu.peak_local_memory.count());
+  }
+  for (const network::LinkRecord& link : all.links)
+    add(link.link, link.statistics.messages, link.statistics.bytes.count(), link.statistics.busy.ps());
+  return fmt::format("{:016x}", digest_of(text));
 }
 
 class Worker {
@@ -157,7 +186,7 @@ class Worker {
     app::JobEnd end;
     {
       const Captured out(STDOUT_FILENO, of_this_rank("out")), err(STDERR_FILENO, of_this_rank("err"));
-      end = execute(job);
+      end = job.figures ? simulate(job, answer) : execute(job);
       answer["code"] = end.code;
       answer["out"] = out.text();
       answer["err"] = err.text();
@@ -194,6 +223,26 @@ class Worker {
       end.code = app::report_failure();
     }
     if (!end.in_order) ranks.release();  // the others are in the middle of the job, and freeing is collective
+    return end;
+  }
+
+  /// Simulates what `orrery run` does, and answers with the figures.
+  app::JobEnd simulate(const Job& job, Json& answer) const {
+    auto ranks = job.ranks == 0 ? parallel::make_serial() : world_.first(job.ranks);
+    app::JobEnd end = app::run_job_on(*ranks, [&](parallel::Communicator& world, run::StopGuard&) {
+      std::vector<const char*> arguments;
+      for (const std::string& word : job.command) arguments.push_back(word.c_str());
+      const config::Command command = config::parse_command_line(arguments);
+      auto configuration =
+          run::agreed(world, [&] { return config::read(std::get<config::RunCommand>(command).inputs); });
+      for (const std::string& warning : configuration.warnings) job_log().warn(warning);
+      const auto preparation = run::prepare(configuration, world);
+      const auto simulation = run::simulate(
+          *preparation, configuration.run, [] { return false; }, world);
+      answer["figures"] = figures_of(run::collect(*preparation, *simulation, world));
+    });
+    if (ranks->size() == 1) end.in_order = true;
+    if (!end.in_order) ranks.release();  // as in `execute`
     return end;
   }
 

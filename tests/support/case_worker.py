@@ -8,6 +8,8 @@ are named pipes, so that a rank without a job waits in read() and takes no time 
         Each answers {"id": 7, "code": 0, "out": "...", "err": "..."}, and rank 0 adds "digests": {"/npus/finish_time": "..."} if the
         command wrote results: one digest for each dataset outside /kernel.
         "ends": true in an answer says that the command failed on this rank alone. MPI then ends the program on all ranks.
+    "figures": true in a job of `orrery run`
+        It writes no results, which would take most of its time. Rank 0 adds "figures", a digest of the records of NPUs and links.
     {"id": 8, "digest": "o.h5"}
         Rank 0 answers {"id": 8, "digests": {...}}.
     anything else
@@ -98,7 +100,17 @@ class Worker:
     def run(self, arguments, ranks, cwd, patience):
         """Runs a command on so many ranks. Returns its Outcome, which is that of mpirun, and the digests of the results that it wrote, or
         None. Raises TookTooLong after `patience` seconds, WorkerFailed and RefusedJob."""
-        answers = self.ask({"command": ["orrery", *arguments], "ranks": ranks, "cwd": str(cwd)}, max(ranks, 1), patience)
+        outcome, answer = self.run_job({"command": ["orrery", *arguments], "ranks": ranks, "cwd": str(cwd)}, patience)
+        return outcome, answer.get("digests")
+
+    def figures(self, arguments, cwd, patience):
+        """Runs `orrery run` without a file of results. Returns its Outcome and the digest of its figures, or None if it failed."""
+        outcome, answer = self.run_job({"command": ["orrery", *arguments], "ranks": 0, "cwd": str(cwd), "figures": True}, patience)
+        return outcome, answer.get("figures")
+
+    def run_job(self, job, patience):
+        """Returns the Outcome of a job and the answer of rank 0."""
+        answers = self.ask(job, max(job["ranks"], 1), patience)
         if any(answer.get("ends") for answer in answers):
             self.wait_for_end()
         try:
@@ -106,7 +118,7 @@ class Worker:
             outcome = Outcome(code, "".join(answer["out"] for answer in answers), "".join(answer["err"] for answer in answers))
         except KeyError as missing:
             raise self.failed(f"has answered without {missing}: {answers}") from None
-        return outcome, answers[0].get("digests")
+        return outcome, answers[0]
 
     def digests(self, path, patience):
         """Returns the digest of each dataset outside /kernel in a file of results."""
@@ -272,6 +284,15 @@ class Workers:
                 self.answered += 1
                 self.compare(arguments, ranks, timeout, cwd, outcome, digests)
             return outcome
+
+    def figures(self, arguments, cwd):
+        """Runs `orrery run` without a file of results and returns its Outcome and the digest of its figures, which is None if it failed."""
+        with self.lock:
+            try:
+                return self.worker(0).figures(arguments, cwd, self.patience)
+            except WorkerFailed as error:
+                self.error = error
+                raise
 
     def compare(self, arguments, ranks, timeout, cwd, outcome, digests):
         """Repeats a job in a process of its own if none of its kind has been repeated yet, and notes what differs."""
