@@ -1,5 +1,7 @@
 #include "orrery/trace/builder.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "orrery/base/error.hpp"
@@ -113,6 +115,13 @@ std::uint32_t Builder::tensor(std::string name, Bytes size) {
   if (added) tensors_.push_back({std::move(name), size});
   ensure(tensors_[known->second].size == size, "a tensor with two sizes");
   return known->second;
+}
+
+std::uint32_t Builder::new_tensor(const std::string& name, Bytes size) {
+  std::uint32_t& number = tensors_with_name_[name];
+  std::string own = ++number == 1 ? name : fmt::format("{}.{}", name, number);
+  while (tensor_of_name_.contains(own)) own = fmt::format("{}.{}", name, ++number);
+  return tensor(std::move(own), size);
 }
 
 void Builder::list(NodeId node, std::uint32_t tensor, bool needs, bool makes) {

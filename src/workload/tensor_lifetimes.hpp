@@ -17,10 +17,10 @@ struct MadeTensor {
 
 /// Lists a tensor with its maker and with the node that needs it last, so that local memory holds it from the start of
 /// the one to the end of the other. Lists nothing for a tensor of 0 bytes, without a maker, or that no later node
-/// needs.
+/// needs. Several tensors may have one name, as those of a layer that is repeated.
 inline void list_until(trace::Builder& builder, const MadeTensor& tensor, std::optional<NodeId> last) {
   if (tensor.bytes == 0 || !tensor.maker || !last || *last <= *tensor.maker) return;
-  const std::uint32_t number = builder.tensor(tensor.name, Bytes(tensor.bytes));
+  const std::uint32_t number = builder.new_tensor(tensor.name, Bytes(tensor.bytes));
   builder.list(*tensor.maker, number, false, true);
   builder.list(*last, number, true, false);
 }

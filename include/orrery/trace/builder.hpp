@@ -56,6 +56,8 @@ class Builder {
   /// Returns the number of the tensor with this name, for `list`. `size` is positive, and the same whenever the name is
   /// the same. A tensor that no node lists is left out of the structure.
   std::uint32_t tensor(std::string name, Bytes size);
+  /// Returns the number of a new tensor. Its name ends in a number if another tensor has the name: "x.2", "x.3".
+  std::uint32_t new_tensor(const std::string& name, Bytes size);
   /// Lists a tensor among the inputs of a node (`needs`), its outputs (`makes`), or both. Calls for the same node and
   /// tensor add up.
   void list(NodeId node, std::uint32_t tensor, bool needs, bool makes);
@@ -84,7 +86,7 @@ class Builder {
   Structure structure_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> edges_;  ///< (from, to)
   std::vector<Tensor> tensors_;
-  std::unordered_map<std::string, std::uint32_t> tensor_of_name_;
+  std::unordered_map<std::string, std::uint32_t> tensor_of_name_, tensors_with_name_;
   std::vector<Listed> listed_;
   std::map<std::uint32_t, std::uint32_t> group_slots_;
   std::map<std::pair<NodeKind, std::uint32_t>, std::uint32_t> peer_slots_;  ///< sends and receives apart

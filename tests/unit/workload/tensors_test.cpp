@@ -214,6 +214,18 @@ TEST(Tensors, OfMessagesStayUntilTheyAreUsed) {
   EXPECT_EQ(bytes_of(tensors, "receive."), 2 * 2 * 32 * 64U);
 }
 
+TEST(Tensors, OfLayersWithOneNameAreApart) {
+  // Four layers of one name, whose inputs have 0, 4096, 100 and 100 values of 2 bytes: the activations must be those
+  // that the figures say, 8592 bytes.
+  LayerList list;
+  for (const std::uint64_t values : {4096, 100, 100, 7})
+    list.layers.push_back({.name = "layer", .parameters = 4, .flops = 1000, .activations = values});
+  const Description description{list, {}};
+  const auto tensors = tensors_of(Assembled(description), 0);
+  EXPECT_EQ(peak_of(tensors, "activations."), 8592U);
+  EXPECT_EQ(peak_of(tensors, "activations."), figures(description).stages.front().local.activations);
+}
+
 TEST(Tensors, AreRefusedIfTheyCannotBeCounted) {
   // Two layers with 2^54 activations each: 100 micro-batches must be taken; 600, whose tensors exceed 8 EiB in all,
   // must be refused.
