@@ -269,7 +269,7 @@ std::span<const Condition> conditions() {
   return all;
 }
 
-constexpr std::string_view jobs = "jobs.";
+constexpr std::string_view path_of_jobs = "jobs.";
 
 /// Returns a path as conditions have it: without the number of a job in front of it, and without those of items.
 std::string key_of(std::string_view path) {
@@ -279,7 +279,7 @@ std::string key_of(std::string_view path) {
     const bool is_number = std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
     if (!is_number) key.append(key.empty() ? "" : ".").append(name);
   }
-  return key.starts_with("jobs.workload.") ? key.substr(jobs.size()) : key;
+  return key.starts_with("jobs.workload.") ? key.substr(path_of_jobs.size()) : key;
 }
 
 bool concerns(const Condition& condition, std::string_view key) {
@@ -290,9 +290,9 @@ bool concerns(const Condition& condition, std::string_view key) {
 
 /// Returns the workloads that a key is of: that of its job, or all.
 std::vector<const Workload*> workloads_of(const Configuration& all, std::string_view path) {
-  if (!path.starts_with(jobs)) return all.workloads();
+  if (!path.starts_with(path_of_jobs)) return all.workloads();
   std::size_t number = 0;
-  std::from_chars(path.data() + jobs.size(), path.data() + path.size(), number);
+  std::from_chars(path.data() + path_of_jobs.size(), path.data() + path.size(), number);
   if (number >= all.workload.jobs.size()) return {};
   return {&all.workload.jobs[number].workload};
 }
