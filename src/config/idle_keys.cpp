@@ -309,7 +309,7 @@ bool is_idle(const Condition& condition, const Configuration& all, std::string_v
 std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file) {
   std::map<std::string_view, std::string> open;  // paths that a warning may be about, and their keys
   for (const auto& [path, origin] : configuration.changed_keys)
-    if (origin.empty() || origin == file) open.emplace(path, key_of(path));
+    if (origin.empty() || origin == file || origin.starts_with("--set ")) open.emplace(path, key_of(path));
   std::vector<std::string> warnings;
   for (const Condition& condition : conditions()) {
     std::vector<std::string_view> idle;

@@ -437,13 +437,11 @@ void Kernel::restore(const KernelState& state) {
 }
 
 void Kernel::run_alone() {
-  // The first question comes before the first event: a run of few events can be one of very many.
-  for (;;) {
-    heed_stop_wish();
-    if (stop_.wish != StopWish::none) stop(lbts_contribution());
-    if (process() == 0) return;
+  while (process() > 0) {
     beat();
     if (options_.progress) options_.progress(statistics_.events, now());
+    heed_stop_wish();
+    if (stop_.wish != StopWish::none) stop(lbts_contribution());
   }
 }
 

@@ -106,6 +106,12 @@ void Simulation::simulate() {
     checkpoints_->begin(model_, *kernel_);
   else
     model_.start(*kernel_, load_.get());
+  if (stop_requested_) {
+    // The kernel asks after some events only, and a repetition may have fewer.
+    std::array<std::int64_t, 2> stop{stop_requested_() ? 1 : 0, kernel_->now().ps()};
+    world_.maximum(stop);
+    if (stop[0] != 0) kernel_->stop_at(std::min(span_.limit, Time::from_ps(stop[1])));
+  }
   for (kernel_->run(); kernel_->stopped_at(); kernel_->run()) {
     const bool is_for_good = checkpoints_ == nullptr || (stop_requested_ && stop_requested_());
     std::array<std::int64_t, 3> flags{static_cast<std::int64_t>(model_.npus().num_unfinished() > 0),

@@ -18,6 +18,7 @@ FUNCTION_LINES, PUBLIC_FUNCTIONS, DATA_MEMBERS = 60, 20, 15
 DOCUMENT_COLUMNS = 120
 # Classes that may be larger, as "file: class", each with the reason.
 LARGE_CLASSES = {
+    "include/orrery/config/configuration.hpp: Configuration",  # one member for each mapping of CONFIG.yaml, and what was read of it
 }
 # Words of this project's own making that the field's words have replaced (docs/glossary.md), where they begin a word or part of a name.
 REPLACED_WORDS = {

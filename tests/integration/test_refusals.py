@@ -682,9 +682,14 @@ class Check(harness.Folder):
         self.assert_faults(self.faults(job), ["member 0 is listed twice", "member 9", "is empty", "member -1"])
 
     def test_shows_twenty_faults_of_a_file(self):
-        """57 faults in one trace give 20 messages and a count of the others."""
+        """57 faults in one trace give 20 messages and a count of the others. Of nodes that cannot be, the 21st ends the file."""
         job = Job(self.folder)
         job.traces[1] += [Node(100 + i, 77, "odd") for i in range(57)]
+        faults = self.faults(job)
+        self.assertEqual(len(faults), 1)
+        self.assertIn("like 20 nodes before it", faults[0])
+        job = Job(self.folder)
+        job.traces[1] += [Node(100 + i, chakra.SEND, "odd", comm_dst=50, comm_size=1, comm_tag=i) for i in range(57)]
         faults = self.faults(job)
         self.assertEqual(len(faults), 21)
         self.assertRegex(faults[-1], r"workload\.1\.et: and 37 more faults in this file")

@@ -227,7 +227,7 @@ COMMANDS = {"run", "check", "explore", "best", "flows", "generate", "convert", "
 ELSEWHERE = {"--help", "-h", "--version"}  # they end the process from within the reading of the command line
 OF_PYTHON = {"results"}  # `orrery show` becomes Python for these
 ENDS = ("--max-walltime", "--set=run.watchdog")  # a run that they cannot end in order ends its process
-ONCE = ("--checkpoint", "--restart")  # a second run with one of these has other inputs
+ONCE = ("--checkpoint", "--restart", "--progress")  # a second run with one of these has other inputs, or prints other times
 WRITES = ("--json", "--csv", "--chrome", "--plot")  # options that name a file, which a second run only replaces with --force
 SIZES = (1, 4, 8)  # ranks of the workers; the one of a single rank is started without mpirun
 
@@ -281,7 +281,7 @@ class Workers:
             if digests is not None:
                 self.remember(results_of(arguments, cwd), digests)
             if outcome.code == 0:
-                self.answered += 1
+                self.answered += can_repeat(arguments)
                 self.compare(arguments, ranks, timeout, cwd, outcome, digests)
             return outcome
 

@@ -9,8 +9,10 @@
   EACH(MPI_Alltoall, (const void* a, int b, MPI_Datatype c, void* d, int e, MPI_Datatype f, MPI_Comm g), (a, b, c, d, e, f, g)) \
   EACH(MPI_Barrier, (MPI_Comm a), (a)) \
   EACH(MPI_Bcast, (void* a, int b, MPI_Datatype c, int d, MPI_Comm e), (a, b, c, d, e)) \
+  EACH(MPI_Comm_create_group, (MPI_Comm a, MPI_Group b, int c, MPI_Comm* d), (a, b, c, d)) \
   EACH(MPI_Comm_dup, (MPI_Comm a, MPI_Comm* b), (a, b)) \
   EACH(MPI_Comm_free, (MPI_Comm* a), (a)) \
+  EACH(MPI_Comm_group, (MPI_Comm a, MPI_Group* b), (a, b)) \
   EACH(MPI_Comm_rank, (MPI_Comm a, int* b), (a, b)) \
   EACH(MPI_Comm_set_errhandler, (MPI_Comm a, MPI_Errhandler b), (a, b)) \
   EACH(MPI_Comm_size, (MPI_Comm a, int* b), (a, b)) \
@@ -21,6 +23,8 @@
   EACH(MPI_Gather, (const void* a, int b, MPI_Datatype c, void* d, int e, MPI_Datatype f, int g, MPI_Comm h), (a, b, c, d, e, f, g, h)) \
   EACH(MPI_Get_count, (const MPI_Status* a, MPI_Datatype b, int* c), (a, b, c)) \
   EACH(MPI_Get_library_version, (char* a, int* b), (a, b)) \
+  EACH(MPI_Group_free, (MPI_Group* a), (a)) \
+  EACH(MPI_Group_range_incl, (MPI_Group a, int b, int c[][3], MPI_Group* d), (a, b, c, d)) \
   EACH(MPI_Iallreduce, (const void* a, void* b, int c, MPI_Datatype d, MPI_Op e, MPI_Comm f, MPI_Request* g), (a, b, c, d, e, f, g)) \
   EACH(MPI_Improbe, (int a, int b, MPI_Comm c, int* d, MPI_Message* e, MPI_Status* f), (a, b, c, d, e, f)) \
   EACH(MPI_Init_thread, (int* a, char*** b, int c, int* d), (a, b, c, d)) \
