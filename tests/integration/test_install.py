@@ -92,8 +92,7 @@ class Install(harness.Folder):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         subprocess.run(["cmake", "--build", self.folder / "build"], check=True, stdout=subprocess.DEVNULL, timeout=harness.PATIENCE)
         share, sweep = self.prefix / "share/orrery", self.folder / "build/sweep"
-        config = self.folder / "config.yaml"
-        config.write_text(f"base: {share / 'configs/llama3-8b-64.yaml'}\nworkload: {{model: {{layers: 4}}, parallel: {{micro-batches: 4}}}}\n")
+        config = share / "configs/llama3-8b-64.yaml"
         lines = self.run_installed(share / "scripts/mpirun.sh", 2, sweep, config).splitlines()
         self.assertEqual(lines[0].split(), ["bandwidth", "step", "time", "MFU"])
         for line in lines[1:]:

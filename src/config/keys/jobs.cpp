@@ -278,6 +278,7 @@ void read_job_workload(const Value& value, const std::string& path, JobEntry& en
   read_keys(generated_workload_keys(), sections, entry.holder, of_holder);
   read_keys(workload_keys(), sections, entry.holder, of_holder);
   sections.refuse_unknown();
+  reading.configuration.changed_keys.merge(entry.holder.changed_keys);
 
   if (const auto& generated = entry.holder.workload.generated) {
     const std::uint32_t own = generated->parallel.num_npus();
