@@ -12,7 +12,7 @@ namespace {
 /// 12 for 86, 20.6 for 90 and 40.1 for 100.
 constexpr std::pair<int, double> nvlink_rates[] = {{60, 20},      {70, 25}, {72, 25},  {75, 25}, {80, 25},
                                                    {86, 14.0625}, {90, 25}, {100, 50}, {103, 50}};
-constexpr int sm_without_switches = 86;  ///< of workstations, whose rate says nothing about later GPUs
+constexpr int sm_without_switches = 86;  ///< workstation GPU, whose rate says nothing about later GPUs
 /// GB/s of one xGMI link in one direction, by the GPU as RCCL names it.
 constexpr std::pair<std::string_view, double> xgmi_rates[] = {
     {"906", 46}, {"908", 46},    {"910", 50},    {"gfx90a", 50}, {"940", 64},     {"941", 64},

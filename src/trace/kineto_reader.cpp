@@ -126,7 +126,7 @@ class NodeWriter {
   ParsedTrace& trace_;
   KinetoCommunication communication_;
   std::vector<std::uint64_t> first_ids_;                                          ///< [nodes + 1]
-  std::unordered_map<std::uint32_t, std::vector<CommunicationRecord>> messages_;  ///< by operation
+  std::unordered_map<std::uint32_t, std::vector<CommunicationRecord>> messages_;  ///< messages of each operation
   std::vector<RecordedEnd> ends_;
   std::uint32_t host_ = 0;
 };

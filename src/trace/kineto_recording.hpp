@@ -85,7 +85,7 @@ struct Recording {
   std::int64_t clock_base = 0;  ///< what all times are counted from
   std::vector<HostCall> calls;  ///< in the order of their starts
   std::vector<GpuOperation> operations;
-  std::vector<CommunicationOperator> operators;          ///< of PyTorch's process groups: nccl:*, record_param_comms
+  std::vector<CommunicationOperator> operators;  ///< operators of PyTorch's process groups: nccl:*, record_param_comms
   std::vector<CommunicationOperator> library_operators;  ///< others whose names tell a collective
   std::vector<CommunicationRecord> records;
   std::unordered_map<std::uint64_t, SyncRecord> syncs;  ///< by correlation

@@ -29,7 +29,7 @@ struct RunDetails {
   results::RunDescription description;
   results::Gathered gathered;                ///< refers to `description`
   std::string folding;                       ///< description of the folding; empty: not folded
-  std::optional<workload::Figures> figures;  ///< of a generated workload
+  std::optional<workload::Figures> figures;  ///< figures of a generated workload
 };
 
 /// The results of a run, equal on all ranks.
