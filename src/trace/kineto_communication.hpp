@@ -78,8 +78,7 @@ class KinetoCommunication {
   std::uint64_t npu_;
   ParsedTrace& trace_;
   Operators operators_of_thread_, library_operators_of_thread_;
-  std::unordered_map<std::uint32_t, std::vector<std::int64_t>>
-      launches_of_thread_;  ///< launch times of NCCL kernels, ascending
+  std::unordered_map<std::uint32_t, std::vector<std::int64_t>> launches_of_thread_;  ///< NCCL launch times, ascending
 };
 
 }  // namespace orrery::trace

@@ -13,7 +13,7 @@ namespace orrery::topology {
 /// The rate of one link between GPUs in one direction.
 struct GpuLinkRate {
   double bytes_per_ns = 0;  ///< GB/s
-  bool is_assumed = false;  ///< rate of an older GPU, because that of this one is not known
+  bool is_assumed = false;  ///< whether the rate is that of an older GPU, because this GPU is not known
 };
 /// Returns the rate of an NVLink by the compute capability of the GPU (`sm`). A GPU that is not known has the rate of
 /// the newest one before it. None for a GPU that is older than all known ones.
