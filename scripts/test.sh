@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh [--all]: sets up, builds and runs the tests of the gate; then builds with the address and undefined-behaviour sanitizers and runs
 # the gate of that build. --all runs every test of both builds, which takes more than an hour. ctest's summaries, the time of each stage and
-# the ten slowest tests come at the end. A test of the gate that takes more than two minutes makes the script fail.
+# the ten slowest tests come at the end. A test of the gate that takes more than a minute makes the script fail.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 case "$*" in
@@ -33,7 +33,7 @@ stage() {
 
 # tests PRESET: runs the tests of a preset; tests say how many cores they take (PROCESSORS).
 tests() {
-  stage "test-$1" tests/support/run_tests.py ${gate:+--limit=120} "build/test-logs/$1.xml" --preset "$1" --parallel "$jobs" "${chosen[@]}"
+  stage "test-$1" tests/support/run_tests.py ${gate:+--limit=60} "build/test-logs/$1.xml" --preset "$1" --parallel "$jobs" "${chosen[@]}"
   summaries+=("$1: $(grep -E 'tests passed, .* tests failed' "build/test-logs/test-$1.log")")
 }
 
