@@ -179,8 +179,8 @@ struct Configuration {
   std::vector<std::string> warnings;
   /// Where each key was given, by its path: a line of a file, or an option. Not compared.
   std::map<std::string, Place, std::less<>> places;
-  /// Keys that were given another value than their default, and the file that did so last; empty: an option. Keys in
-  /// lists have numbers in their paths, as in messages. Not compared.
+  /// Keys that were given another value than their default, and where that was last: a file, a setting of --set, or
+  /// empty for another option. Keys in lists have numbers in their paths, as in messages. Not compared.
   std::map<std::string, std::string, std::less<>> changed_keys;
 
   /// Returns the precision in which the compute nodes of the workload work, or of the first job: that of a generated
