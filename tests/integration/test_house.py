@@ -264,6 +264,15 @@ class House(unittest.TestCase):
         self.assertEqual(faults, [])
         self.assertEqual(sorted(large), sorted(LARGE_CLASSES))
 
+    def test_changes_that_contributing_shows_apply(self):
+        """Each change in CONTRIBUTING.md fits the files of today."""
+        text = (harness.SOURCE / "CONTRIBUTING.md").read_text()
+        changes = re.findall(r"^```diff\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        self.assertGreaterEqual(len(changes), 4)
+        for change in changes:
+            done = subprocess.run(["git", "apply", "--check"], input=change, capture_output=True, text=True, cwd=harness.SOURCE)
+            self.assertEqual(done.returncode, 0, done.stderr + change[:200])
+
     def test_no_files_include_each_other_in_a_circle(self):
         """No file includes, directly or through others, one that includes it."""
         uses_files = {}
