@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "capacity_warnings.hpp"
+#include "orrery/base/archive.hpp"
 #include "orrery/base/job_context.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/parallel/packing.hpp"
@@ -19,7 +20,6 @@
 #include "orrery/topology/fabric.hpp"
 #include "repeat.hpp"
 #include "same_inputs.hpp"
-#include "shared_metrics.hpp"
 
 namespace orrery::run {
 namespace {
@@ -117,17 +117,15 @@ void complete_description(const config::Configuration& configuration, const Prep
 /// Gives all ranks what rank 0 knows. Collective.
 void share(RunResults& results, parallel::Communicator& world) {
   std::string file = results.file.string();
-  world.broadcast(file, Rank(0));
+  const auto pass = [&](Archive& archive) { archive(file, results.finish_times, results.metrics, results.warnings); };
+  Archive of_root;
+  if (world.is_root()) pass(of_root);
+  std::vector<std::byte> bytes = of_root.written();
+  world.broadcast(bytes, Rank(0));
+  Archive here{std::span<const std::byte>(bytes)};
+  if (!world.is_root()) pass(here);
   results.file = file;
-  world.broadcast(results.finish_times, Rank(0));
   for (const Time time : results.finish_times) results.simulated_time = std::max(results.simulated_time, time);
-  share_metrics(results.metrics, world);
-  parallel::Packer packer;
-  for (const std::string& warning : results.warnings) packer.put_text(warning);
-  std::vector<std::byte> warnings = packer.take();
-  world.broadcast(warnings, Rank(0));
-  results.warnings.clear();
-  for (parallel::Unpacker unpacker(warnings); !unpacker.empty();) results.warnings.push_back(unpacker.get_text());
 }
 
 /// Gathers the results of all ranks and writes them, if they are to be written. Collective.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/archive.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/cost/cost.hpp"
 #include "orrery/npu/record.hpp"
@@ -62,6 +63,12 @@ struct TrainingRates {
   std::optional<double> time_to_first_token, time_per_output_token;  ///< seconds, of inference
   std::optional<double> first_output_token, last_output_token;       ///< the same of the second and the last token
   std::optional<double> request_time;                                ///< seconds, of a request with all its tokens
+
+  void serialize(Archive& archive) {
+    archive(samples_per_second, tokens_per_second, tokens_per_second_per_npu, model_flops_utilisation,
+            hardware_flops_utilisation, time_to_first_token, time_per_output_token, first_output_token,
+            last_output_token, request_time);
+  }
 };
 
 /// Shares of time that the NPUs of a pipeline wait; for two stages or more.
@@ -74,6 +81,10 @@ struct PipelineBubble {
 struct CostFigures {
   cost::StepCost step;
   std::optional<double> tokens_per_usd, tokens_per_joule;  ///< samples where the workload has no tokens
+
+  void serialize(Archive& archive) {
+    archive(step.capex, step.power, step.energy, step.price, tokens_per_usd, tokens_per_joule);
+  }
 };
 
 /// What users of a cluster ask about a training step (docs/results.md, /metrics).
@@ -90,6 +101,11 @@ struct Metrics {
   std::vector<CollectiveTotal> collectives;
   std::vector<std::string> hints;  ///< of hints_of
   CostFigures cost;                ///< of add_cost
+
+  void serialize(Archive& archive) {
+    archive(iterations, step_time, shares, breakdown, exposed_communication_time, training, bubble, bytes_per_step,
+            utilisation, collectives, hints, cost);
+  }
 };
 
 /// What all NPUs did with the network, over all iterations.
