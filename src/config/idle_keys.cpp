@@ -233,11 +233,9 @@ std::vector<Condition> of_parallelism() {
                 s.of_parallel([](const auto& p) { return !p.sequence_parallel; });
        }},
       {{"workload.parallel.output-tokens", "workload.parallel.decode-samples"},
-       "without workload.parallel.phase: decode or request",
+       "without workload.parallel.phase: request",
        [](const Subject& s) {
-         return s.of_parallel([](const auto& p) {
-           return p.pipeline.phase == workload::Phase::decode || p.pipeline.phase == workload::Phase::request;
-         });
+         return s.of_parallel([](const auto& p) { return p.pipeline.phase == workload::Phase::request; });
        }},
       {{"workload.parallel.prefetch"},
        "without workload.parallel.zero: 3 or workload.parallel.offload",
