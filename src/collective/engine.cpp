@@ -39,7 +39,7 @@ struct Key {
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
     std::size_t seed = std::hash<const void*>{}(key.layout) + static_cast<std::size_t>(key.kind) * 0x9E3779B97F4A7C15U +
-                       key.turn.queues * std::size_t{2} + static_cast<std::size_t>(key.turn.is_odd_tree);
+                       key.turn.digits;
     return (seed ^ (seed >> 32)) * 0xBF58476D1CE4E5B9U + std::hash<std::uint64_t>{}(key.size.count());
   }
 };
@@ -108,7 +108,6 @@ Engine::~Engine() = default;
 
 const Rules& Engine::rules() const { return state_->options.rules; }
 Time Engine::endpoint_delay(bool is_subgroup) const { return state_->options.endpoint_delay_of(is_subgroup); }
-
 Time Engine::endpoint_delay(const GroupLayout& layout) const { return endpoint_delay(layout.subgroup); }
 
 void Engine::share_among(std::vector<std::vector<std::uint32_t>> sharers) {
@@ -128,6 +127,7 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
                                                     .sub_grid = dimensions != all_dimensions,
                                                     .needs_whole = custom > 0 || needs_whole(options),
                                                     .subgroup_is_ring = options.rules.subgroup_is_ring,
+                                                    .world_by_ids = options.rules.subgroup_is_ring && custom == 0,
                                                     .two_directions = options.rules.two_directions});
   if (!options.sharing.set_of.empty()) built.sharing = options.sharing.set_of[members.front().index()];
   if (custom > 0 && built.num_members > 1) built.custom = options.custom.of_nodes[custom - 1];
@@ -185,7 +185,7 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
   }
   Memo& memo = state_->memo(layout, kind, size, turn);
   const auto [first, last] = std::ranges::minmax(arrivals);
-  const Time least = last + tick(state_->delays.rounding());
+  Time least = last + tick(state_->delays.rounding());
   if (last + Time::from_ps(memo.plan.end()) == Time::max()) {  // the last completion is no later than this
     std::ranges::fill(completions, Time::max());
     return;
@@ -196,6 +196,8 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
   }
   if (first != last) {
     state_->finish_unequal(memo, arrivals, first, completions);
+    // A late member may let others serve their chunks in an order that ends sooner than the shared one.
+    if (memo.plan.orders_by_member()) least = std::max(least, first + least_duration(layout, kind, size));
   } else {
     const std::vector<Ps>& relative = state_->relative(memo, arrivals.size());
     for (std::size_t i = 0; i < completions.size(); ++i) completions[i] = first + Time::from_ps(relative[i]);
@@ -263,8 +265,7 @@ Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes
 
 Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn) {
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(options, layout, kind, turn)};
-  const auto found = memos.find(key);
-  if (found != memos.end()) return found->second;
+  if (const auto found = memos.find(key); found != memos.end()) return found->second;
   Plan plan(delays, options, layout, kind, size, key.turn);
   // A workload in which no two collectives are alike must not fill the memory. Results do not depend on what is kept.
   const std::size_t bytes = plan.memory() + (plan.completes_together() ? 0 : layout.num_members * sizeof(Ps));
@@ -305,20 +306,23 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
         std::min(least, is_together ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members)));
     least = std::min(least, memo.plan.shortest().value_or(least));
     // Where ways differ and dimensions have turns of their own, there are too many cases to look at each.
-    if (!is_together && turn.queues > 0 && layout.axes.size() > 1) least = 0;
+    if (!is_together && turn.digits > 0 && layout.axes.size() > 1) least = 0;
   }
   return std::max(Time::from_ps(least), tick(state_->delays.rounding()));
 }
 
-bool Engine::queues_take_turns() const {
-  return state_->options.rules.turns_go_on && state_->options.chunks.queues > 1;
+bool Engine::turns_go_on() const {
+  const Options& of = state_->options;
+  return of.rules.turns_go_on && (of.chunks.queues > 1 || takes_turns_at_trees(of, Kind::all_reduce));
 }
 
 std::uint32_t num_queues(const Engine& engine) { return engine.state_->options.chunks.queues; }
 
-bool turn_decides_direction(const Engine& engine, const GroupLayout& layout, Kind kind) {
+bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind) {
   const Options& options = engine.state_->options;
-  if (!engine.queues_take_turns() || goes_up_and_down(options, parent(kind))) return false;
+  if (!engine.turns_go_on()) return false;
+  if (!layout.always_ring && takes_turns_at_trees(options, kind)) return true;
+  if (options.chunks.queues == 1 || goes_up_and_down(options, parent(kind))) return false;
   return std::ranges::any_of(possible_routes(options, layout, kind), [&options](const Route& route) {
     return std::ranges::any_of(route, [&options](const Phase& phase) {
       if (phase.axis->size <= 2 || phase.shape.is_custom || !entry_of(phase.shape.algorithm).goes_round) return false;
@@ -347,12 +351,12 @@ std::uint32_t Engine::kinds_of_all() const {
 }
 
 std::vector<Turn> Engine::turns(const GroupLayout& layout, Kind kind) const {
-  const Options& options = state_->options;
+  const Options& of = state_->options;
   std::set<Turn> different;
-  const std::uint32_t queues = options.rules.turns_go_on && layout.num_members > 1 ? options.chunks.queues : 1;
+  const std::uint32_t queues = of.rules.turns_go_on && layout.num_members > 1 ? of.chunks.queues : 1;
   for (std::uint32_t queue = 0; queue < queues; ++queue)
-    for (const bool is_odd_tree : {false, options.rules.turns_go_on})
-      different.insert(that_counts(options, layout, kind, {same_queue(options, layout, kind, queue), is_odd_tree}));
+    for (const bool is_odd_tree : {false, of.rules.turns_go_on})
+      different.insert(that_counts(of, layout, kind, in_all_dimensions(of, layout, kind, queue, is_odd_tree)));
   return {different.begin(), different.end()};
 }
 

@@ -113,23 +113,25 @@ Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const s
   return axis;
 }
 
-/// Returns all members as one group in the order listed.
-Axis whole_axis(const network::DelayModel& delays, std::span<const NpuId> members) {
+/// Returns all members as one group in the order listed, or in the order of their ids.
+Axis whole_axis(const network::DelayModel& delays, std::span<const NpuId> members, bool by_ids) {
   const Topology& topology = delays.topology();
   Axis axis;
   axis.size = static_cast<std::uint32_t>(members.size());
+  axis.members.resize(members.size());
+  std::iota(axis.members.begin(), axis.members.end(), 0U);
+  if (by_ids) std::ranges::sort(axis.members, {}, [&](std::uint32_t member) { return members[member]; });
+  const auto npu_at = [&](std::size_t position) { return members[axis.members[position]]; };
   std::vector<std::uint32_t> coordinates(members.size());
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
-    for (std::size_t i = 0; i < members.size(); ++i) coordinates[i] = topology.coordinate(members[i], d);
+    for (std::size_t i = 0; i < members.size(); ++i) coordinates[i] = topology.coordinate(npu_at(i), d);
     if (std::ranges::all_of(coordinates, [&](std::uint32_t c) { return c == coordinates[0]; })) continue;
     axis.dimensions.push_back(d);
     append_normal_form(topology.dimension(d), coordinates, axis.coordinates);
   }
-  axis.members.resize(members.size());
-  std::iota(axis.members.begin(), axis.members.end(), 0U);
-  axis.in_order = true;
+  axis.in_order = is_iota(axis.members);
   bool world_in_order = members.size() == topology.num_npus();
-  for (std::size_t i = 0; world_in_order && i < members.size(); ++i) world_in_order = members[i].index() == i;
+  for (std::size_t i = 0; world_in_order && i < members.size(); ++i) world_in_order = npu_at(i).index() == i;
   const bool is_regular = world_in_order && std::ranges::all_of(axis.dimensions, [&](std::uint32_t d) {
                             return is_circulant(topology.dimension(d));
                           });
@@ -194,7 +196,7 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
   }
   if (layout.axes.empty() || request.needs_whole) {
     check_distinct(request.members);
-    layout.whole = whole_axis(delays, request.members);
+    layout.whole = whole_axis(delays, request.members, request.world_by_ids && !layout.subgroup);
   }
   if (request.two_directions) {
     for (const Axis& axis : layout.axes) layout.axes_back.push_back(back(axis));

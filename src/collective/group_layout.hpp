@@ -50,7 +50,7 @@ class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
   std::uint32_t sharing = 0;  ///< index into BandwidthSharing::sharers
   bool always_ring = false;   ///< one ring in the order listed, whatever the algorithms say
   std::vector<Axis> axes;     ///< of the grid, lowest dimension first; empty if there is none
-  std::optional<Axis> whole;  ///< all members as one group in the order listed; kept where some kind may use it
+  std::optional<Axis> whole;  ///< all members as one group, in the order listed or by ids; kept where a kind may use it
   /// The same with the positions of each group in opposite order, where some chunks go round the other way; else empty.
   std::vector<Axis> axes_back;
   std::optional<Axis> whole_back;
@@ -69,6 +69,7 @@ struct GroupLayoutRequest {
   bool sub_grid = false;           ///< members are a sub-grid of the world by involved dimensions
   bool needs_whole = false;        ///< some kind uses a `one*` algorithm or a custom collective
   bool subgroup_is_ring = false;   ///< Rules::subgroup_is_ring
+  bool world_by_ids = false;       ///< all NPUs as one group stand in the order of their ids, however they are listed
   bool two_directions = false;     ///< Rules::two_directions
 };
 

@@ -81,10 +81,9 @@ void Options::validate(const topology::Topology& topology) const {
 }
 
 std::uint64_t Turn::weight(std::uint32_t dimension, std::uint32_t num_queues) {
-  if (num_queues < 2) return 0;
+  const std::uint64_t base = std::uint64_t{2} * num_queues, most = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t weight = 1;
-  for (; dimension > 0 && weight > 0; --dimension)
-    weight = weight > std::numeric_limits<std::uint64_t>::max() / num_queues / num_queues ? 0 : weight * num_queues;
+  for (; dimension > 0 && weight > 0; --dimension) weight = weight > most / base / base ? 0 : weight * base;
   return weight;
 }
 

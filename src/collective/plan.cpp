@@ -123,13 +123,8 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
   schedule_ = make_schedule(work, {options.chunks.queues, options.chunks.chunk_order});
   is_chain_ = is_chain();
   shortest_ = find_shortest();
-  // Chunks of one phase whose trees differ: some members end the later of two chunks first.
-  const bool is_one_phase = work.routes.size() == 1 && phases_.size() == 1;
-  if (!options.rules.turns_go_on || !is_one_phase || !phases_[0].evaluators.odd || options.chunks.overlap_latency)
-    return;
-  for (const ScheduledService& service : schedule_.services)
-    own_slots_.resize(std::max<std::size_t>(own_slots_.size(), service.queue + 1),
-                      std::min(work.stages[0].in_service, chunks.count));
+  if (options.rules.turns_go_on && !options.chunks.overlap_latency && !is_chain_)
+    give_slots(work, options.chunks.chunk_order);
 }
 
 /// Returns when the collective ends at the earliest if each service takes its shortest time; none if no service may
@@ -213,10 +208,27 @@ void Plan::run_chain(std::span<const Ps> arrivals, std::span<Ps> completions, Wo
   for (std::size_t i = 0; i < n; ++i) completions[members[i]] = times[i] + rest;
 }
 
+void Plan::give_slots(const ChunkWork& work, ChunkOrder order) {
+  for (const ScheduledService& service : schedule_.services) {
+    own_slots_.resize(std::max<std::size_t>(own_slots_.size(), service.queue + 1));
+    own_slots_[service.queue] = std::min<std::uint64_t>(work.stages[service.stage].in_service, work.num_chunks);
+  }
+  const auto has_alike_groups = [](const PlannedPhase& phase) {
+    return phase.axis->ports.empty() && phase.axis->npus.empty();
+  };
+  if (phases_.size() == 1 || work.num_chunks == 1 || order != ChunkOrder::fifo ||
+      !std::ranges::all_of(phases_, has_alike_groups))
+    return;
+  std::vector<MemberStage> stages;
+  for (const PlannedPhase& phase : phases_)
+    stages.push_back({{&phase.evaluators.of(0), &phase.evaluators.of(1)}, phase.axis->members, phase.axis->size});
+  own_order_.emplace(schedule_, std::move(stages), own_slots_);
+}
+
 void Plan::run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
   const std::size_t n = arrivals.size();
-  const PlannedPhase& phase = phases_[0];
   std::vector<std::size_t> taken(n);
+  workspace.arrays.resize(schedule_.num_arrays * n);
   workspace.slots.resize(own_slots_.size());
   for (std::size_t q = 0; q < own_slots_.size(); ++q) {
     workspace.slots[q].clear();
@@ -226,24 +238,30 @@ void Plan::run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions,
   workspace.times.resize(n);
   std::ranges::copy(arrivals, completions.begin());
   for (const ScheduledService& service : schedule_.services) {
+    const PlannedPhase& phase = phases_[service.stage];
+    const std::vector<std::uint32_t>& members = phase.axis->members;
+    const Ps* const ready =
+        service.previous == ScheduledService::none ? arrivals.data() : workspace.arrays.data() + service.previous * n;
     std::vector<Ps>& free = workspace.slots[service.queue];
     for (std::size_t i = 0; i < n; ++i) {
-      const std::uint32_t member = phase.axis->members[i];
-      taken[i] = member;
-      for (std::size_t slot = member + n; slot < free.size(); slot += n)
+      taken[i] = members[i];
+      for (std::size_t slot = members[i] + n; slot < free.size(); slot += n)
         if (free[slot] < free[taken[i]]) taken[i] = slot;
-      workspace.times[i] = free[taken[i]];
+      workspace.times[i] = std::max(ready[members[i]], free[taken[i]]);
     }
     phase.evaluators.of(service.chunk).run(workspace.times, workspace.scratch);
+    Ps* const finishes = workspace.arrays.data() + service.result * n;
     for (std::size_t i = 0; i < n; ++i) {
-      free[taken[i]] = workspace.times[i];
-      Ps& completion = completions[phase.axis->members[i]];
+      finishes[members[i]] = free[taken[i]] = workspace.times[i];
+      if (!service.is_last) continue;
+      Ps& completion = completions[members[i]];
       completion = std::max(completion, workspace.times[i]);
     }
   }
 }
 
 void Plan::run(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const {
+  if (own_order_ && own_order_->run(schedule_, arrivals, completions)) return;
   if (!own_slots_.empty()) return run_by_slots(arrivals, completions, workspace);
   if (is_chain_) return run_chain(arrivals, completions, workspace);
   const std::size_t n = arrivals.size();

@@ -8,6 +8,7 @@
 
 #include "evaluation.hpp"
 #include "group_layout.hpp"
+#include "member_order.hpp"
 #include "routes.hpp"
 #include "schedule.hpp"
 
@@ -38,6 +39,9 @@ class Plan {
   /// Returns a time that passes at least from the first arrival to the first completion, if a later arrival can make a
   /// completion earlier; none if it cannot.
   std::optional<Ps> shortest() const { return shortest_; }
+  /// Returns whether members that arrive at different times may serve chunks in different orders, so that a later
+  /// arrival can make a completion earlier.
+  bool orders_by_member() const { return own_order_.has_value(); }
   const Schedule& schedule() const { return schedule_; }
   /// Returns the bytes that the plan holds, within a factor of two.
   std::size_t memory() const;
@@ -57,6 +61,7 @@ class Plan {
 
   bool is_chain() const;
   std::optional<Ps> find_shortest() const;
+  void give_slots(const ChunkWork& work, ChunkOrder order);
   void run_by_slots(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
   void run_chain(std::span<const Ps> arrivals, std::span<Ps> completions, Workspace& workspace) const;
 
@@ -67,6 +72,7 @@ class Plan {
   bool is_chain_ = false;  ///< chunks pass the only phase one after the other, each from the finishes of the last one
   /// Members take free slots each for itself (Rules::turns_go_on): [queues] slots. Else they follow the schedule.
   std::vector<std::uint64_t> own_slots_;
+  std::optional<MemberOrder> own_order_;  ///< with own slots, where members may serve chunks in orders of their own
 };
 
 }  // namespace orrery::collective

@@ -98,14 +98,15 @@ void turn_round(const GroupLayout& layout, Phase& phase) {
 /// Returns the routes of chunks that take a route, some of them the other way round (Rules::two_directions).
 Routes in_both_directions(const Options& options, const GroupLayout& layout, Kind kind, std::uint64_t num_chunks,
                           Route route, Turn turn) {
-  for (Phase& phase : route) phase.shape.begins_odd = turn.is_odd_tree;
+  const std::uint32_t queues = options.chunks.queues;
+  const std::vector<std::uint32_t> dimensions = dimensions_of_turns(options, layout, kind);
+  for (Phase& phase : route)
+    if (turn.digits > 0) phase.shape.begins_odd = turn.is_odd_tree(dimensions[phase.axis_idx], queues);
   if (!options.rules.two_directions) return {{std::move(route)}, {}};
   for (Phase& phase : route)
     if (phase.down) turn_round(layout, phase);
-  const std::uint32_t queues = options.chunks.queues;
   if (goes_up_and_down(options, parent(kind)) || queues == 1) return {{std::move(route)}, {}};
   // In each phase the chunk goes the other way round if its queue of that dimension is in the second half.
-  const std::vector<std::uint32_t> dimensions = dimensions_of_turns(options, layout, kind);
   Routes routes{{route}, {}};
   std::map<std::vector<bool>, std::uint32_t> known{{std::vector<bool>(route.size()), 0}};
   for (std::uint64_t chunk = 0; chunk < num_chunks; ++chunk) {

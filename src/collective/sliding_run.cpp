@@ -30,7 +30,9 @@ std::uint32_t MemberRun::step_with(std::uint32_t other, StepId id, bool is_clear
 
 /// Takes the first credits, or one that comes back now.
 void MemberRun::wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport) {
-  if (now > here.late_since) here.position.count_late();
+  // A credit that takes no time comes back after all others of this moment.
+  const bool is_at_once = id.step != opening_step && delay_of_credit(here, id.step) == Time::zero();
+  if (now > here.late_since || is_at_once) here.position.count_late();
   take_credits(here, id.step == opening_step ? program_->sliding_window(here.service)->window : 1, now, transport);
 }
 
@@ -42,9 +44,14 @@ void MemberRun::take_message(Sliding& here, Time now, CollectiveTransport& trans
 
 /// Takes in the message with this number.
 void MemberRun::reduce(const Sliding& here, std::uint32_t number, Time now, CollectiveTransport& transport) {
-  const MemberStep& step = program_->step(here.service, 0, member_);
   const bool reduces = program_->sliding_window(here.service)->reduces_message(number);
-  transport.wake({here.service, number}, now + step.cost + (reduces ? step.reduction : Time::zero()), reduces);
+  transport.wake({here.service, number}, now + delay_of_credit(here, number), reduces);
+}
+
+/// Returns the time from a message of the member to the return of its credit.
+Time MemberRun::delay_of_credit(const Sliding& here, std::uint32_t number) const {
+  const MemberStep& step = program_->step(here.service, 0, member_);
+  return program_->sliding_window(here.service)->reduces_message(number) ? step.cost + step.reduction : step.cost;
 }
 
 /// Sends the messages that so many credits allow, and ends the service with the last credit.

@@ -105,20 +105,15 @@ void MemberSide::resume(std::span<const Restored> participants) {
 void HostSide::serialize(GroupId group, Archive& archive) {
   Hosted& hosted = hosted_[index_[group.index()]];
   std::uint32_t first = hosted.pending.first(), count = computes_at_host() ? 0 : hosted.pending.count();
-  collective::Turn turn = hosted.turn;
-  if (computes_at_host() && !hosted.pending.empty()) turn = hosted.pending.at(first).turn;
-  archive(first, count, turn, hosted.diverges);
-  if (archive.reads()) {
-    hosted.pending.start_at(first);
-    hosted.turn = turn;
-  }
+  archive(first, count, hosted.diverges);
+  if (archive.reads()) hosted.pending.start_at(first);
   for (std::uint32_t i = 0; i < count; ++i) serialize_pending(hosted, first + i, archive);
 }
 
 /// Writes or reads a collective with Execution::by_members. Members that are through do not join it again.
 void HostSide::serialize_pending(Hosted& hosted, std::uint32_t ordinal, Archive& archive) {
   Pending& pending = hosted.pending.at(ordinal);
-  archive(pending.report, pending.turn, pending.done, pending.finish, pending.arrivals, pending.is_through);
+  archive(pending.report, pending.done, pending.finish, pending.arrivals, pending.is_through);
   if (!archive.reads() || pending.done) return;
   pending.missing = pending.ranks_over = 0;
   for (const Participants& rank : hosted.ranks) {

@@ -19,8 +19,8 @@ constexpr std::uint64_t most_ordered_messages = 1 << 16;
 
 collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
 
-/// Returns the name of a group without that of its job. With several jobs, names of groups end with it ("dp@a"); what is
-/// drawn for a job must not depend on whether there are others, and the members tell the groups of jobs apart.
+/// Returns the name of a group without that of its job. With several jobs, names of groups end with it ("dp@a"); what
+/// is drawn for a job must not depend on whether there are others, and the members tell the groups of jobs apart.
 std::string_view own_name(std::string_view name) {
   return name.starts_with("world@") ? name : name.substr(0, name.rfind('@'));
 }
@@ -102,8 +102,6 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
   auto& pending = hosted.pending.at(report.ordinal);
   if (pending.arrivals.empty()) {
     pending.report = report;
-    pending.turn = hosted.turn;
-    hosted.turn = setup_.engine.next_turn(hosted.turn, *hosted.layout, kind_of(report), Bytes(report.size));
     pending.arrivals.resize(hosted.spec.num_participants(setup_.hosting.num_npus()));
     if (!computes_at_host()) pending.is_through.resize(pending.arrivals.size());
     pending.missing = static_cast<std::uint32_t>(hosted.ranks.size());
@@ -136,8 +134,7 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
   const Participants& rank = participants_of(hosted, from);
-  pending.report.queues = std::min(pending.report.queues, report.queues);
-  pending.turn.queues = pending.report.queues;
+  pending.report.turn = std::min(pending.report.turn, report.turn);
   for (std::size_t i = 0; i < count; ++i)
     if (const Time arrival = number_at(i); arrival != Time::max()) pending.arrivals[rank.numbers[i]] = arrival;
   if (report.has_orders) {
@@ -187,7 +184,7 @@ void HostSide::finish_members(const Hosted& hosted, const Pending& pending, std:
   auto& completions = scratch_.completions;
   completions.resize(hosted.members);
   setup_.engine.finish(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size), arrivals, completions,
-                       pending.turn);
+                       pending.report.turn);
   if (setup_.variations == nullptr || !setup_.variations->has(DrawnPer::collective)) return;
   const Time last = *std::ranges::max_element(arrivals);
   const double factor = setup_.variations->factor(DrawnPer::collective, {hosted.draws_as, pending.report.ordinal});
@@ -239,9 +236,9 @@ std::optional<collective::MemberEnds> HostSide::end_in_order(const Hosted& hoste
   if (!setup_.orders_ends || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
     return {};
   std::vector<collective::Turn> turns;
-  for (const JoinOrder& order : pending.orders) turns.push_back({order.queues, pending.turn.is_odd_tree});
+  for (const JoinOrder& order : pending.orders) turns.push_back(order.turn);
   auto ends = send_messages(hosted, pending, turns);
-  const collective::Turn agreed = pending.turn;
+  const collective::Turn agreed = pending.report.turn;
   if (ends || std::ranges::count(turns, agreed) == std::ssize(turns)) return ends;
   // Members that disagree on whose turn it is wait for each other.
   std::ranges::fill(turns, agreed);

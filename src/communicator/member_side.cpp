@@ -36,7 +36,7 @@ void MemberSide::add(const CommunicatorSpec& spec) {
     if (spec.representatives || !computes_at_host()) communicator.numbers.push_back(number);
   }
   if (communicator.npus.empty()) return;
-  if ((!computes_at_host() || setup_.engine.queues_take_turns()) && spec.num_members(num_npus) > 1)
+  if ((!computes_at_host() || setup_.engine.turns_go_on()) && spec.num_members(num_npus) > 1)
     communicator.layout = setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
   communicator.joined.resize(communicator.npus.size());
   communicator.accesses.resize(communicator.npus.size());
@@ -88,7 +88,7 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .depth = setup_.kernel.depth(LpId(join.npu.value())),
                       .node_id = join.node_id,
                       .size = join.size.count(),
-                      .queues = join.queues,
+                      .turn = join.turn,
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
@@ -96,9 +96,9 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
   return report.ordinal;
 }
 
-std::uint64_t MemberSide::queues_after(const Membership& membership, const Join& join) const {
+collective::Turn MemberSide::turn_after(const Membership& membership, const Join& join) const {
   const auto& layout = communicators_[membership.communicator].layout;
-  return layout ? setup_.engine.next_turn({.queues = join.queues}, *layout, join.kind, join.size).queues : 0;
+  return layout ? setup_.engine.next_turn(join.turn, *layout, join.kind, join.size) : collective::Turn();
 }
 
 /// Adds a participant to a collective, and tells the host if it is the last one of this rank.
@@ -131,7 +131,7 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
-  pending.report.queues = std::min(pending.report.queues, report.queues);
+  pending.report.turn = std::min(pending.report.turn, report.turn);
   pending.arrivals[membership.participant] = now;
   pending.nodes[membership.participant] = arrival.node;
   if (setup_.orders_ends) pending.orders[membership.participant] = arrival.order;

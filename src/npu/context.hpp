@@ -36,8 +36,9 @@ struct Context {
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
   Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators
-  /// Queues of each dimension, if the turn of an NPU's queues goes on over all its communicators; else 1.
-  std::uint32_t queues = 1;
+  /// Queues of each dimension if an NPU's turn of queues and trees goes on over all its communicators; 0 if it does
+  /// not.
+  std::uint32_t queues = 0;
   Time fraction = {};         ///< of a ns, by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;  ///< null: no thread blocks carry out collectives
   Scratch scratch = {};

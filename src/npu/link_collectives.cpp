@@ -12,6 +12,13 @@ namespace orrery::npu {
 
 using network::Message;
 
+namespace {
+
+/// Returns the queues by which the collectives of an NPU share places; 1 if the turns of its communicators differ.
+std::uint32_t queues_of(const Execution& npu) { return std::max(npu.context().queues, 1U); }
+
+}  // namespace
+
 /// Carries out what a member's run of a collective asks for.
 class LinkCollectives::LinkTransport final : public collective::CollectiveTransport {
  public:
@@ -49,8 +56,15 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   }
   void wake(network::StepId step, Time time, bool reduces) override {
     if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
+    if (time == now_) return due_.push_back(step);
     if (npu_.context().keeps_histories()) return wake_in_order(step, time, reduces);
     npu_.context().services.kernel.schedule(wake_event(step, time));
+  }
+
+  /// Wakes the run for the steps that need no time, and for those that become due by that, in their order.
+  void wake_due(collective::MemberRun& run) {
+    for (std::size_t i = 0; i < due_.size(); ++i) run.wake(due_[i], now_, *this);
+    due_.clear();
   }
 
  private:
@@ -89,18 +103,18 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   const Joined& joined_;
   Time now_;
   Cause cause_;
+  std::vector<network::StepId> due_;  ///< steps that end at `now_`; an event of an NPU for itself must be later
 };
 
 void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership,
-                           Time now, std::optional<std::uint64_t> queues) {
+                           Time now, std::optional<collective::Turn> own_turn) {
   const Context& context = npu.context();
   auto& communicators = context.services.communicators;
   const auto kind = collective::kind_of(npu.node(id).collective);
   const Bytes size(npu.node(id).size);
   const std::uint32_t ordinal = communicators.join(
       membership, {npu.npu().id, id, npu.npu().trace->id_of(id), kind, size, now, npu.schedule().is_recorded()});
-  collective::Turn turn = communicators.turn(membership, ordinal);
-  if (queues) turn.queues = *queues;
+  const collective::Turn turn = own_turn.value_or(communicators.turn(membership, ordinal));
   collective::MemberRun run(communicators.script(membership, kind, size, turn), membership.position,
                             context.options.rendezvous);
   joined_.push_back(
@@ -120,10 +134,11 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
   std::erase_if(early_, is_of_it);
   if (held_queue_ && !joined_beside_) {
     joined_beside_ = id;
-    joined.run.begin_beside(joined.turn.own_at(*held_queue_, npu.context().queues), now, transport);
+    joined.run.begin_beside(joined.turn.own_at(*held_queue_, queues_of(npu)), now, transport);
   } else {
     joined.run.begin(now, transport);
   }
+  transport.wake_due(joined.run);
   if (!joined.run.is_done()) return;
   leave(npu, joined, now);
   npu.end_at(id, now, now);
@@ -143,6 +158,7 @@ bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
   LinkTransport transport(npu, joined, now,
                           is_clear ? LinkTransport::Cause::clear_to_send : LinkTransport::Cause::data);
   joined.run.receive(message.step.member, message.step.id, is_clear, now, transport);
+  transport.wake_due(joined.run);
   if (!joined.is_over) return complete_if_done(npu, joined, now);
   if (!joined.run.has_unsent_data()) joined_.erase(found);
   return false;
@@ -155,6 +171,7 @@ bool LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time
   Joined& joined = **found;
   LinkTransport transport(npu, joined, now);
   joined.run.wake(step, now, transport);
+  transport.wake_due(joined.run);
   return complete_if_done(npu, joined, now);
 }
 
@@ -162,8 +179,7 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
   if (!joined.run.is_done()) return false;
   const NodeId id = joined.node;
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
-  if (npu.context().keeps_histories())
-    held_queue_ = joined.turn.place_of(joined.run.last_queue(), npu.context().queues);
+  if (npu.context().keeps_histories()) held_queue_ = joined.turn.place_of(joined.run.last_queue(), queues_of(npu));
   leave(npu, joined, now);
   npu.complete(id, now);
   return true;
@@ -178,7 +194,8 @@ void LinkCollectives::end_event(Execution& npu, Time now) {
   if (found == joined_.end()) return;
   Joined& joined = **found;
   LinkTransport transport(npu, joined, now);
-  joined.run.free_slot(joined.turn.own_at(*held, npu.context().queues), now, transport);
+  joined.run.free_slot(joined.turn.own_at(*held, queues_of(npu)), now, transport);
+  transport.wake_due(joined.run);
   complete_if_done(npu, joined, now);
 }
 

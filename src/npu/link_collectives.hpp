@@ -18,7 +18,7 @@ class LinkCollectives {
  public:
   /// Joins the collective of a node that holds a place.
   void join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now,
-            std::optional<std::uint64_t> queues);
+            std::optional<collective::Turn> turn);
   /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet. Returns whether a
   /// node has completed.
   bool arrive(Execution& npu, const network::Message& message, Time now);

@@ -263,17 +263,17 @@ void Npu::issue_collective(NodeId id, Time now) {
       Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
       queues_.next,     {}};
   auto& communicators = execution_.context().services.communicators;
-  std::optional<std::uint64_t> queues;
-  if (execution_.context().queues > 1) {
-    queues = queues_.next;
-    queues_.next = communicators.queues_after(membership, join);
+  std::optional<collective::Turn> turn;
+  if (execution_.context().queues > 0) {
+    turn = queues_.next;
+    queues_.next = communicators.turn_after(membership, join);
   }
-  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, queues);
+  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, turn);
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (shared_units_) shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
   if (execution_.context().keeps_histories()) {
-    join.order = {histories_of(execution_).next(now, events_of_join), join.queues};
+    join.order = {histories_of(execution_).next(now, events_of_join), join.turn};
     if (queues_.held) return queues_.beside.push_back({membership, std::move(join)});
   }
   communicators.join(membership, join);

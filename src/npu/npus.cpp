@@ -35,8 +35,8 @@ std::vector<Cause> causes_of(const RunContext& run) {
 
 /// Returns Context::queues.
 std::uint32_t queues_in_turn(const RunContext& run) {
-  const bool go_on = run.engine.queues_take_turns() && (run.turns_over_all || !run.options.goes_over_links());
-  return go_on ? num_queues(run.engine) : 1;
+  const bool go_on = run.engine.turns_go_on() && (run.turns_over_all || !run.options.goes_over_links());
+  return go_on ? num_queues(run.engine) : 0;
 }
 
 /// Returns an event at the whole ns of its time.

@@ -18,11 +18,11 @@ constexpr std::uint64_t most_messages = 1U << 16U;  ///< of a collective that is
 constexpr int most_sent = 256;                      ///< collectives that are sent before the run
 constexpr std::int64_t most_taken = 1 << 20;        ///< turns of all members and collectives that are compared
 
-/// The turn that a member has in a collective where it decides which way round it goes.
+/// The turn that a member has in a collective where it decides which way its chunks go.
 struct TakenTurn {
   std::uint64_t group = 0, ordinal = 0, npu = 0;
   std::uint64_t kind = 0, size = 0;
-  std::uint64_t queues = 0;
+  collective::Turn turn;
 
   bool is_of_same(const TakenTurn& other) const { return group == other.group && ordinal == other.ordinal; }
 };
@@ -62,17 +62,16 @@ class Comparison {
       const auto kind = collective::kind_of(node.collective);
       std::uint64_t& digest = digests.try_emplace(group, group.value()).first->second;
       const std::uint64_t ordinal = ordinals[group]++;
-      if (turn_decides_direction(run_.engine, layout_of(group), kind)) {
-        digest = mix(digest, turn.queues);
+      if (turn_decides_way(run_.engine, layout_of(group), kind)) {
+        digest = mix(digest, turn.digits);
         if (std::ssize(taken_) <= most_taken)
-          taken_.push_back(
-              {group.value(), ordinal, npu.id.value(), static_cast<std::uint64_t>(kind), node.size, turn.queues});
+          taken_.push_back({group.value(), ordinal, npu.id.value(), static_cast<std::uint64_t>(kind), node.size, turn});
       }
-      turn.queues = run_.engine.next_turn(turn, layout_of(group), kind, Bytes(node.size)).queues;
+      turn = run_.engine.next_turn(turn, layout_of(group), kind, Bytes(node.size));
     }
     for (const auto& [group, digest] : digests) {
       // The digests of a communicator add up to 0 if all are equal to that of the first member.
-      const std::uint64_t next = run_.options.iterations > 1 ? turn.queues : 0;  // of the next iteration
+      const std::uint64_t next = run_.options.iterations > 1 ? turn.digits : 0;  // of the next iteration
       const auto bits = static_cast<std::int64_t>(mix(digest, next) & 0xffffffffU);
       const bool is_first = run_.communicators[group.index()].member(0) == npu.id;
       difference_ += is_first ? bits * (members_of(group) - std::int64_t{1}) : -bits;
@@ -90,7 +89,7 @@ class Comparison {
     for (auto first = taken.begin(); first != taken.end();) {
       const auto last = std::find_if_not(first, taken.end(), [&](const auto& one) { return one.is_of_same(*first); });
       const std::span<const TakenTurn> members(first, last);
-      const bool agree = std::ranges::all_of(members, [&](const auto& one) { return one.queues == first->queues; });
+      const bool agree = std::ranges::all_of(members, [&](const auto& one) { return one.turn == first->turn; });
       if (!agree && (++num_sent > most_sent || gets_stuck(members))) return true;
       first = last;
     }
@@ -113,7 +112,7 @@ class Comparison {
       const NpuId npu = spec.member(position);
       const auto its = std::ranges::lower_bound(taken, npu.value(), {}, &TakenTurn::npu);
       times.histories.push_back(EventHistory::first_of(npu).next(Time::zero(), 0));
-      programs.push_back(run_.engine.message_program(layout_of(spec.id), kind, Bytes(its->size), {its->queues}));
+      programs.push_back(run_.engine.message_program(layout_of(spec.id), kind, Bytes(its->size), its->turn));
     }
     return !collective::member_ends(programs, times, most_messages);
   }
@@ -137,7 +136,7 @@ class Comparison {
 }  // namespace
 
 bool turns_go_on_over_all(const RunContext& run, parallel::Communicator& world) {
-  if (!run.options.goes_over_links() || !run.engine.queues_take_turns()) return false;
+  if (!run.options.goes_over_links() || !run.engine.turns_go_on()) return false;
   std::map<const trace::Graph*, std::optional<std::vector<NodeId>>> orders;
   Comparison comparison(run);
   std::int64_t open = 0;

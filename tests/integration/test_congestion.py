@@ -462,6 +462,17 @@ class Congestion(harness.Folder):
     def step_in_us(self, config, *more):
         return max(harness.finish_times(self.run_once([config, *more]))) // 10**6
 
+    def test_no_endpoint_delay(self):
+        """Without an endpoint delay what a member has taken in goes on at once. Direct all-to-alls of late members end, with a window or
+        without, on any number of ranks."""
+        layers = "model: {kind: layers, layers: [{name: g, parameters: 100000, flops: 1000000000, activations: 1000}]}"
+        compute = "  compute: {roofline: true, peak: 100 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}\n"
+        for algorithm in ("direct", "direct1", "oneDirect"):
+            more = compute + f"  collectives: {{all-reduce: [{algorithm}], endpoint-delay: 0 ns}}\n"
+            config = self.config("{shape: Ring, size: 5, bandwidth: 100 GB/s, latency: 500 ns}", more, f"{layers}, parallel: {{dp: 5}}")
+            with self.subTest(algorithm):
+                self.check_one_answer([config, *AWARE, "--set=system.rules=astra-sim", "--set=perturbation.slow-npus=[{npus: 2, compute: 0.8}]"], 5, ranks=(2,))
+
     def test_pieces_in_astra_sims_order(self):
         """Messages that are cut into packets keep their histories under ASTRA-sim's rules. On two NPUs an all-reduce of 200 kB moves two
         halves of 100 kB in each direction: 10 + 2 (4,000 + 3,000 + 10) ns at 25 GB/s and 3 us. Steps on random systems have one answer."""

@@ -95,8 +95,9 @@ class Engine {
   /// get here.
   ///
   /// A completion is at least one tick after the last arrival for two members or more, and equals the arrival for one.
-  /// A later arrival makes no completion earlier; a shift of all arrivals shifts all completions. All completions are
-  /// Time::max() if the last may not fit Time.
+  /// A later arrival makes no completion earlier, unless Rules::turns_go_on lets members serve chunks in different
+  /// orders. No completion comes less than least_duration after the first arrival. A shift of all arrivals shifts all
+  /// completions. All completions are Time::max() if the last may not fit Time.
   ///
   /// Cost: for equal arrivals O(1) in the number of members after the first call with a kind and size (memo); for
   /// unequal arrivals O(members * chunks * phases) for rings and for direct over links that are all alike, else
@@ -105,10 +106,10 @@ class Engine {
               std::span<Time> completions, Turn turn = {});
 
   /// Returns whether the queues of a dimension take turns that go on between collectives.
-  bool queues_take_turns() const;
+  bool turns_go_on() const;
   /// Returns whether the members of a collective must agree on whose turn it is, because it decides which way round
   /// they go and they could wait for each other.
-  friend bool turn_decides_direction(const Engine& engine, const GroupLayout& layout, Kind kind);
+  friend bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
   /// Returns the number of queues of each dimension.
   friend std::uint32_t num_queues(const Engine& engine);
   /// Returns whose turn it is after a collective of the communicator that begins with `turn`.
@@ -154,7 +155,7 @@ class Engine {
   std::unique_ptr<State> state_;
 };
 
-bool turn_decides_direction(const Engine& engine, const GroupLayout& layout, Kind kind);
+bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
 std::uint32_t num_queues(const Engine& engine);
 
 }  // namespace orrery::collective

@@ -78,6 +78,7 @@ class MemberRun {
   void wake(Sliding& here, StepId id, Time now, CollectiveTransport& transport);
   void take_message(Sliding& here, Time now, CollectiveTransport& transport);
   void reduce(const Sliding& here, std::uint32_t number, Time now, CollectiveTransport& transport);
+  Time delay_of_credit(const Sliding& here, std::uint32_t number) const;
   void take_credits(Sliding& here, std::uint32_t count, Time now, CollectiveTransport& transport);
   void begin_messages(Sliding& here, std::uint32_t first, Time now, CollectiveTransport& transport);
 

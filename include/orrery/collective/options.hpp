@@ -65,15 +65,17 @@ struct ChunkScheduling {
 
 /// Whose turn it is when a collective begins (Rules::turns_go_on).
 struct Turn {
-  std::uint64_t queues = 0;  ///< of the first chunk in each dimension: digits to the base of ChunkScheduling::queues
-  bool is_odd_tree = false;  ///< the first chunk goes over the tree of odd chunks
+  /// A digit for each dimension, to the base of twice ChunkScheduling::queues: twice the queue of the first chunk, plus
+  /// one if that chunk goes over the tree of odd chunks.
+  std::uint64_t digits = 0;
 
-  /// Returns what the digit of a dimension counts for; 0 for dimensions so high that they do not fit.
+  /// Returns the weight of a dimension's digit; 0 for dimensions so high that they do not fit.
   static std::uint64_t weight(std::uint32_t dimension, std::uint32_t num_queues);
-  /// Returns the digit of a dimension.
   std::uint32_t queue(std::uint32_t dimension, std::uint32_t num_queues) const {
-    const std::uint64_t its = weight(dimension, num_queues);
-    return its == 0 ? 0 : static_cast<std::uint32_t>(queues / its % num_queues);
+    return digit(dimension, num_queues) / 2;
+  }
+  bool is_odd_tree(std::uint32_t dimension, std::uint32_t num_queues) const {
+    return digit(dimension, num_queues) % 2 == 1;
   }
 
   /// Returns the place, among all queues of all dimensions, of a queue that a collective counts from its own first one
@@ -89,6 +91,12 @@ struct Turn {
   }
 
   friend auto operator<=>(const Turn&, const Turn&) = default;
+
+ private:
+  std::uint32_t digit(std::uint32_t dimension, std::uint32_t num_queues) const {
+    const std::uint64_t its = weight(dimension, num_queues);
+    return its == 0 ? 0 : static_cast<std::uint32_t>(digits / its % (std::uint64_t{2} * num_queues));
+  }
 };
 
 class CustomCollective;  // custom_collective.hpp

@@ -61,7 +61,6 @@ class HostSide {
   /// A collective that some rank has reported and that is not over.
   struct Pending {
     Report report;
-    collective::Turn turn;
     bool done = false;
     Time reply = Time::max();       ///< when members complete at the earliest, if nobody arrives before the first
     std::uint32_t missing = 0;      ///< ranks whose arrivals are not there
@@ -85,7 +84,6 @@ class HostSide {
     std::uint64_t draws_as = 0;       ///< what its draws are keyed by: the same in every run of the workload
     std::vector<Participants> ranks;  ///< ascending in rank
     Window<Pending> pending;
-    collective::Turn turn;  ///< of the next collective
     bool diverges = false;  ///< a collective of a folded run did
   };
   /// When the participants of a collective complete at the earliest.

@@ -41,7 +41,7 @@ struct Join {
   Time now;
   bool is_recorded = true;
   Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
-  std::uint64_t queues = 0;      ///< collective::Turn::queues of the participant, over all its communicators
+  collective::Turn turn = {};    ///< of the participant, over all its communicators
   JoinOrder order = {};          ///< with Setup::orders_ends
 };
 
@@ -81,8 +81,8 @@ class MemberSide {
   /// Joins the next collective. Returns which of the communicator's collectives it is. Throws Error (bad_input) if
   /// members do not agree on what they do.
   std::uint32_t join(const Membership& membership, const Join& join);
-  /// Returns what Join::queues is after such a collective. Not with Execution::by_members.
-  std::uint64_t queues_after(const Membership& membership, const Join& join) const;
+  /// Returns what Join::turn is after such a collective.
+  collective::Turn turn_after(const Membership& membership, const Join& join) const;
   /// Joins the next access to memory that the members of the group do together. Returns which of the communicator's
   /// accesses it is.
   std::uint32_t join_access(const Membership& membership) {
@@ -146,7 +146,7 @@ class MemberSide {
     std::vector<std::uint32_t> joined;    ///< [npus] collectives joined so far
     std::vector<std::uint32_t> accesses;  ///< [npus] accesses joined so far
     Window<Pending> pending;
-    /// With Execution::by_members, and where queues take turns.
+    /// With Execution::by_members, and where turns go on.
     std::shared_ptr<const collective::GroupLayout> layout;
     collective::Turn turn;   ///< of the next collective, with Execution::by_members
     bool is_spread = false;  ///< it has participants on other ranks

@@ -9,6 +9,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/collective/options.hpp"
 #include "orrery/communicator/spec.hpp"
 
 namespace orrery::communicator {
@@ -31,7 +32,7 @@ struct Report {
   std::uint64_t node_id = 0;    ///< the node of that NPU, as its trace numbers nodes
   std::uint64_t size = 0;       ///< the collective's bytes; with `completions` the bytes that each member sent
   LastArrival last = {};        ///< with `completions`
-  std::uint64_t queues = 0;     ///< to the host: the least Join::queues of the participants
+  collective::Turn turn = {};   ///< to the host: the least Join::turn of the participants
   Time recorded = {};           ///< shortest of what the participants recorded; zero: one recorded nothing
   std::uint8_t collective = 0;  ///< collective::Kind
   ReportKind kind = ReportKind::arrivals;
