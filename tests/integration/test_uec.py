@@ -125,6 +125,21 @@ class Uec(harness.Folder):
         self.assertLess(abs(to_it / both - 1), 1e-4)
         self.assertLess(abs(from_it / none - 1), 1e-2)
 
+    def test_ports_of_unlike_rates(self):
+        """A host has links of 8 and of 400 Gb/s. A flow over the fast one goes at nearly its rate. The window of the slow one holds one packet,
+        so that it waits for the acknowledgement of each, 1 us, after the 4.15 us of a packet. A step over two dimensions of unlike rates, in
+        which a round trip is short for the slow one, ends with one answer."""
+        graph = {"hosts": 3, "links": [[0, 1, "8 Gb/s", "500 ns"], [0, 2, "400 Gb/s", "500 ns"]]}
+        flows = [{"from": 0, "to": 1, "size": "400 kB"}, {"from": 0, "to": 2, "size": "20 MB"}]
+        results = self.simulate_flows({"system": {"network": {"graph": graph, "packets": {"preset": "uec"}}}, "workload": {"flows": flows}})
+        for flow, bits, rate, most in zip(results["flows"], (3.2e6, 160e6), (8e9, 400e9), (1.3, 1.05)):
+            self.assertLess(flow["received_ps"], most * bits / rate * 1e12)
+        config = self.folder / "step.yaml"
+        config.write_text("system:\n  network:\n    dimensions: [{shape: Ring, size: 3, bandwidth: 1 GB/s, latency: 500 ns}, "
+                          "{shape: Switch, size: 2, bandwidth: 50 GB/s, latency: 500 ns}]\n"
+                          "workload:\n  model: {kind: layers, layers: [{name: g, parameters: 1000000}]}\n  parallel: {dp: 6}\n")
+        self.check_one_answer([str(config), "--network=packet", UEC], 6, ranks=(2, 3))
+
     def test_too_slow_a_way_back(self):
         """A link brings fewer acknowledgements back than it brings packets there. It is refused by its nodes and the least rate."""
         graph = {"hosts": 2, "links": [[0, 1, ["80 Gb/s", "8 Mb/s"], "1 us"]]}

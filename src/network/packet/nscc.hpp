@@ -35,6 +35,7 @@ class Nscc {
   std::int64_t most() const { return state_.most; }
   Time base() const { return state_.base; }  ///< the least round trip
   Time mean_delay() const { return state_.mean_delay; }
+  const NsccParameters& parameters() const { return *parameters_; }
 
   /// Counts bytes that have come to the receiver.
   void count(std::int64_t bytes);

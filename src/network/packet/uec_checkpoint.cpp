@@ -43,7 +43,8 @@ void UecTransport::serialize(std::uint32_t host, Archive& archive) {
   archive(senders, sinks);
   for (const std::uint64_t key : senders) {
     auto& sender = senders_[key];
-    if (archive.reads()) sender = std::make_unique<UecSender>(run_, FlowId{}, 0, 0, Time::zero());
+    if (archive.reads())
+      sender = std::make_unique<UecSender>(run_, FlowId{}, PortOfFlow{0, run_.figures.rate}, 0, Time::zero());
     sender->serialize(archive);
   }
   for (const std::uint64_t key : sinks) sinks_.try_emplace(key, FlowId{}, 0).first->second.serialize(archive);

@@ -44,7 +44,7 @@ void UecTransport::pull(Port& port) {
     if (sink.wanted() > 0) {
       sink.notes.queue = UecSink::Queue::active;
       there.pulled.push_back(key);
-    } else if (-sink.wanted() < run_.most_credit() / UecRun::credit_unit) {
+    } else if (-sink.wanted() < run_.most_credit(run_.nscc_at(port.rate)) / UecRun::credit_unit) {
       sink.notes.queue = UecSink::Queue::idle;
       there.idle.push_back(key);
     }

@@ -40,7 +40,8 @@ UecSender* UecTransport::sender_of(std::uint32_t host, std::uint32_t flow) {
 
 void UecTransport::send(const FlowRequest& request) {
   const Port& out = devices_.first_port(request);
-  auto sender = std::make_unique<UecSender>(run_, request.id, out.number, request.bytes, devices_.now());
+  auto sender =
+      std::make_unique<UecSender>(run_, request.id, PortOfFlow{out.number, out.rate}, request.bytes, devices_.now());
   UecSender& it = *sender;
   senders_.emplace(flow_key(request.id.source, request.id.number), std::move(sender));
   activate(it);

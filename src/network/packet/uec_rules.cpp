@@ -73,9 +73,12 @@ void UecFigures::measure(const PacketGraph& graph, const PacketRouter& router, c
 }
 
 UecRun::UecRun(const PacketGraph& graph, const PacketRouter& router, const PacketRules& its_rules)
-    : rules(its_rules),
-      figures(graph, router, rules),
-      nscc(figures.round_trip, figures.rate, mtu(), rules.payload, rules.trimming),
-      by_credit(rules.control.name() == "rccc") {}
+    : rules(its_rules), figures(graph, router, rules), by_credit(rules.control.name() == "rccc") {
+  for (std::uint32_t host = 0; host < graph.num_hosts(); ++host)
+    for (const PacketGraph::Port& port : graph.ports(graph.host(host))) {
+      const std::uint64_t rate = graph.way_of(port).rate;
+      nscc_.try_emplace(rate, figures.round_trip, rate, mtu(), rules.payload, rules.trimming);
+    }
+}
 
 }  // namespace orrery::network

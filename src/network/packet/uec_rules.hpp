@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 
 #include "nscc.hpp"
 #include "orrery/base/time.hpp"
@@ -44,8 +45,10 @@ struct UecRun {
 
   const PacketRules& rules;
   UecFigures figures;
-  NsccParameters nscc;
   bool by_credit;  ///< receivers give credit
+
+  /// Returns the constants of flows that leave over a port of this rate, which is that of a port of some host.
+  const NsccParameters& nscc_at(std::uint64_t rate) const { return nscc_.at(rate); }
 
   std::uint32_t mtu() const { return static_cast<std::uint32_t>(rules.full_packet()); }
   /// Returns how many bytes of data may wait for a port: in proportion to its rate, and at least a packet.
@@ -59,7 +62,11 @@ struct UecRun {
   std::int32_t credit_per_pull() const {
     return static_cast<std::int32_t>(std::int64_t{rules.payload} * 4 / credit_unit);
   }
-  std::int64_t most_credit() const { return nscc.product(figures.round_trip) * 3 / 2; }
+  /// Returns the most credit of a flow over a port with these constants.
+  std::int64_t most_credit(const NsccParameters& port) const { return port.product(figures.round_trip) * 3 / 2; }
+
+ private:
+  std::map<std::uint64_t, NsccParameters> nscc_;  ///< by the rates of the hosts' ports
 };
 
 }  // namespace orrery::network

@@ -16,17 +16,19 @@ constexpr std::int64_t packets_before_loss = 5, trips_before_probe = 3, trips_be
 
 }  // namespace
 
-UecSender::UecSender(const UecRun& run, const FlowId& flow, std::uint32_t port, std::uint64_t bytes, Time now)
+UecSender::UecSender(const UecRun& run, const FlowId& flow, PortOfFlow port, std::uint64_t bytes, Time now)
     : run_(&run),
       flow_(flow),
       port_(port),
-      nscc_(run.nscc, now),
+      nscc_(run.nscc_at(port.rate), now),
       entropies_(run.rules.spraying, mix(run.rules.seed, flow_key(flow.source, flow.number))) {
   progress_.bytes = bytes;
   progress_.count =
       static_cast<std::uint32_t>(std::max<std::uint64_t>((bytes + run.rules.payload - 1) / run.rules.payload, 1));
-  credit_.left = run.most_credit();
+  credit_.left = most_credit();
 }
+
+std::int64_t UecSender::most_credit() const { return run_->most_credit(nscc_.parameters()); }
 
 std::uint32_t UecSender::size_of(std::uint32_t number) const {
   const std::uint64_t payload = run_->rules.payload;
@@ -81,7 +83,7 @@ std::int32_t UecSender::pull_target(std::size_t num_active) const {
   if (progress_.next < progress_.count)
     wanted += static_cast<std::int64_t>(progress_.bytes - std::uint64_t{progress_.next} * run_->rules.payload) +
               std::int64_t{progress_.count - progress_.next} * run_->rules.header;
-  wanted = std::min(wanted, run_->most_credit()) - credit_.left;
+  wanted = std::min(wanted, most_credit()) - credit_.left;
   if (credit_.is_speculative != 0 && wanted < run_->mtu() && progress_.next < progress_.count) wanted = run_->mtu();
   if (num_active > 1) wanted /= static_cast<std::int64_t>(num_active);
   const std::int64_t target = credit_.granted * UecRun::credit_unit + wanted;
@@ -173,8 +175,8 @@ void UecSender::recover(const Packet& packet, Time now, Time delay) {
   const bool all_is_sent = progress_.next == progress_.count;
   probing.due = Time::max();
   if (progress_.first < progress_.next || !all_is_sent)
-    probing.due = now + (all_is_sent ? nscc_.base() + run_->nscc.target : nscc_.base() * trips_before_probe);
-  if ((packet.flags & uec_flags::probe) != 0 && delay < run_->nscc.target) {
+    probing.due = now + (all_is_sent ? nscc_.base() + nscc_.parameters().target : nscc_.base() * trips_before_probe);
+  if ((packet.flags & uec_flags::probe) != 0 && delay < nscc_.parameters().target) {
     recovery_.is_on = 1;
     recovery_.end = progress_.next;
     recovery_.next = progress_.first;
@@ -216,7 +218,7 @@ void UecSender::grant(const Packet& packet) {
   stop_speculating();
   const auto granted = static_cast<std::int32_t>(packet.sequence);
   if (granted <= credit_.granted) return;
-  credit_.left = std::min(credit_.left + (granted - credit_.granted) * UecRun::credit_unit, run_->most_credit());
+  credit_.left = std::min(credit_.left + (granted - credit_.granted) * UecRun::credit_unit, most_credit());
   credit_.granted = granted;
 }
 
@@ -279,7 +281,9 @@ UecSender::Next UecSender::probe(Time now) {
 
 void UecSender::serialize(Archive& archive) {
   std::vector<Record> records(records_.begin(), records_.end());
-  archive(flow_, port_, progress_, records, nscc_, entropies_, recovery_, credit_, waits, retransmission, probing);
+  archive(flow_, port_);
+  if (archive.reads()) nscc_ = Nscc(run_->nscc_at(port_.rate), Time::zero());
+  archive(progress_, records, nscc_, entropies_, recovery_, credit_, waits, retransmission, probing);
   records_.assign(records.begin(), records.end());
 }
 

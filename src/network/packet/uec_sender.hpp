@@ -20,6 +20,12 @@ struct UecTimer {
   std::uint64_t number = 0;    ///< of the event
 };
 
+/// The port of the host by which a flow leaves.
+struct PortOfFlow {
+  std::uint64_t number = 0;  ///< of the host's ports
+  std::uint64_t rate = 0;    ///< b/s
+};
+
 /// A message under way, at its source, and what it may send when. It knows nothing of the network.
 class UecSender {
  public:
@@ -32,11 +38,10 @@ class UecSender {
     std::int32_t pull_target = 0;
   };
 
-  /// `port`: of the host, by which it sends.
-  UecSender(const UecRun& run, const FlowId& flow, std::uint32_t port, std::uint64_t bytes, Time now);
+  UecSender(const UecRun& run, const FlowId& flow, PortOfFlow port, std::uint64_t bytes, Time now);
 
   const FlowId& flow() const { return flow_; }
-  std::uint32_t port() const { return port_; }
+  std::uint32_t port() const { return static_cast<std::uint32_t>(port_.number); }
   bool may_send() const;
   bool is_over() const { return progress_.first == progress_.count; }
   std::uint32_t num_packets() const { return progress_.count; }
@@ -91,6 +96,7 @@ class UecSender {
     Time last_request = Time::from_ps(-1);
   };
 
+  std::int64_t most_credit() const;
   std::uint32_t size_of(std::uint32_t number) const;
   Record* out(std::uint32_t number);
   void lose(std::uint32_t number);
@@ -102,7 +108,7 @@ class UecSender {
 
   const UecRun* run_;
   FlowId flow_;
-  std::uint32_t port_ = 0;
+  PortOfFlow port_;
   Progress progress_;
   std::deque<Record> records_;
   Nscc nscc_;

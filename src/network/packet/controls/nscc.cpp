@@ -41,9 +41,9 @@ Nscc::Nscc(const NsccParameters& parameters, Time now) : parameters_(&parameters
   state_.last_cut = Time::from_ps(now.ps() - parameters.round_trip.ps() - 1);
 }
 
-/// Returns the largest window for a round trip. It is never empty, however short the round trip is.
+/// Returns the largest window for a round trip. It holds a packet, however short the round trip is.
 std::int64_t Nscc::most_of(Time round_trip) const {
-  return std::max<std::int64_t>(parameters_->product(round_trip) * 3 / 2, 1);
+  return std::max(parameters_->product(round_trip) * 3 / 2, parameters_->mtu);
 }
 
 void Nscc::count(std::int64_t bytes) {
