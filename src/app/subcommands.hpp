@@ -17,6 +17,9 @@ void run(const config::RunCommand& command, const std::string& command_line, par
 /// `orrery check`: prints every fault on standard error. Returns the exit code.
 int check(const config::CheckCommand& command);
 
+/// `orrery campaign`: simulates how much of weeks a job trains, and writes what was found. Collective.
+void campaign(const config::CampaignCommand& command, const std::string& command_line, parallel::Communicator& world);
+
 /// `orrery flows`: simulates flows over a packet network. Collective.
 void flows(const config::FlowsCommand& command, parallel::Communicator& world);
 

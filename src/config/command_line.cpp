@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "astra_sim/astra_sim.hpp"
+#include "campaign_command.hpp"
 #include "completion.hpp"
 #include "keys/keys.hpp"
 #include "manual.hpp"
@@ -22,9 +23,9 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",        "check",     "explore",   "best",     "flows",
-                                         "report",     "compare",   "calibrate", "generate", "convert",
-                                         "synthesize", "partition", "show"};
+constexpr std::string_view commands[] = {"run",     "check",      "explore",   "best",      "campaign",
+                                         "flows",   "report",     "compare",   "calibrate", "generate",
+                                         "convert", "synthesize", "partition", "show"};
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
                                       "graph",   "network",  "flows",    "collisions", "queues", "kernel",
                                       "scaling", "timeline", "keys",     "completion", "man"};
@@ -383,6 +384,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "check") return make(check_subcommand(), rest, make_check);
   if (first == "explore") return make(explore_subcommand(), rest, make_explore);
   if (first == "best") return make(best_subcommand(), rest, make_best);
+  if (first == "campaign") return make(campaign_subcommand(), rest, make_campaign);
   if (first == "flows") return make(flows_subcommand(), rest, make_flows);
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);

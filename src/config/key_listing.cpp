@@ -253,6 +253,9 @@ std::vector<KeySection> key_sections() {
   add_section(link_keys(), sections);
   add_section(cost_keys(), sections);
   add_section(tier_keys(), sections);
+  add_section(campaign_keys(), sections);
+  add_section(tier_keys_of_campaign(), sections);
+  add_section(failure_keys(), sections);
   add_section(run_keys(), sections);
   add_section(network_yml_keys(), sections);
   add_section(system_json_keys(), sections);

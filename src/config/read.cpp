@@ -229,6 +229,11 @@ KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<
   return result;
 }
 
+Value read_root(const Inputs& inputs, Configuration& configuration, Faults& faults) {
+  return read_values(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()}, inputs.overrides,
+                     configuration.inputs, faults);
+}
+
 void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& faults) {
   apply_flags(inputs.flags, configuration, faults);
   configuration.share_settings();

@@ -50,7 +50,8 @@ struct Reference {
 const Reference references[] = {{"system", "system.yaml", "systems"},
                                 {"perturbation", "perturbation.yaml", "perturbations"},
                                 {"cost", "cost.yaml", "prices"},
-                                {"workload.model", "model.yaml", "models"}};
+                                {"workload.model", "model.yaml", "models"},
+                                {"campaign", "campaign.yaml", "campaigns"}};
 const Reference &system_reference = references[0], &model_reference = references[3];
 
 /// Returns what a reference's key holds; null if the root does not have it.

@@ -20,6 +20,9 @@ struct KeysRead {
 KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
                       bool system_only, Faults& faults);
 
+/// Returns the values of a CONFIG.yaml with all that it refers to. Every text goes to the inputs of `configuration`.
+Value read_root(const Inputs& inputs, Configuration& configuration, Faults& faults);
+
 /// Looks at the whole after its keys have been read: applies flags, makes the choices that were left to Orrery, notes
 /// settings without effect, and validates it.
 void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& faults);

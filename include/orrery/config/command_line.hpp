@@ -85,6 +85,17 @@ struct BestCommand {
   ExploreCommand explore;              ///< without `file`
 };
 
+/// `orrery campaign CONFIG.yaml`: how much of weeks a job trains.
+struct CampaignCommand {
+  Inputs inputs;
+  std::filesystem::path output;    ///< campaign.h5
+  std::filesystem::path times;     ///< times that a campaign found before; empty: none
+  bool optimise_interval = false;  ///< try intervals of checkpoints
+  bool optimise_standby = false;   ///< try numbers of standbys
+  bool fold = false;               ///< simulate NPUs that are alike once
+  bool force = false;              ///< replace existing files
+};
+
 /// `orrery flows FLOWS.yaml`: simulate flows over a packet network.
 struct FlowsCommand {
   std::filesystem::path file;
@@ -276,8 +287,8 @@ struct ShowKeysCommand {
 };
 
 using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, FlowsCommand,
-                 GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, CampaignCommand,
+                 FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
                  ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowGraphCommand,
                  ShowFlowsCommand, ShowCollisionsCommand, ShowQueuesCommand, ShowNetworkCommand, ShowKernelCommand,
                  ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;

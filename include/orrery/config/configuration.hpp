@@ -13,6 +13,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/faults.hpp"
 #include "orrery/base/ids.hpp"
+#include "orrery/campaign/options.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/npu_list.hpp"
 #include "orrery/cost/prices.hpp"
@@ -169,6 +170,7 @@ struct Configuration {
   memory::RemoteMemoryOptions remote_memory;
   Perturbation perturbation;
   cost::Prices prices;
+  campaign::Options campaign;
   Workload workload;
   RunOptions run;
 

@@ -32,6 +32,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
                                                    &remote_memory_keys(),
                                                    &perturbation_keys(),
                                                    &cost_keys(),
+                                                   &campaign_keys(),
                                                    &job_list_keys(),
                                                    &generated_workload_keys(),
                                                    &workload_keys(),

@@ -49,6 +49,7 @@ const Keys<Configuration>& communication_keys();
 const Keys<Configuration>& remote_memory_keys();
 const Keys<Configuration>& perturbation_keys();
 const Keys<Configuration>& cost_keys();
+const Keys<Configuration>& campaign_keys();
 const Keys<Configuration>& generated_workload_keys();
 const Keys<Configuration>& workload_keys();
 const Keys<Configuration>& job_list_keys();
@@ -89,6 +90,13 @@ struct LinkEntry {
 };
 const Keys<Perturbation::SlowNpus>& slow_npu_keys();
 const Keys<Variation>& distribution_keys();
+const Keys<campaign::TierOptions>& tier_keys_of_campaign();
+/// An entry of campaign.failures, whose rate may be given as a mean time between failures.
+struct FailureEntry {
+  campaign::ProcessOptions options;
+  campaign::Nanoseconds mtbf = 0;  ///< 0: `rate` says it
+};
+const Keys<FailureEntry>& failure_keys();
 const Keys<cost::Tier>& tier_keys();
 /// Throws Error (bad_input) for a distribution whose parameters contradict each other or what it is drawn for.
 void require_sound(const Variation& variation, Place place);

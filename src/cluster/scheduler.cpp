@@ -1,0 +1,331 @@
+#include "scheduler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "orrery/base/error.hpp"
+
+namespace orrery::cluster {
+namespace {
+
+constexpr Nanoseconds never = std::numeric_limits<Nanoseconds>::max();  // an estimate added to a time stays below
+
+}  // namespace
+
+Scheduler::Scheduler(std::span<const Job> jobs, const Options& options, std::uint64_t seed, Slowdown* slowdown,
+                     const Keep& keep)
+    : jobs_(jobs),
+      options_(options),
+      slowdown_(slowdown),
+      keep_(keep),
+      pool_(make_pool(options.places, seed)),
+      states_(jobs.size()) {
+  require_possible();
+  schedule_.jobs.resize(jobs.size());
+  if (keep.places) schedule_.places.resize(jobs.size());
+  for (std::uint32_t job = 0; job < jobs.size(); ++job) arrivals_.push_back(job);
+  std::ranges::stable_sort(arrivals_, {}, [&](std::uint32_t job) { return jobs_[job].arrival; });
+  std::ranges::reverse(arrivals_);
+}
+
+/// Throws for a job that has no place in an empty cluster.
+void Scheduler::require_possible() const {
+  for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    if (pool_->fits(jobs_[job])) continue;
+    const auto& s = jobs_[job].shape;
+    const auto& t = options_.places.torus;
+    const std::string what =
+        jobs_[job].has_shape()
+            ? fmt::format("shape {}x{}x{} does not fit into {}x{}x{}{}", s[0], s[1], s[2], t[0], t[1], t[2],
+                          options_.places.rotate ? " in any order" : "")
+            : fmt::format("a job of {} NPUs can never run on {}", jobs_[job].npus, pool_->num_npus());
+    throw Error(ErrorCode::bad_input, {.key = fmt::format("cluster.jobs.{}", job)},
+                jobs_[job].name.empty() ? what : fmt::format("job '{}': {}", cited(jobs_[job].name), what));
+  }
+}
+
+Scheduler::Key Scheduler::key(std::uint32_t job) const {
+  const Job& j = jobs_[job];
+  switch (options_.rules.admission) {
+    case Admission::sjf:
+      return {j.estimate, j.arrival, job};
+    case Admission::priority:
+      return {j.priority, j.arrival, job};
+    default:
+      return {j.arrival, 0, job};
+  }
+}
+
+Schedule Scheduler::run() {
+  if (!jobs_.empty()) at_.now = jobs_[arrivals_.back()].arrival;
+  schedule_.begin = at_.now;
+  while (!arrivals_.empty() || !ends_.empty()) {
+    while (!ends_.empty() && std::get<2>(ends_.top()) != states_[std::get<1>(ends_.top())].version) ends_.pop();
+    if (arrivals_.empty() && ends_.empty()) break;
+    const Nanoseconds arrival = arrivals_.empty() ? never : jobs_[arrivals_.back()].arrival;
+    const Nanoseconds end = ends_.empty() ? never : std::get<0>(ends_.top());
+    pass_time(std::min(arrival, end));
+    end_jobs();
+    admit_arrivals();
+    pass();
+    update(std::exchange(changed_, {}));
+    note_usage();
+  }
+  ensure(queue_.empty() && at_.busy == 0, "all jobs of a cluster end");
+  schedule_.end = at_.now;
+  return std::move(schedule_);
+}
+
+void Scheduler::pass_time(Nanoseconds until) {
+  const Nanoseconds time = until - at_.now;
+  Integrals& sums = schedule_.integrals;
+  sums.inside += static_cast<__int128>(at_.inside) * time;
+  sums.busy += static_cast<__int128>(at_.busy) * time;
+  if (!queue_.empty()) {
+    const __int128 free = static_cast<__int128>(pool_->num_free()) * time;
+    const bool has_enough = pool_->num_free() >= jobs_[std::get<2>(*queue_.begin())].npus;
+    (has_enough ? sums.fragmentation : sums.blocked) += free;
+    if (has_enough) sums.unplaced += time;
+  }
+  at_.now = until;
+}
+
+void Scheduler::end_jobs() {
+  std::vector<std::uint32_t> over;
+  while (!ends_.empty() && std::get<0>(ends_.top()) <= at_.now) {
+    const auto [time, job, version] = ends_.top();
+    ends_.pop();
+    if (states_[job].version == version && states_[job].is_running) over.push_back(job);
+  }
+  std::ranges::sort(over);
+  for (const std::uint32_t job : over) {
+    stop(job, true);
+    schedule_.jobs[job].end = at_.now;
+    --at_.inside;
+  }
+}
+
+void Scheduler::admit_arrivals() {
+  const auto& limit = options_.rules.queue_limit;
+  while (!arrivals_.empty() && jobs_[arrivals_.back()].arrival <= at_.now) {
+    const std::uint32_t job = arrivals_.back();
+    arrivals_.pop_back();
+    if (limit && queue_.size() >= *limit && !pool_->fits(jobs_[job])) continue;
+    ++at_.inside;
+    queue_.insert(key(job));
+    at_.arrived.push_back(job);
+    if (limit) pass();
+  }
+}
+
+void Scheduler::pass() {
+  while (!queue_.empty()) {
+    const std::uint32_t head = std::get<2>(*queue_.begin());
+    if (pool_->fits(jobs_[head]))
+      start(head);
+    else if (!options_.rules.preemption || options_.rules.admission != Admission::priority || !preempt(head))
+      break;
+  }
+  if (options_.rules.admission == Admission::easy && queue_.size() > 1) backfill();
+  at_.arrived.clear();
+}
+
+std::vector<std::uint32_t> Scheduler::lower_jobs(std::uint32_t head) const {
+  std::vector<std::uint32_t> lower;
+  for (const auto& [end, job] : running_)
+    if (jobs_[job].priority > jobs_[head].priority && at_.now - states_[job].started >= options_.rules.protect)
+      lower.push_back(job);
+  std::ranges::sort(lower, std::greater<>(),
+                    [&](std::uint32_t job) { return std::tuple(jobs_[job].priority, states_[job].started, job); });
+  return lower;
+}
+
+/// Stops jobs of lower classes so that the first of the queue fits, and starts it; stops none if it never fits (S6).
+bool Scheduler::preempt(std::uint32_t head) {
+  const auto trial = pool_->copy();
+  std::vector<std::uint32_t> victims;
+  for (const std::uint32_t job : lower_jobs(head)) {
+    if (trial->fits(jobs_[head])) break;
+    victims.push_back(job);
+    trial->release(states_[job].place);
+  }
+  if (victims.empty() || !trial->fits(jobs_[head])) return false;
+  for (const std::uint32_t job : victims) {
+    stop(job, false);
+    queue_.insert(key(job));
+  }
+  start(head);
+  return true;
+}
+
+void Scheduler::find_shadow(std::uint32_t head) {
+  if (knows_shadow(head)) return;
+  shadow_ = {head, at_.version, never, pool_->copy(), false};
+  std::vector<Expected> order(running_.begin(), running_.end());
+  // The first is released until the job fits. More free NPUs never make a place worse, so that bisection finds it.
+  std::size_t low = 0, high = order.size();
+  auto without = pool_->copy();
+  const auto released = [&](const Pool& from, std::size_t first, std::size_t end) {
+    auto pool = from.copy();
+    for (std::size_t i = first; i < end; ++i) pool->release(states_[order[i].second].place);
+    return pool;
+  };
+  shadow_.later = released(*without, 0, high);
+  if (!shadow_.later->fits(jobs_[head])) return;
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    auto pool = released(*without, low, middle);
+    if (pool->fits(jobs_[head])) {
+      high = middle;
+      shadow_.later = std::move(pool);
+    } else {
+      low = middle;
+      without = std::move(pool);
+    }
+  }
+  shadow_.time = std::max(at_.now, order[high - 1].first);
+}
+
+/// Returns whether a job may start although the first of the queue waits. Takes its NPUs out of those that are free at
+/// the shadow time if it then still has them.
+bool Scheduler::may_backfill(std::uint32_t job) {
+  const Job& j = jobs_[job];
+  if (j.npus > pool_->num_free() || !pool_->fits(j)) return false;
+  if (at_.now + j.estimate <= shadow_.time) return true;
+  const Place place = pool_->find(j, job);
+  shadow_.later->take(place);
+  if (shadow_.later->fits(jobs_[shadow_.head])) return true;
+  shadow_.later->release(place);
+  return false;
+}
+
+/// Starts jobs that do not delay the first of the queue (S5).
+void Scheduler::backfill() {
+  const std::uint32_t head = std::get<2>(*queue_.begin());
+  // If nothing has changed since all jobs of the queue were refused, only new ones need be looked at.
+  const bool is_known = knows_shadow(head) && shadow_.is_tried;
+  find_shadow(head);
+  std::vector<std::uint32_t> candidates;
+  if (is_known) {
+    candidates = at_.arrived;
+    std::ranges::sort(candidates, {}, [&](std::uint32_t job) { return key(job); });
+  } else {
+    auto at = std::next(queue_.begin());
+    for (std::uint32_t i = 0; at != queue_.end() && i < options_.rules.backfill_depth; ++at, ++i)
+      candidates.push_back(std::get<2>(*at));
+  }
+  const std::uint64_t before = at_.version;
+  for (const std::uint32_t job : candidates)
+    if (may_backfill(job)) start(job);
+  shadow_.is_tried = at_.version == before;
+}
+
+void Scheduler::start(std::uint32_t job) {
+  State& state = states_[job];
+  JobResult& result = schedule_.jobs[job];
+  state.place = pool_->find(jobs_[job], job);
+  pool_->take(state.place);
+  queue_.erase(key(job));
+  if (result.start < 0) result.start = at_.now;
+  result.npus = state.place.count;
+  state.started = at_.now;
+  state.since = at_.now;
+  if (result.stops > 0) {
+    state.since += options_.rules.restart;
+    result.useless += campaign::seconds(options_.rules.restart) * state.place.count;
+  }
+  state.factor = 1;
+  state.is_running = true;
+  at_.busy += state.place.count;
+  ++at_.version;
+  running_.emplace(state.expected_end(jobs_[job]), job);
+  if (slowdown_ == nullptr) {
+    result.leaves = static_cast<std::uint32_t>(keep_.leaves ? pool_->leaves(state.place).size() : 0);
+    plan_end(job);
+    return;
+  }
+  const auto leaves = pool_->leaves(state.place);
+  result.leaves = static_cast<std::uint32_t>(leaves.size());
+  const auto others = slowdown_->begin(job, state.place, leaves);
+  changed_.push_back(job);
+  changed_.insert(changed_.end(), others.begin(), others.end());
+}
+
+void Scheduler::stop(std::uint32_t job, bool is_over) {
+  State& state = states_[job];
+  JobResult& result = schedule_.jobs[job];
+  running_.erase({state.expected_end(jobs_[job]), job});
+  pool_->release(state.place);
+  at_.busy -= state.place.count;
+  ++at_.version;
+  ++state.version;
+  state.is_running = false;
+  result.occupied += at_.now - state.started;
+  if (slowdown_ != nullptr) {
+    const auto others = slowdown_->end(job);
+    changed_.insert(changed_.end(), others.begin(), others.end());
+  }
+  if (is_over) {
+    if (keep_.places) schedule_.places[job] = std::move(state.place);
+    state.place = {};
+    return;
+  }
+  state.done += std::max<Nanoseconds>(0, at_.now - state.since) / static_cast<long double>(state.factor);
+  if (const Nanoseconds interval = options_.rules.checkpoint_interval; interval > 0) {
+    const long double kept =
+        std::floor(state.done / static_cast<long double>(interval)) * static_cast<long double>(interval);
+    const auto lost = static_cast<double>(state.done - kept) * 1e-9 * state.place.count;
+    result.lost += lost;
+    result.useless += lost;
+    state.done = kept;
+  }
+  state.place = {};
+  ++result.stops;
+}
+
+/// Brings the progress of running jobs to the present, and finds their factors and ends anew (S7).
+void Scheduler::update(std::vector<std::uint32_t> changed) {
+  if (slowdown_ == nullptr || changed.empty()) return;
+  std::ranges::sort(changed);
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  std::erase_if(changed, [&](std::uint32_t job) { return !states_[job].is_running; });
+  for (const std::uint32_t job : changed) {
+    State& state = states_[job];
+    const double factor = slowdown_->factor(job);
+    ensure(factor >= 1 - 1e-12, "sharing links makes no job faster");
+    running_.erase({state.expected_end(jobs_[job]), job});
+    if (at_.now > state.since) {
+      state.done += (at_.now - state.since) / static_cast<long double>(state.factor);
+      state.since = at_.now;
+    }
+    state.factor = factor;
+    running_.emplace(state.expected_end(jobs_[job]), job);
+    plan_end(job);
+  }
+  ++at_.version;
+}
+
+void Scheduler::plan_end(std::uint32_t job) {
+  State& state = states_[job];
+  const long double left = static_cast<long double>(jobs_[job].length) - state.done;
+  const long double time = std::max(0.0L, left * static_cast<long double>(state.factor));
+  const auto nearest = static_cast<Nanoseconds>(std::round(time));
+  const bool is_whole = std::abs(time - static_cast<long double>(nearest)) < 1e-6L;
+  ends_.emplace(state.since + (is_whole ? nearest : static_cast<Nanoseconds>(std::ceil(time))), job, ++state.version);
+}
+
+void Scheduler::note_usage() {
+  if (!keep_.usage) return;
+  schedule_.usage.push_back({at_.now, at_.busy, pool_->num_free(), static_cast<std::uint32_t>(queue_.size())});
+}
+
+Schedule schedule(std::span<const Job> jobs, const Options& options, std::uint64_t seed, Slowdown* slowdown,
+                  const Keep& keep) {
+  return Scheduler(jobs, options, seed, slowdown, keep).run();
+}
+
+}  // namespace orrery::cluster

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <set>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "orrery/cluster/schedule.hpp"
+
+namespace orrery::cluster {
+
+/// A job in the scheduler.
+struct State {
+  Place place;
+  Nanoseconds started = 0;  ///< when it got its NPUs the last time
+  Nanoseconds since = 0;    ///< when it began to make progress at the present factor
+  long double done = 0;     ///< ns of work, alone
+  double factor = 1;
+  std::uint32_t version = 0;  ///< of its planned end
+  bool is_running = false;
+
+  /// Returns when the job ends by the user's estimate.
+  Nanoseconds expected_end(const Job& job) const { return since + job.estimate - static_cast<Nanoseconds>(done); }
+};
+
+/// The state machine of a scheduler (S1 to S7).
+class Scheduler {
+ public:
+  Scheduler(std::span<const Job> jobs, const Options& options, std::uint64_t seed, Slowdown* slowdown,
+            const Keep& keep);
+
+  Schedule run();
+
+ private:
+  using Key = std::tuple<Nanoseconds, Nanoseconds, std::uint32_t>;    // the order of the queue
+  using End = std::tuple<Nanoseconds, std::uint32_t, std::uint32_t>;  // time, job, version
+  using Expected = std::pair<Nanoseconds, std::uint32_t>;             // end by the estimate, job
+
+  Key key(std::uint32_t job) const;
+  void pass_time(Nanoseconds until);
+  void end_jobs();
+  void admit_arrivals();
+  void pass();
+  bool preempt(std::uint32_t head);
+  std::vector<std::uint32_t> lower_jobs(std::uint32_t head) const;
+  void backfill();
+  bool may_backfill(std::uint32_t job);
+  bool knows_shadow(std::uint32_t head) const {
+    return shadow_.head == head && shadow_.version == at_.version && shadow_.time > at_.now;
+  }
+  /// Finds the shadow time of the first of the queue, and the free NPUs then.
+  void find_shadow(std::uint32_t head);
+  void start(std::uint32_t job);
+  void stop(std::uint32_t job, bool is_over);
+  void update(std::vector<std::uint32_t> changed);
+  void plan_end(std::uint32_t job);
+  void note_usage();
+  void require_possible() const;
+
+  /// What EASY knows of the first of the queue.
+  struct Shadow {
+    std::uint32_t head = 0;
+    std::uint64_t version = 0;  ///< of the running jobs
+    Nanoseconds time = 0;
+    std::unique_ptr<Pool> later;  ///< free NPUs then
+    bool is_tried = false;        ///< all jobs of the queue have been looked at
+  };
+
+  std::span<const Job> jobs_;
+  const Options& options_;
+  Slowdown* slowdown_;
+  Keep keep_;
+  std::unique_ptr<Pool> pool_;
+  std::vector<State> states_;
+  std::set<Key> queue_;
+  std::set<Expected> running_;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
+  std::vector<std::uint32_t> arrivals_;  // jobs that have not arrived, the next one last
+  std::vector<std::uint32_t> changed_;   // jobs whose factors may have changed at this time
+  Shadow shadow_;
+  struct Present {
+    Nanoseconds now = 0;
+    std::uint64_t version = 1;  ///< of the running jobs
+    std::uint64_t inside = 0;
+    std::uint32_t busy = 0;
+    std::vector<std::uint32_t> arrived;  ///< since the last pass
+  };
+  Present at_;
+  Schedule schedule_;
+};
+
+}  // namespace orrery::cluster
