@@ -7,6 +7,7 @@
 #include "campaign_times.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/campaign/optimum.hpp"
 #include "orrery/cost/cost.hpp"
 #include "orrery/run/agreed.hpp"
 #include "orrery/run/collect.hpp"
@@ -50,6 +51,17 @@ void add_prices(CampaignResults& found) {
   if (hour.energy) found.joules_per_npu_hour = *hour.energy / plant->num_npus;
 }
 
+/// Tries other settings, if that is asked for. Collective.
+void optimise(const config::CampaignCommand& command, CampaignResults& found, parallel::Communicator& world) {
+  const auto count = static_cast<std::uint32_t>(found.rows.size());
+  campaign::Setup setup = found.setup;
+  if (command.optimise_interval) {
+    found.searches.emplace_back("interval", campaign::search_intervals(setup, found.job.times.step, count, world));
+    setup = found.searches.back().second.best().setup;
+  }
+  if (command.optimise_standby) found.searches.emplace_back("standby", campaign::search_standbys(setup, count, world));
+}
+
 void warn_of_setup(const CampaignResults& found) {
   const auto& setup = found.setup;
   const bool has_groups = std::ranges::any_of(
@@ -85,6 +97,7 @@ void campaign(const config::CampaignCommand& command, const std::string& command
   found.rows = options.sampling.accuracy > 0 ? campaign::simulate_until(setup, options.sampling.accuracy, world)
                                              : campaign::simulate(setup, options.sampling.replications, world);
   found.estimates = campaign::estimates(found.rows, setup);
+  optimise(command, found, world);
   world.agree([&] {
     if (!world.is_root()) return;
     campaign::replicate(setup, 0, [&](const campaign::Period& period) { found.timeline.push_back(period); });
@@ -92,8 +105,8 @@ void campaign(const config::CampaignCommand& command, const std::string& command
     warn_of_setup(found);
     print_campaign(found);
   });
-  const auto written =
-      results::write_tables(command.output, campaign_file_of(found, command_line), command.force, world);
+  const auto content = world.is_root() ? campaign_file_of(found, command_line) : results::TableFile{};
+  const auto written = results::write_tables(command.output, content, command.force, world);
   if (world.is_root()) fmt::print("results are in {}\n", written.string());
 }
 

@@ -18,8 +18,8 @@ using CampaignState = campaign::State;
 
 constexpr std::size_t most_causes = 7;
 constexpr CampaignState shown_states[] = {CampaignState::lost, CampaignState::detect,  CampaignState::select,
-                                    CampaignState::wait, CampaignState::restart, CampaignState::slow,
-                                    CampaignState::pause};
+                                          CampaignState::wait, CampaignState::restart, CampaignState::slow,
+                                          CampaignState::pause};
 
 /// Returns "3.09 h", "21.5 min", "90 d".
 std::string for_people(double seconds) {
@@ -122,12 +122,30 @@ void print_losses(const CampaignResults& found) {
   fmt::print("checkpoints stop the job for {:.5f} of the wall time\n", find(found, "stall").mean);
 }
 
+void print_search(const CampaignResults& found, const std::string& what, const campaign::Search& search) {
+  const campaign::Tried& best = search.best();
+  const auto value = [&](const campaign::Tried& tried) {
+    if (what == "standby") return fmt::to_string(tried.setup.hosts.standby);
+    return fmt::to_string(tried.setup.tiers.front().interval / found.job.times.step);
+  };
+  std::vector<std::string> as_good;
+  for (const campaign::Tried& tried : search.tried)
+    if (tried.is_as_good && !tried.is_best) as_good.push_back(value(tried));
+  const auto& objective = what == "standby" ? best.goodput : best.ettr;
+  fmt::print("best {} {}{}: {} {:.4f} +- {:.4f}{}\n", what, value(best), what == "interval" ? " steps" : "",
+             what == "standby" ? "goodput" : "ETTR", objective.mean, objective.half_width,
+             search.is_at_edge ? "; it is at the edge of what was tried" : "");
+  if (as_good.size() > 1) fmt::print("  as good within the error: {} to {}\n", as_good.front(), as_good.back());
+  if (as_good.size() == 1) fmt::print("  as good within the error: {}\n", as_good.front());
+}
+
 }  // namespace
 
 void print_campaign(const CampaignResults& found) {
   print_job(found);
   print_ratios(found);
   if (!found.setup.processes.empty()) print_losses(found);
+  for (const auto& [what, search] : found.searches) print_search(found, what, search);
 }
 
 }  // namespace orrery::app

@@ -9,6 +9,7 @@
 
 #include "orrery/base/text.hpp"
 #include "orrery/campaign/formulas.hpp"
+#include "table_columns.hpp"
 
 namespace orrery::app {
 namespace {
@@ -17,28 +18,6 @@ using campaign::Period;
 using CampaignRow = campaign::Row;
 using CampaignState = campaign::State;
 using results::FileTable;
-using results::TableColumn;
-
-template <class Range, class Value>
-TableColumn numbers(std::string name, std::string units, std::string text, const Range& range, Value value) {
-  std::vector<double> values;
-  for (const auto& item : range) values.push_back(static_cast<double>(std::invoke(value, item)));
-  return {std::move(name), std::move(units), std::move(text), std::move(values)};
-}
-
-template <class Range, class Value>
-TableColumn counts(std::string name, std::string units, std::string text, const Range& range, Value value) {
-  std::vector<std::int64_t> values;
-  for (const auto& item : range) values.push_back(static_cast<std::int64_t>(std::invoke(value, item)));
-  return {std::move(name), std::move(units), std::move(text), std::move(values)};
-}
-
-template <class Range, class Value>
-TableColumn texts(std::string name, std::string text, const Range& range, Value value) {
-  std::vector<std::string> values;
-  for (const auto& item : range) values.emplace_back(std::invoke(value, item));
-  return {std::move(name), "1", std::move(text), std::move(values)};
-}
 
 FileTable replications_table(const CampaignResults& found) {
   const auto& rows = found.rows;
@@ -150,6 +129,39 @@ FileTable forms_table(const CampaignResults& found) {
   return table;
 }
 
+FileTable optimum_table(const CampaignResults& found) {
+  std::vector<std::pair<std::string, const campaign::Tried*>> rows;
+  for (const auto& [what, search] : found.searches)
+    for (const campaign::Tried& tried : search.tried) rows.emplace_back(what, &tried);
+  const auto add = [&](const char* name, const char* unit, const char* text, auto value) {
+    return numbers(name, unit, text, rows, [&](const auto& row) { return value(*row.second); });
+  };
+  using campaign::Tried;
+  FileTable table{"/campaign/optimum", "settings that --optimise tried, with common draws", {}};
+  table.columns.push_back(texts("varied", "what was varied", rows, [](const auto& row) { return row.first; }));
+  table.columns.push_back(add("interval", "s", "work between two checkpoints of the first tier", [](const Tried& t) {
+    return t.setup.tiers.empty() ? 0 : campaign::seconds(t.setup.tiers.front().interval);
+  }));
+  table.columns.push_back(add("standby", "1", "standbys", [](const Tried& t) { return t.setup.hosts.standby; }));
+  table.columns.push_back(add("ettr", "1", "mean", [](const Tried& t) { return t.ettr.mean; }));
+  table.columns.push_back(
+      add("ettr_half_width", "1", "of the 95 % interval", [](const Tried& t) { return t.ettr.half_width; }));
+  table.columns.push_back(add("goodput", "1", "mean", [](const Tried& t) { return t.goodput.mean; }));
+  table.columns.push_back(
+      add("goodput_half_width", "1", "of the 95 % interval", [](const Tried& t) { return t.goodput.half_width; }));
+  table.columns.push_back(add("difference", "1", "mean difference from the best in the objective",
+                              [](const Tried& t) { return t.difference.mean; }));
+  table.columns.push_back(add("difference_half_width", "1", "of the 95 % interval of paired differences",
+                              [](const Tried& t) { return t.difference.half_width; }));
+  table.columns.push_back(add("best", "1", "1: the best", [](const Tried& t) { return t.is_best; }));
+  table.columns.push_back(
+      add("as_good", "1", "1: the difference is within its interval", [](const Tried& t) { return t.is_as_good; }));
+  table.columns.push_back(add("closed_form", "1", "ETTR by renewal for crashes alone", [](const Tried& t) {
+    return t.setup.tiers.empty() || t.setup.failure_rate() <= 0 ? 0 : campaign::exact_ettr(t.setup);
+  }));
+  return table;
+}
+
 /// Adds what holds for all processes that strike the job at a constant rate.
 void add_checkpoint_forms(const campaign::Setup& setup, double mtbf, std::vector<ClosedForm>& forms) {
   const campaign::Tier& tier = setup.tiers.front();
@@ -205,6 +217,7 @@ results::TableFile campaign_file_of(const CampaignResults& found, const std::str
                              .tables = {}};
   for (auto* const table : {replications_table, summary_table, lost_table, timeline_table, times_table, forms_table})
     content.tables.push_back(table(found));
+  if (!found.searches.empty()) content.tables.push_back(optimum_table(found));
   return content;
 }
 

@@ -8,6 +8,7 @@
 
 #include "campaign_times.hpp"
 #include "orrery/campaign/campaign.hpp"
+#include "orrery/campaign/optimum.hpp"
 #include "orrery/config/campaign_file.hpp"
 #include "orrery/results/table_file.hpp"
 
@@ -21,6 +22,8 @@ struct CampaignResults {
   std::vector<campaign::Row> rows = {};
   std::vector<campaign::Period> timeline = {};
   std::vector<campaign::Estimate> estimates = {};  ///< [campaign::metrics()]
+  /// What --optimise tried, by what it varied: interval, standby.
+  std::vector<std::pair<std::string, campaign::Search>> searches = {};
   /// USD and J of an NPU-hour; nothing without prices.
   std::optional<double> usd_per_npu_hour = {}, joules_per_npu_hour = {};
 };

@@ -74,6 +74,10 @@ int execute(const config::Command& command, const std::string& command_line, con
     return launch(
         [&](parallel::Communicator& world, run::StopGuard&) { campaign(campaign_command, command_line, world); });
   };
+  const auto cluster_as_job = [&](const config::ClusterCommand& cluster_command) {
+    return launch(
+        [&](parallel::Communicator& world, run::StopGuard&) { cluster(cluster_command, command_line, world); });
+  };
   const auto flows_as_job = [&](const config::FlowsCommand& flows_command) {
     return launch([&](parallel::Communicator& world, run::StopGuard&) { flows(flows_command, world); });
   };
@@ -85,13 +89,12 @@ int execute(const config::Command& command, const std::string& command_line, con
     const LoggedJob job;
     return parallel::is_copy_by_launcher() ? 0 : check(check_command);
   };
-  const ForEachCommand actions{of(print_help),    version,           run_as_job,          check_once,
-                               explore_as_job,    best_as_job,       campaign_as_job,     flows_as_job,
-                               of(generate),      of(convert),       of(synthesize),      of(partition),
-                               of(show_trace),    of(show_topology), of(show_collective), of(show_tables),
-                               of(show_plan),     of(show_graph),    of(show_flows),      of(show_collisions),
-                               of(show_queues),   of(show_network),  of(show_kernel),     of(show_scaling),
-                               of(show_timeline), of(show_keys),     of(run_package)};
+  const ForEachCommand actions{
+      of(print_help),   version,           run_as_job,          check_once,          explore_as_job,   best_as_job,
+      campaign_as_job,  cluster_as_job,    flows_as_job,        of(generate),        of(convert),      of(synthesize),
+      of(partition),    of(show_trace),    of(show_topology),   of(show_collective), of(show_tables),  of(show_plan),
+      of(show_graph),   of(show_flows),    of(show_collisions), of(show_queues),     of(show_network), of(show_kernel),
+      of(show_scaling), of(show_timeline), of(show_keys),       of(run_package)};
   return std::visit(actions, command);
 }
 

@@ -20,6 +20,9 @@ int check(const config::CheckCommand& command);
 /// `orrery campaign`: simulates how much of weeks a job trains, and writes what was found. Collective.
 void campaign(const config::CampaignCommand& command, const std::string& command_line, parallel::Communicator& world);
 
+/// `orrery cluster`: simulates many jobs on one cluster over time. Collective.
+void cluster(const config::ClusterCommand& command, const std::string& command_line, parallel::Communicator& world);
+
 /// `orrery flows`: simulates flows over a packet network. Collective.
 void flows(const config::FlowsCommand& command, parallel::Communicator& world);
 

@@ -18,7 +18,7 @@ double draw(std::uint64_t seed, Drawn what, std::uint64_t job) {
 }
 
 /// Returns the mean length of a class in seconds.
-double mean_length(const JobClass& c) { return c.length.average() * (c.step > 0 ? campaign::seconds(c.step) : 1); }
+double mean_length(const JobClass& c) { return c.length.average() * (c.counts_steps ? campaign::seconds(c.step) : 1); }
 
 Job draw_job(const std::vector<JobClass>& classes, double total, std::uint64_t seed, std::uint64_t number) {
   double u = draw(seed, Drawn::job_class, number);
@@ -28,7 +28,7 @@ Job draw_job(const std::vector<JobClass>& classes, double total, std::uint64_t s
   const double length = c.length.quantile(draw(seed, Drawn::length, number), draw(seed, Drawn::part, number));
   Job job;
   job.npus = c.npus[static_cast<std::size_t>(draw(seed, Drawn::npus, number) * static_cast<double>(c.npus.size()))];
-  const double seconds = c.step > 0 ? std::max(1.0, std::round(length)) * campaign::seconds(c.step) : length;
+  const double seconds = c.counts_steps ? std::max(1.0, std::round(length)) * campaign::seconds(c.step) : length;
   job.length = std::max<Nanoseconds>(1, campaign::nanoseconds(seconds));
   job.estimate = campaign::nanoseconds(campaign::seconds(job.length) * c.overestimate);
   if (c.overestimate == 1) job.estimate = job.length;

@@ -35,7 +35,10 @@ Scheduler::Scheduler(std::span<const Job> jobs, const Options& options, std::uin
 /// Throws for a job that has no place in an empty cluster.
 void Scheduler::require_possible() const {
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
-    if (pool_->fits(jobs_[job])) continue;
+    if (can_start(static_cast<std::uint32_t>(job))) continue;
+    if (pool_->fits(jobs_[job]))
+      throw Error(ErrorCode::bad_input, {.key = "cluster.site.power-cap"},
+                  fmt::format("a job of {} NPUs needs more power than the site has", jobs_[job].npus));
     const auto& s = jobs_[job].shape;
     const auto& t = options_.places.torus;
     const std::string what =
@@ -114,7 +117,7 @@ void Scheduler::admit_arrivals() {
   while (!arrivals_.empty() && jobs_[arrivals_.back()].arrival <= at_.now) {
     const std::uint32_t job = arrivals_.back();
     arrivals_.pop_back();
-    if (limit && queue_.size() >= *limit && !pool_->fits(jobs_[job])) continue;
+    if (limit && queue_.size() >= *limit && !can_start(job)) continue;
     ++at_.inside;
     queue_.insert(key(job));
     at_.arrived.push_back(job);
@@ -122,10 +125,20 @@ void Scheduler::admit_arrivals() {
   }
 }
 
+bool Scheduler::has_power(std::uint32_t npus) const {
+  const Site& site = options_.site;
+  const double busy = at_.busy + npus, idle = pool_->num_npus() - busy;
+  return site.power_cap <= 0 || busy * site.running + idle * site.idle <= site.power_cap;
+}
+
+bool Scheduler::can_start(std::uint32_t job) const {
+  return has_power(pool_->occupied(jobs_[job])) && pool_->fits(jobs_[job]);
+}
+
 void Scheduler::pass() {
   while (!queue_.empty()) {
     const std::uint32_t head = std::get<2>(*queue_.begin());
-    if (pool_->fits(jobs_[head]))
+    if (can_start(head))
       start(head);
     else if (!options_.rules.preemption || options_.rules.admission != Admission::priority || !preempt(head))
       break;
@@ -174,6 +187,10 @@ void Scheduler::find_shadow(std::uint32_t head) {
     for (std::size_t i = first; i < end; ++i) pool->release(states_[order[i].second].place);
     return pool;
   };
+  if (order.empty()) {  // it waits for power
+    shadow_.time = at_.now;
+    return;
+  }
   shadow_.later = released(*without, 0, high);
   if (!shadow_.later->fits(jobs_[head])) return;
   while (high - low > 1) {
@@ -194,7 +211,7 @@ void Scheduler::find_shadow(std::uint32_t head) {
 /// the shadow time if it then still has them.
 bool Scheduler::may_backfill(std::uint32_t job) {
   const Job& j = jobs_[job];
-  if (j.npus > pool_->num_free() || !pool_->fits(j)) return false;
+  if (j.npus > pool_->num_free() || !can_start(job)) return false;
   if (at_.now + j.estimate <= shadow_.time) return true;
   const Place place = pool_->find(j, job);
   shadow_.later->take(place);
@@ -241,6 +258,9 @@ void Scheduler::start(std::uint32_t job) {
   state.factor = 1;
   state.is_running = true;
   at_.busy += state.place.count;
+  const Site& site = options_.site;
+  schedule_.integrals.peak_power =
+      std::max(schedule_.integrals.peak_power, at_.busy * site.running + (pool_->num_npus() - at_.busy) * site.idle);
   ++at_.version;
   running_.emplace(state.expected_end(jobs_[job]), job);
   if (slowdown_ == nullptr) {

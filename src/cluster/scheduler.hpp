@@ -61,6 +61,9 @@ class Scheduler {
   void plan_end(std::uint32_t job);
   void note_usage();
   void require_possible() const;
+  /// Returns whether a job has a place and, with it, the site has enough power.
+  bool can_start(std::uint32_t job) const;
+  bool has_power(std::uint32_t npus) const;
 
   /// What EASY knows of the first of the queue.
   struct Shadow {

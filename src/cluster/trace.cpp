@@ -161,7 +161,7 @@ class TraceReader {
 
 }  // namespace
 
-Columns columns_of(std::string_view preset, const Place& place) {
+Columns columns_of(std::string_view preset, const orrery::Place& place) {
   if (preset == "acme") return {"job_id", "submit_time", "gpu_num", "duration", "type"};
   if (preset == "philly") return {"job_id", "submit_time", "gpu_num", "duration", "vc"};
   if (preset == "helios") return {"job_id", "submit_time", "gpu_num", "duration", "vc"};

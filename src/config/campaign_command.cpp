@@ -35,6 +35,33 @@ CampaignCommand make_campaign(const Arguments& arguments) {
   return command;
 }
 
+ClusterCommand make_cluster(const Arguments& arguments) {
+  ClusterCommand command;
+  if (!arguments.positional())
+    refuse_usage("orrery cluster: no configuration. Give a CONFIG.yaml with a section `cluster`.");
+  command.inputs.file = *arguments.positional();
+  command.inputs.overrides = settings(arguments, "cluster");
+  command.output = arguments.text("output").value_or("cluster.h5");
+  command.overload = arguments.flag("overload").value_or(false);
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+const Subcommand& cluster_subcommand() {
+  static const Subcommand command{
+      "cluster",
+      "Simulate many jobs on one cluster over time: queues, schedulers, placement.",
+      "CONFIG.yaml",
+      "  orrery cluster examples/cluster/mix.yaml --output mix.h5\n"
+      "  mpirun -np 2 orrery cluster CONFIG.yaml --set cluster.admission=easy --output easy.h5",
+      {{"Output",
+        {{"output", "FILE", "where to write what was found (default: cluster.h5)"},
+         {"force", "", "replace files that exist"}}},
+       {"Cluster", {{"overload", "", "simulate a load of 1 or more, under which the queue grows for ever"}}},
+       own_inputs()}};
+  return command;
+}
+
 const Subcommand& campaign_subcommand() {
   static const Subcommand command{
       "campaign",

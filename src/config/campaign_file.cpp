@@ -23,6 +23,7 @@ CampaignFile read_campaign(const Inputs& inputs) {
   Reading reading{result.configuration, faults, true};
   Sections sections(Section(&root, "", root, faults));
   read_keys(campaign_keys(), sections, result.configuration, reading);
+  read_keys(cluster_keys(), sections, result.configuration, reading);
   sections.refuse_unknown();
   faults.raise();
   return result;

@@ -67,7 +67,9 @@ std::optional<double> unit_in_days(std::string_view unit) {
 }
 
 double plain_number_of(const Value& value, const std::string& key) { return as_number(value, key, "0 or more"); }
-double long_seconds_of(const Value& value, const std::string& key) { return campaign::seconds(as_long_time(value, key)); }
+double long_seconds_of(const Value& value, const std::string& key) {
+  return campaign::seconds(as_long_time(value, key));
+}
 std::string seconds_text(double number) { return long_time_text(campaign::nanoseconds(number)); }
 
 using ReadNumber = double (*)(const Value&, const std::string&);

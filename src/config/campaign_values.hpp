@@ -5,6 +5,8 @@
 #include <string>
 
 #include "orrery/campaign/options.hpp"
+#include "orrery/cluster/options.hpp"
+#include "orrery/cluster/placement.hpp"
 #include "types.hpp"
 
 namespace orrery::config {
@@ -20,6 +22,10 @@ const Words<campaign::Writers>& checkpoint_writers();
 const Words<campaign::ElasticBatch>& elastic_batches();
 const Words<bool>& checkpoint_modes();
 const Words<bool>& awaited_hosts();
+const Words<cluster::Placing>& placement_policies();
+const Words<cluster::Admission>& admission_policies();
+const Words<cluster::Sharing>& sharing_kinds();
+const Words<cluster::SharedLinks>& shared_link_kinds();
 
 /// Returns a time of up to 100 years in nanoseconds, rounded up. Throws Error (bad_input).
 campaign::Nanoseconds as_long_time(const Value& value, const std::string& key);

@@ -23,7 +23,7 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",     "check",      "explore",   "best",      "campaign",
+constexpr std::string_view commands[] = {"run",     "check",      "explore",   "best",      "campaign", "cluster",
                                          "flows",   "report",     "compare",   "calibrate", "generate",
                                          "convert", "synthesize", "partition", "show"};
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
@@ -385,6 +385,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "explore") return make(explore_subcommand(), rest, make_explore);
   if (first == "best") return make(best_subcommand(), rest, make_best);
   if (first == "campaign") return make(campaign_subcommand(), rest, make_campaign);
+  if (first == "cluster") return make(cluster_subcommand(), rest, make_cluster);
   if (first == "flows") return make(flows_subcommand(), rest, make_flows);
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);

@@ -256,6 +256,9 @@ std::vector<KeySection> key_sections() {
   add_section(campaign_keys(), sections);
   add_section(tier_keys_of_campaign(), sections);
   add_section(failure_keys(), sections);
+  add_section(cluster_keys(), sections);
+  add_section(job_class_keys(), sections);
+  add_section(cluster_job_keys(), sections);
   add_section(run_keys(), sections);
   add_section(network_yml_keys(), sections);
   add_section(system_json_keys(), sections);

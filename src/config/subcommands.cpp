@@ -456,7 +456,7 @@ const Subcommand& show_man_subcommand() {
 std::span<const Subcommand* const> subcommands() {
   static const Subcommand* const all[] = {
       &run_subcommand(),           &check_subcommand(),           &explore_subcommand(),
-      &best_subcommand(),          &campaign_subcommand(),        &flows_subcommand(),
+      &best_subcommand(),          &campaign_subcommand(), &cluster_subcommand(),        &flows_subcommand(),
       &report_subcommand(),        &compare_subcommand(),         &calibrate_subcommand(),
       &generate_subcommand(),      &convert_subcommand(),         &synthesize_subcommand(),
       &partition_subcommand(),     &show_results_subcommand(),    &show_trace_subcommand(),

@@ -28,6 +28,7 @@ const Subcommand& show_collective_subcommand();
 const Subcommand& explore_subcommand();
 const Subcommand& best_subcommand();
 const Subcommand& campaign_subcommand();
+const Subcommand& cluster_subcommand();
 const Subcommand& flows_subcommand();
 const Subcommand& show_tables_subcommand();
 const Subcommand& show_plan_subcommand();

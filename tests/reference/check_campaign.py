@@ -238,18 +238,95 @@ def checkpoint_size(runner, inputs):
         return {"GiB": (named(file, "/campaign/closed_forms", "name", "value")["checkpoint.0.bytes"] / 2 ** 30, 0.0)}
 
 
+# ---- clusters over time ----
+
+def length(seconds):
+    return time(max(seconds, 1e-9))
+
+
+def listed_job(job):
+    result = {"arrival": time(job["arrival"]), "length": length(job["run"]), "priority": job.get("class", 0), "class": f"class-{job.get('class', 0)}"}
+    result |= {key: job[key] for key in ("name", "npus", "shape", "share") if key in job}
+    return result | ({"estimate": time(job["estimate"])} if "estimate" in job else {})
+
+
+def drawn_class(number, job_class):
+    priority = job_class.get("class", number)
+    result = {"name": f"class-{priority}", "priority": priority, "rate": f"{job_class['rate']!r} per second", "length": spread(job_class["run"])}
+    result |= {"npus": job_class.get("npus", 1)}
+    return result | ({"overestimate": job_class["overestimate"]} if "overestimate" in job_class else {})
+
+
+def cluster_of(inputs):
+    """Returns the section `cluster` for the inputs of a case."""
+    section = {key: inputs[key] for key in ("leaf", "admission", "preemption", "queue-limit", "warm-up", "seed", "replications", "rotate", "wrap", "npus-per-host")
+               if key in inputs}
+    if "torus" in inputs:
+        section |= {"torus": inputs["torus"], "placement": "torus"}
+    else:
+        section |= {"npus": inputs["npus"], "placement": inputs.get("placement", "none")}
+    for key in ("restart", "checkpoint-interval", "protected"):
+        if key in inputs:
+            section[key] = time(inputs[key])
+    if inputs.get("sharing"):
+        section |= {"sharing": "formula", "shared-links": inputs["sharing"]["kind"], "share": inputs["sharing"]["share"]}
+    if "jobs" in inputs:
+        return section | {"jobs": [listed_job(job) for job in inputs["jobs"]]}
+    generate = inputs["generate"]
+    return section | {"jobs": generate["jobs"], "classes": [drawn_class(k, c) for k, c in enumerate(generate["classes"])]}
+
+
+def cluster_values(file):
+    """Returns {name: (mean, standard error)} as the reference program names the numbers of a run, and lists of the jobs of the first one."""
+    rows = table(file, "/cluster/replications")
+    names = {"jct-p95": "jct_p95", "wait-p95": "wait_p95", "bounded-slowdown": "bounded_slowdown"}
+    names |= {name: name for name in rows if "_" not in name}
+    found = {name: mean_and_error(rows[column]) for name, column in names.items()}
+    found["little"] = (0.0, 0.0)  # the program itself checks it, to the nanosecond
+    classes = table(file, "/cluster/classes")
+    for name in set(classes["class"]):
+        found[f"jct-{name}"] = mean_and_error([jct for other, jct in zip(classes["class"], classes["jct"]) if other == name])
+    jobs = table(file, "/cluster/jobs")
+    ran = [i for i, start in enumerate(jobs["start"]) if start >= 0]
+    places = table(file, "/cluster/places")
+    of_job = {}
+    for job, npu in zip(places["job"], places["npu"]):
+        of_job.setdefault(job, []).append(npu)
+    found["starts"] = ([jobs["start"][i] * 1e-9 for i in ran], 0.0)
+    found["ends"] = ([jobs["end"][i] * 1e-9 for i in ran], 0.0)
+    found["places"] = ([of_job.get(i, []) for i in ran], 0.0)
+    return found
+
+
+def cluster_run(runner, inputs):
+    with runner.run("cluster", {"cluster": cluster_of(inputs)}) as file:
+        return cluster_values(file)
+
+
+def cluster_formula(runner, inputs):
+    if inputs["formula"] != "erlang":
+        raise Failed(f"the formula {inputs['formula']} is not known")
+    section = {"npus": inputs["servers"], "jobs": 1, "classes": [{"rate": f"{inputs['load']!r} per second", "length": {"exponential": "1 s"}}]}
+    with runner.run("cluster", {"cluster": section}) as file:
+        values = named(file, "/cluster/closed_forms", "name", "value")
+    return {key: (values[name], 0.0) for key, name in {"b": "erlang_b", "c": "erlang_c", "wait": "wait"}.items() if name in values}
+
+
 KINDS = {"campaign-formula": campaign_formula, "campaign-timeline": replications, "campaign-replications": replications,
-         "campaign-checkpoint-size": checkpoint_size}
+         "campaign-checkpoint-size": checkpoint_size, "cluster-formula": cluster_formula, "cluster-schedule": cluster_run,
+         "cluster-replications": cluster_run}
+CLOCK = 1e-9  # the clock of a cluster has whole nanoseconds: a time may differ by one from a sum of fractions
+DATA = {"cluster-trace-summary"}
 
 
 # ---- comparison ----
 
-def is_good(value, error, expected, tolerance, key):
+def is_good(value, error, expected, tolerance, key, clock=0.0):
     if isinstance(expected, list):
-        return len(value) == len(expected) and all(is_good(v, 0, e, tolerance, key) for v, e in zip(value, expected))
+        return len(value) == len(expected) and all(is_good(v, 0, e, tolerance, key, clock) for v, e in zip(value, expected))
     if tolerance.get("at-least"):
         return value >= expected
-    room = tolerance.get("absolute", 0.0) + tolerance.get("relative", 0.0) * abs(expected)
+    room = tolerance.get("absolute", 0.0) + tolerance.get("relative", 0.0) * abs(expected) + clock
     if "sigma" in tolerance:
         room += tolerance["sigma"] * math.hypot(error, tolerance.get("reference-se", {}).get(key, 0.0))
     return abs(value - expected) <= room + 1e-300
@@ -257,13 +334,15 @@ def is_good(value, error, expected, tolerance, key):
 
 def check(case, runner):
     """Returns what is wrong with a case: empty if it passes, None if it only holds data."""
-    if case["kind"] not in KINDS:
+    if case["kind"] in DATA:
         return None
+    if case["kind"] not in KINDS:
+        raise Failed(f"the kind {case['kind']} is not known")
     found = KINDS[case["kind"]](runner, case["inputs"])
     faults = []
     for key, expected in case["expected"].items():
         value, error = found.get(key, (None, 0.0))
-        if value is None or not is_good(value, error, expected, case["tolerance"], key):
+        if value is None or not is_good(value, error, expected, case["tolerance"], key, CLOCK if case["kind"] == "cluster-schedule" else 0.0):
             faults.append(f"{key} {value} +- {error} expected {expected}")
     return "; ".join(faults)
 

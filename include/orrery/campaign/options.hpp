@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/quantity.hpp"
 #include "orrery/campaign/setup.hpp"
 
 namespace orrery::campaign {
@@ -63,6 +64,7 @@ struct Sampling {
 struct StepOptions {
   std::optional<Nanoseconds> time;  ///< of a step with all replicas
   double tokens = 0;                ///< of a step; 0: as the workload says
+  Bandwidth host_bandwidth;         ///< with which an NPU copies a checkpoint to host memory; 0: not known
 
   friend bool operator==(const StepOptions&, const StepOptions&) = default;
 };

@@ -24,7 +24,7 @@ struct Columns {
   bool are_shapes = false;
 };
 /// Returns the columns of a preset: acme, philly, helios or cmu. Throws Error (bad_input) at `place`.
-Columns columns_of(std::string_view preset, const Place& place);
+Columns columns_of(std::string_view preset, const orrery::Place& place);
 
 /// Jobs of a recorded trace.
 struct Trace {

@@ -24,7 +24,8 @@ struct JobClass {
   double rate = 0;                        ///< arrivals in a day
   std::vector<std::uint32_t> npus = {1};  ///< drawn evenly
   campaign::Spread length;                ///< seconds alone, or steps
-  Nanoseconds step = 0;                   ///< time of a step; 0: `length` is in seconds
+  bool counts_steps = false;              ///< `length` is in steps
+  Nanoseconds step = 0;                   ///< time of a step
   double overestimate = 1;
   std::optional<std::uint32_t> priority;  ///< none: the number of the class
   double share = 0;                       ///< 0: Rules::share
@@ -60,21 +61,12 @@ struct Rules {
   friend bool operator==(const Rules&, const Rules&) = default;
 };
 
-/// Power of the site (docs/cluster-time.md). Powers in W for an NPU.
+/// Power of the site, as far as the scheduler is concerned. 0: no limit.
 struct Site {
-  double power_cap = 0;  ///< W; 0: none
-  double ramp = 0;       ///< W in a minute; 0: any
-  double running = 0, idle = 0;
+  double power_cap = 0;          ///< W; a job starts only if the sum stays within it
+  double running = 0, idle = 0;  ///< W of an NPU that has a job, and of one that has none
 
   friend bool operator==(const Site&, const Site&) = default;
-};
-
-/// Failures of hosts.
-struct HostFailures {
-  Nanoseconds mtbf = 0;  ///< 0: hosts do not fail
-  campaign::Spread repair;
-
-  friend bool operator==(const HostFailures&, const HostFailures&) = default;
 };
 
 /// Where jobs come from.
@@ -96,7 +88,6 @@ struct Options {
   Rules rules;
   Arrivals arrivals;
   Site site;
-  HostFailures failures;
   std::uint32_t warm_up = 0;  ///< jobs that are left out of summaries
   std::uint32_t seed = 1;
   std::uint32_t replications = 1;

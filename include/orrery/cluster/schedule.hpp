@@ -22,6 +22,7 @@ struct Integrals {
   __int128 inside = 0;         ///< job-time from arrivals to ends
   __int128 fragmentation = 0;  ///< free NPU-time while the first of the queue had enough free NPUs but no place
   __int128 blocked = 0;        ///< free NPU-time while the first of the queue had too few
+  double peak_power = 0;       ///< W of all NPUs
   Nanoseconds unplaced = 0;    ///< time for which the first of the queue had enough free NPUs but no place
 };
 

@@ -96,6 +96,14 @@ struct CampaignCommand {
   bool force = false;              ///< replace existing files
 };
 
+/// `orrery cluster CONFIG.yaml`: many jobs on one cluster over time.
+struct ClusterCommand {
+  Inputs inputs;
+  std::filesystem::path output;  ///< cluster.h5
+  bool overload = false;         ///< accept a load of 1 or more
+  bool force = false;            ///< replace existing files
+};
+
 /// `orrery flows FLOWS.yaml`: simulate flows over a packet network.
 struct FlowsCommand {
   std::filesystem::path file;
@@ -287,7 +295,7 @@ struct ShowKeysCommand {
 };
 
 using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, CampaignCommand,
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, CampaignCommand, ClusterCommand,
                  FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
                  ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowGraphCommand,
                  ShowFlowsCommand, ShowCollisionsCommand, ShowQueuesCommand, ShowNetworkCommand, ShowKernelCommand,

@@ -14,6 +14,7 @@
 #include "orrery/base/faults.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/campaign/options.hpp"
+#include "orrery/cluster/options.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/npu_list.hpp"
 #include "orrery/cost/prices.hpp"
@@ -171,6 +172,7 @@ struct Configuration {
   Perturbation perturbation;
   cost::Prices prices;
   campaign::Options campaign;
+  cluster::Options cluster;
   Workload workload;
   RunOptions run;
 

@@ -33,6 +33,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
                                                    &perturbation_keys(),
                                                    &cost_keys(),
                                                    &campaign_keys(),
+                                                   &cluster_keys(),
                                                    &job_list_keys(),
                                                    &generated_workload_keys(),
                                                    &workload_keys(),

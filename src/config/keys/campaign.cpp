@@ -391,6 +391,8 @@ constexpr Row<Configuration> campaign_rows[] = {
      optional_time(), [](auto& c) { return &c.campaign.step.time; }},
     {"campaign.step.tokens", "tokens of a step", "16000000", Default::described("those of the workload"),
      number("0 or more"), [](auto& c) { return &c.campaign.step.tokens; }, written_unless_default()},
+    {"campaign.step.host-bandwidth", "bandwidth with which an NPU copies a checkpoint to host memory", "50 GB/s",
+     Default::none(), bandwidth(), [](auto& c) { return &c.campaign.step.host_bandwidth; }},
     {"campaign.hosts.active", "hosts that the job needs", "2048",
      Default::described("the NPUs of the workload over `npus`"), count(0, 1U << 24U),
      [](auto& c) { return &c.campaign.hosts.active; }, written_unless_default()},

@@ -97,6 +97,14 @@ struct FailureEntry {
   campaign::Nanoseconds mtbf = 0;  ///< 0: `rate` says it
 };
 const Keys<FailureEntry>& failure_keys();
+const Keys<Configuration>& cluster_keys();
+const Keys<cluster::JobClass>& job_class_keys();
+/// An entry of cluster.jobs.
+struct ClusterJob {
+  cluster::Job job;
+  std::string job_class;
+};
+const Keys<ClusterJob>& cluster_job_keys();
 const Keys<cost::Tier>& tier_keys();
 /// Throws Error (bad_input) for a distribution whose parameters contradict each other or what it is drawn for.
 void require_sound(const Variation& variation, Place place);

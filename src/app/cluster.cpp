@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "cluster_tables.hpp"
+#include "orrery/base/output_file.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/run/agreed.hpp"
+#include "subcommands.hpp"
+
+namespace orrery::app {
+namespace {
+
+constexpr double much_fragmentation = 0.1;  // share of the time above which a warning is given
+
+/// Gives an error about a key its file.
+template <class Make>
+auto with_place(const config::ClusterCommand& command, const config::Configuration& configuration, Make make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_input || !error.place().file.empty()) throw;
+    orrery::Place place = configuration.place_of(error.place().key);
+    if (place.file.empty()) place.file = command.inputs.file.string();
+    throw Error(error.code(), place, error.text());
+  }
+}
+
+void warn_of_cluster(const ClusterResults& results) {
+  if (results.found.jobs.left_out > 0)
+    spdlog::warn("{}: {} of 0 NPUs or without a length left out", results.options.arrivals.trace.string(),
+                 counted(results.found.jobs.left_out, "row"));
+  if (const double share = results.found.summaries.front().unplaced; share > much_fragmentation)
+    spdlog::warn("the first of the queue could never be placed for {:.0f} % of the time: fragmentation", 100 * share);
+}
+
+}  // namespace
+
+void cluster(const config::ClusterCommand& command, const std::string& command_line, parallel::Communicator& world) {
+  std::string trace;
+  const auto file = run::agreed(world, [&] {
+    if (world.is_root()) check_output(command.output, command.force);
+    auto read = config::read_campaign(command.inputs);
+    auto& options = read.configuration.cluster;
+    const std::string name = command.inputs.file.string();
+    if (!options.is_given())
+      throw Error(ErrorCode::bad_input, {.file = name, .key = "cluster"}, "neither classes, jobs nor a trace is given",
+                  "a section `cluster` with one of them", "See docs/cluster-time.md.");
+    if (read.has_workload)
+      throw Error(ErrorCode::bad_input, {.file = name, .key = "cluster"},
+                  "workload, jobs and cluster exclude each other", "one of them");
+    if (options.places.npus == 0 && read.has_system)
+      options.places.npus = topology::Topology(read.configuration.dimensions).num_npus();
+    if (options.arrivals.columns.empty()) options.arrivals.columns = "acme";
+    with_place(command, read.configuration, [&] { cluster::validate(options, command.overload); });
+    if (!options.arrivals.trace.empty())
+      trace = read_text(options.arrivals.trace, read.configuration.place_of("cluster.trace.file"));
+    return read;
+  });
+  if (world.is_root())
+    for (const std::string& warning : file.configuration.warnings) spdlog::warn("{}", warning);
+  const auto& options = file.configuration.cluster;
+  const auto found = with_place(command, file.configuration, [&] {
+    return cluster::run(options, trace, {.places = true, .usage = true, .leaves = true}, world);
+  });
+  const ClusterResults results{file, options, found};
+  world.agree([&] {
+    if (!world.is_root()) return;
+    warn_of_cluster(results);
+    print_cluster(results);
+  });
+  const auto content = world.is_root() ? cluster_file_of(results, command_line) : results::TableFile{};
+  const auto written = results::write_tables(command.output, content, command.force, world);
+  if (world.is_root()) fmt::print("results are in {}\n", written.string());
+}
+
+}  // namespace orrery::app
