@@ -150,7 +150,7 @@ std::string readable_s(double seconds) {
 }
 
 void print_class(std::string_view name, const JobFigures& f) {
-  fmt::print("{:<12.12} {:>8} {:>9} {:>9} {:>9} {:>9} {:>8.3f} {:>8.3g} {:>6}\n", name, f.jobs, readable_s(f.wait),
+  fmt::print("{:<10.10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>6.3f} {:>7.3g} {:>5}\n", name, f.jobs, readable_s(f.wait),
              readable_s(f.wait_p95), readable_s(f.jct), readable_s(f.jct_p95), f.slowdown, f.bounded_slowdown, f.stops);
 }
 
@@ -180,8 +180,8 @@ void print_cluster(const ClusterResults& r) {
   fmt::print("utilisation {:.1f} %, blocked {:.1f} %, fragmentation {:.1f} %, rejected {:.2f} %\n",
              100 * mean(&cluster::Summary::utilisation), 100 * mean(&cluster::Summary::blocked),
              100 * mean(&cluster::Summary::fragmentation), 100 * mean(&cluster::Summary::rejected));
-  fmt::print("{:<12} {:>8} {:>9} {:>9} {:>9} {:>9} {:>8} {:>8} {:>6}\n", "class", "jobs", "wait", "P95", "JCT", "P95",
-             "slowdown", "bounded", "stops");
+  fmt::print("{:<10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>6} {:>7} {:>5}\n", "class", "jobs", "wait", "P95", "JCT", "P95",
+             "slow", "bounded", "stops");
   constexpr std::size_t most_classes = 12;
   for (std::size_t k = 0; k < std::min(most_classes, first.classes.size()) && first.classes.size() > 1; ++k)
     print_class(r.found.jobs.classes[k], first.classes[k]);

@@ -75,6 +75,8 @@ Schedule Scheduler::run() {
     end_jobs();
     admit_arrivals();
     pass();
+    // EASY takes the expected ends of slowed jobs as they are now.
+    if (options_.rules.admission == Admission::easy) changed_.insert(changed_.end(), slowed_.begin(), slowed_.end());
     update(std::exchange(changed_, {}));
     note_usage();
   }
@@ -284,6 +286,7 @@ void Scheduler::stop(std::uint32_t job, bool is_over) {
   ++at_.version;
   ++state.version;
   state.is_running = false;
+  slowed_.erase(job);
   result.occupied += at_.now - state.started;
   if (slowdown_ != nullptr) {
     const auto others = slowdown_->end(job);
@@ -323,6 +326,10 @@ void Scheduler::update(std::vector<std::uint32_t> changed) {
       state.since = at_.now;
     }
     state.factor = factor;
+    if (factor != 1)
+      slowed_.insert(job);
+    else
+      slowed_.erase(job);
     running_.emplace(state.expected_end(jobs_[job]), job);
     plan_end(job);
   }

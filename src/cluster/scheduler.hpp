@@ -84,6 +84,7 @@ class Scheduler {
   std::set<Expected> running_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::vector<std::uint32_t> arrivals_;  // jobs that have not arrived, the next one last
+  std::set<std::uint32_t> slowed_;       // running jobs whose factor is not 1
   std::vector<std::uint32_t> changed_;   // jobs whose factors may have changed at this time
   Shadow shadow_;
   struct Present {

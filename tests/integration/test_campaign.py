@@ -160,7 +160,7 @@ class Campaigns(harness.Folder):
                 self.refused("campaign", campaign(**changes), text)
         done, _ = self.run_file("campaign", campaign(checkpoint=[tier | {"survives": ["host"]}]))
         self.assertIn("no checkpoint survives a failure of a group", done.err)
-        done, _ = self.run_file("campaign", campaign(repair={"auto": "90 d"}))
+        done, _ = self.run_file("campaign", campaign(retire={"failures": 1}, duration="200 d"))
         self.assertRegex(done.err, "of 24 replications were depleted")
 
     def test_presets(self):

@@ -99,8 +99,8 @@ TEST_F(CheckpointFile, KeepsTheGenerationBefore) {
   world().barrier();
 }
 
-// A run that goes on from the generation before does not know the newest one as whole: the next checkpoint replaces that
-// one, and the generation before stays.
+// A run that goes on from the generation before does not know the newest one as whole: the next checkpoint replaces
+// that one, and the generation before stays.
 TEST_F(CheckpointFile, ADamagedOneNeverBecomesTheGenerationBefore) {
   ASSERT_EQ(write("first"), "");
   ASSERT_EQ(write("second", Older::whole), "");

@@ -32,10 +32,11 @@ Options options_of(std::uint32_t npus, Admission admission, Placing policy = Pla
   return options;
 }
 
-std::vector<double> starts(const std::vector<Job>& jobs, const Options& options) {
+/// Returns the first starts in whole milliseconds.
+std::vector<std::int64_t> starts(const std::vector<Job>& jobs, const Options& options) {
   const Schedule found = schedule(jobs, options, 1, nullptr);
-  std::vector<double> result;
-  for (const JobResult& r : found.jobs) result.push_back(campaign::seconds(r.start));
+  std::vector<std::int64_t> result;
+  for (const JobResult& r : found.jobs) result.push_back(r.start / 1'000'000);
   return result;
 }
 
@@ -43,24 +44,25 @@ const std::vector<Job> five = {job(0, 6, 10), job(1, 8, 10), job(2, 2, 5), job(3
 
 // Under FIFO the first of the queue blocks the others; under EASY later ones fill the holes, but do not delay it.
 TEST(Cluster, FifoBlocksAndEasyFillsHoles) {
-  EXPECT_EQ(starts(five, options_of(10, Admission::fifo)), (std::vector<double>{0, 10, 10, 15, 20}));
-  EXPECT_EQ(starts(five, options_of(10, Admission::easy)), (std::vector<double>{0, 10, 2, 3, 7}));
+  EXPECT_EQ(starts(five, options_of(10, Admission::fifo)), (std::vector<std::int64_t>{0, 10000, 10000, 15000, 20000}));
+  EXPECT_EQ(starts(five, options_of(10, Admission::easy)), (std::vector<std::int64_t>{0, 10000, 2000, 3000, 7000}));
 }
 
-// EASY uses estimates: a job that may end too late by its estimate waits, although it is short.
+// EASY uses estimates: two short jobs with long estimates may not both take the two NPUs that the first of the queue
+// leaves. The second one starts when the first one has ended, at 7 s, and not at 3 s.
 TEST(Cluster, EasyUsesEstimatesAndNotLengths) {
   std::vector<Job> jobs = five;
   jobs[2].estimate = 100 * second;
   jobs[3].estimate = 100 * second;
-  EXPECT_EQ(starts(jobs, options_of(10, Admission::easy))[2], 2);  // two NPUs are left beside the first of the queue
-  EXPECT_EQ(starts(jobs, options_of(10, Admission::easy))[3], 10);
+  EXPECT_EQ(starts(jobs, options_of(10, Admission::easy))[2], 2000);  // two NPUs are left beside the first of the queue
+  EXPECT_EQ(starts(jobs, options_of(10, Admission::easy))[3], 7000);
 }
 
 // Ends come before arrivals, and arrivals before one pass for all: a job that arrives when two others end waits for the
 // one that was in the queue.
 TEST(Cluster, OnePassForAllEventsOfOneTime) {
   const std::vector<Job> jobs = {job(0, 4, 5), job(0, 4, 5), job(0, 4, 5), job(5, 8, 2)};
-  EXPECT_EQ(starts(jobs, options_of(8, Admission::fifo)), (std::vector<double>{0, 0, 5, 10}));
+  EXPECT_EQ(starts(jobs, options_of(8, Admission::fifo)), (std::vector<std::int64_t>{0, 0, 5000, 10000}));
 }
 
 // A preempted job loses what it did since its checkpoint and pays its restart. None is stopped where that does not
@@ -259,9 +261,9 @@ TEST(Cluster, RefusesWhatCannotBe) {
 TEST(Cluster, PowerLimitsJobs) {
   Options options = options_of(8, Admission::fifo);
   options.site = {.power_cap = 5000, .running = 1000, .idle = 100};
-  EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<double>{0, 10}));
+  EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<std::int64_t>{0, 10000}));
   options.site.power_cap = 8000;
-  EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<double>{0, 0}));
+  EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<std::int64_t>{0, 0}));
 }
 
 }  // namespace

@@ -54,9 +54,9 @@ TEST(Library, PassesNics) {
   EXPECT_EQ(library_time(options("nccl-h100"), Kind::all_reduce, two_nodes, bytes).algorithm, "NVLSTree");
 }
 
-// All-gathers and reduce-scatters over nodes have rings only. Over 192 nodes of A100 with 8 NICs of 25 GB/s, 1,535 steps
-// take longer than the ramps: those of LL128, which reaches 0.92 of the bandwidth, less than those of Simple. Over two
-// nodes the ramps are longer.
+// All-gathers and reduce-scatters over nodes have rings only. Over 192 nodes of A100 with 8 NICs of 25 GB/s, 1,535
+// steps take longer than the ramps: those of LL128, which reaches 0.92 of the bandwidth, less than those of Simple.
+// Over two nodes the ramps are longer.
 TEST(Library, RingsOverManyNodesHaveManySteps) {
   const LibraryGroup many{.ranks = 1536, .nodes = 192, .nic = 25e9}, few{.ranks = 16, .nodes = 2, .nic = 25e9};
   const double bytes = 1e9, moved = 1535.0 / 1536 * bytes / (0.96 * 200e9);

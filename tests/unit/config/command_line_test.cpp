@@ -56,12 +56,26 @@ TEST(CommandLine, EveryHelpHasAnExample) {
 // They are kept as they are, also beside a long one.
 TEST(CommandLine, ValuesMayBeginWithAControlCharacter) {
   const std::string longer = "--set=a=" + std::string(2000, 'x');
-  const auto inputs = as<RunCommand>({"run", "\x01" "2", "--output", "\x01", "--partition=\x01" "9", longer.c_str()}).inputs;
-  EXPECT_EQ(inputs.file, "\x01" "2");
+  const auto inputs = as<RunCommand>({"run",
+                                      "\x01"
+                                      "2",
+                                      "--output", "\x01",
+                                      "--partition=\x01"
+                                      "9",
+                                      longer.c_str()})
+                          .inputs;
+  EXPECT_EQ(inputs.file,
+            "\x01"
+            "2");
   EXPECT_EQ(inputs.flag("run.output"), "\x01");
-  EXPECT_EQ(inputs.flag("run.partition"), "\x01" "9");
+  EXPECT_EQ(inputs.flag("run.partition"),
+            "\x01"
+            "9");
   EXPECT_EQ(inputs.overrides, (std::vector<std::string>{longer.substr(6)}));
-  refused({"convert", "a.xml", "--output", "a.yaml", "--nodes", "\x01" "99"}, {"--nodes"});
+  refused({"convert", "a.xml", "--output", "a.yaml", "--nodes",
+           "\x01"
+           "99"},
+          {"--nodes"});
 }
 
 // `run` gets a configuration, two settings and all its flags, in both spellings. Each flag becomes the text of its
