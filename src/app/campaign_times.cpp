@@ -102,7 +102,7 @@ class TimeFinder {
       for (std::size_t at = i; at < all.size(); at += tasks_.size()) seconds += all[at];
       found_[tasks_[i].name] = seconds;
     }
-    if (command_.times.empty() && !tasks_.empty())
+    if (command_.times.empty() && command_.keeps_times && !tasks_.empty())
       world.agree([&] {
         if (world.is_root()) write_times();
       });

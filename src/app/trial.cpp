@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "campaign_trial.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/parallel/communicator.hpp"
@@ -117,6 +118,12 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
+  if (metrics) {
+    const auto of_campaign = campaign_metrics(configuration, metrics->step_time.seconds());
+    for (std::size_t i = 0; i < trial.metrics.size(); ++i)
+      if (const auto found = of_campaign.find(explore::metrics()[i].name); found != of_campaign.end())
+        trial.metrics[i] = found->second;
+  }
   if (metrics && options.figures) std::ranges::copy(results::figures_of(*metrics), std::back_inserter(trial.metrics));
   if (auto text = excess(peak, configuration, false)) {
     trial.status = TrialStatus::does_not_fit;

@@ -49,7 +49,7 @@ std::optional<double> date_in(std::string_view text) {
 /// Reads the lines of a trace.
 class TraceReader {
  public:
-  TraceReader(const std::string& file, const Columns& columns) : file_(file), columns_(columns) {}
+  TraceReader(const std::string& file, const TraceColumns& columns) : file_(file), columns_(columns) {}
 
   Trace read(std::string_view text) {
     while (!text.empty()) {
@@ -152,7 +152,7 @@ class TraceReader {
   }
 
   const std::string& file_;
-  const Columns& columns_;
+  const TraceColumns& columns_;
   std::vector<std::string> header_;
   std::uint64_t line_ = 0;
   std::vector<double> arrivals_;  // [jobs] seconds
@@ -161,7 +161,7 @@ class TraceReader {
 
 }  // namespace
 
-Columns columns_of(std::string_view preset, const orrery::Place& place) {
+TraceColumns columns_of(std::string_view preset, const orrery::Place& place) {
   if (preset == "acme") return {"job_id", "submit_time", "gpu_num", "duration", "type"};
   if (preset == "philly") return {"job_id", "submit_time", "gpu_num", "duration", "vc"};
   if (preset == "helios") return {"job_id", "submit_time", "gpu_num", "duration", "vc"};
@@ -170,7 +170,7 @@ Columns columns_of(std::string_view preset, const orrery::Place& place) {
   throw Error(ErrorCode::bad_input, place, fmt::format("found '{}'", cited(preset)), "acme, philly, helios or cmu");
 }
 
-Trace read_trace(std::string_view text, const std::string& file, const Columns& columns) {
+Trace read_trace(std::string_view text, const std::string& file, const TraceColumns& columns) {
   return TraceReader(file, columns).read(text);
 }
 

@@ -150,6 +150,13 @@ const std::vector<MetricInfo>& metrics() {
       {"usd_per_step", "USD", "price of a step", true},
       {"tokens_per_usd", "1/USD", "tokens for a USD", true},
       {"tokens_per_j", "1/J", "tokens for a joule", true},
+      {"ettr", "1", "effective training time ratio of the campaign", false, true},
+      {"goodput", "1", "useful over allocated host time of the campaign", false, true},
+      {"effective_tokens_per_s", "1/s", "tokens of the campaign in a second of its wall time", false, true},
+      {"lost_npu_hours", "1", "NPU-hours of the campaign that were not useful", false, true},
+      {"campaign_time", "s", "wall time of the campaign", false, true},
+      {"campaign_cost", "USD", "price of the campaign, standbys included", true, true},
+      {"campaign_energy", "J", "energy of the campaign, standbys included", true, true},
   };
   return all;
 }

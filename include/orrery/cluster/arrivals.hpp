@@ -18,13 +18,13 @@ std::vector<Job> draw_jobs(const Arrivals& arrivals, std::uint64_t seed);
 double load_of(const Arrivals& arrivals, std::uint32_t num_npus);
 
 /// The names of the columns of a trace.
-struct Columns {
+struct TraceColumns {
   std::string name, arrival, npus, length, job_class;
   /// Whether the lines have no header and name a job, a label and a shape: J0,M,2,2,2.
   bool are_shapes = false;
 };
 /// Returns the columns of a preset: acme, philly, helios or cmu. Throws Error (bad_input) at `place`.
-Columns columns_of(std::string_view preset, const orrery::Place& place);
+TraceColumns columns_of(std::string_view preset, const orrery::Place& place);
 
 /// Jobs of a recorded trace.
 struct Trace {
@@ -34,6 +34,6 @@ struct Trace {
 };
 /// Reads a trace in CSV with a header. Times are seconds, or dates such as 2023-03-01 12:00:00; the first arrival is
 /// time 0. Throws Error (bad_input) with the line.
-Trace read_trace(std::string_view text, const std::string& file, const Columns& columns);
+Trace read_trace(std::string_view text, const std::string& file, const TraceColumns& columns);
 
 }  // namespace orrery::cluster

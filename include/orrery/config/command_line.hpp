@@ -11,6 +11,7 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/collective/collective.hpp"
+#include "orrery/config/campaign_commands.hpp"
 #include "orrery/config/key_listing.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/topology/network_graph.hpp"
@@ -83,25 +84,6 @@ struct BestCommand {
   std::uint32_t npus = 1;
   std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
   ExploreCommand explore;              ///< without `file`
-};
-
-/// `orrery campaign CONFIG.yaml`: how much of weeks a job trains.
-struct CampaignCommand {
-  Inputs inputs;
-  std::filesystem::path output;    ///< campaign.h5
-  std::filesystem::path times;     ///< times that a campaign found before; empty: none
-  bool optimise_interval = false;  ///< try intervals of checkpoints
-  bool optimise_standby = false;   ///< try numbers of standbys
-  bool fold = false;               ///< simulate NPUs that are alike once
-  bool force = false;              ///< replace existing files
-};
-
-/// `orrery cluster CONFIG.yaml`: many jobs on one cluster over time.
-struct ClusterCommand {
-  Inputs inputs;
-  std::filesystem::path output;  ///< cluster.h5
-  bool overload = false;         ///< accept a load of 1 or more
-  bool force = false;            ///< replace existing files
 };
 
 /// `orrery flows FLOWS.yaml`: simulate flows over a packet network.
@@ -295,11 +277,11 @@ struct ShowKeysCommand {
 };
 
 using Command =
-    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, CampaignCommand, ClusterCommand,
-                 FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand, ShowTraceCommand,
-                 ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand, ShowGraphCommand,
-                 ShowFlowsCommand, ShowCollisionsCommand, ShowQueuesCommand, ShowNetworkCommand, ShowKernelCommand,
-                 ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+    std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, CampaignCommand,
+                 ClusterCommand, FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
+                 ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand,
+                 ShowGraphCommand, ShowFlowsCommand, ShowCollisionsCommand, ShowQueuesCommand, ShowNetworkCommand,
+                 ShowKernelCommand, ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

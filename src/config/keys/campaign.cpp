@@ -2,7 +2,7 @@
 #include <cmath>
 #include <ranges>
 
-#include "../campaign_values.hpp"
+#include "campaign_values.hpp"
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/units.hpp"

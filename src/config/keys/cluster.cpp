@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "../campaign_values.hpp"
+#include "campaign_values.hpp"
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/cluster/arrivals.hpp"

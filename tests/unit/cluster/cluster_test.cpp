@@ -211,7 +211,7 @@ TEST(Cluster, BatchMeansAreWiderThanSingleWaits) {
 
 // Traces: columns by name, dates, rows of 0 NPUs left out, and faults with their line.
 TEST(ClusterTrace, ReadsColumns) {
-  const Columns acme = columns_of("acme", {});
+  const TraceColumns acme = columns_of("acme", {});
   const Trace trace = read_trace(
       "job_id,type,gpu_num,submit_time,duration\na,x,8,2023-03-01 00:00:10,60\nb,y,0,2023-03-01 00:00:11,5\n"
       "c,x,2,2023-03-01 00:00:00,7.5\n",

@@ -1,0 +1,46 @@
+#include "campaign_trial.hpp"
+
+#include "campaign_times.hpp"
+#include "orrery/campaign/campaign.hpp"
+#include "orrery/cost/cost.hpp"
+#include "orrery/run/collect.hpp"
+
+namespace orrery::app {
+
+std::map<std::string_view, double> campaign_metrics(const config::Configuration& configuration, double step_s) {
+  std::map<std::string_view, double> found;
+  if (!configuration.campaign.is_given() || configuration.campaign.processes.empty()) return found;
+  config::CampaignFile file{configuration, true, true};
+  auto& options = file.configuration.campaign;
+  if (!options.step.time) options.step.time = campaign::nanoseconds(step_s);
+  const auto alone = parallel::make_serial();
+  config::CampaignCommand command;
+  command.output = "campaign-trial";
+  command.keeps_times = false;
+  const JobTimes job = times_of(file, command, *alone);
+  const auto setup = campaign::setup_of(options, job.times, job.num_npus);
+  const auto rows = options.sampling.accuracy > 0 ? campaign::simulate_until(setup, options.sampling.accuracy, *alone)
+                                                  : campaign::simulate(setup, options.sampling.replications, *alone);
+  const auto estimates = campaign::estimates(rows, setup);
+  const auto mean = [&](std::string_view name) {
+    for (std::size_t i = 0; i < estimates.size(); ++i)
+      if (campaign::metrics()[i].name == name) return estimates[i].mean;
+    ensure(false, "a campaign has this metric");
+    return 0.0;
+  };
+  found["ettr"] = mean("ettr");
+  found["goodput"] = mean("goodput");
+  found["lost_npu_hours"] = mean("lost_npu_hours");
+  found["campaign_time"] = mean("time");
+  if (job.times.tokens > 0)
+    found["effective_tokens_per_s"] = job.times.tokens / campaign::seconds(job.times.step) * mean("ettr");
+  if (const auto plant = run::plant_of(configuration)) {
+    const auto hour = cost::cost_of_step(*plant, 3600, 1);
+    const double hours = mean("allocated") / 3600 * setup.npus_per_host / plant->num_npus;
+    if (hour.price) found["campaign_cost"] = hours * *hour.price;
+    if (hour.energy) found["campaign_energy"] = hours * *hour.energy;
+  }
+  return found;
+}
+
+}  // namespace orrery::app
