@@ -18,6 +18,8 @@ compute::Operation operation_of(const Operator& op) {
           .shape = op.shape,
           .is_backward = op.is_backward,
           .is_causal = op.is_causal,
+          .casts = op.casts,
+          .is_inference = op.is_inference,
           .flops = op.flops,
           .bytes = op.bytes};
 }

@@ -110,7 +110,7 @@ Figures figures_of_model(const Description& description) {
   const auto add_forward = [&](std::span<const Layer> of_step) {
     for (const Layer& layer : of_step) {
       for (const Operator& op : layer.forward) forward += static_cast<double>(op.flops);
-      forward -= static_cast<double>(layer.repeated_flops);
+      forward -= static_cast<double>(layer.beside_model_flops);
     }
   };
   for (const std::uint64_t token : parallel.made_tokens()) add_forward(make_layers(step_of_token(description, token)));

@@ -54,7 +54,7 @@ MemoryUses model_states(const Parallel& parallel, std::span<const Layer* const> 
   const auto& offload = parallel.sharding.offload;
   MemoryUses uses;
   if (parallel.is_inference()) {
-    uses.local.parameters = parameter * (dense + experts);
+    uses.local.parameters = operand_bytes(parallel.precision) * (dense + experts);
     for (const Layer* layer : layers) uses.local.cache += layer->cache * parallel.micro_batches;
     return uses;
   }

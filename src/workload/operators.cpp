@@ -51,6 +51,14 @@ std::vector<Operator> weights_part(const std::vector<Operator>& backward) {
   return part;
 }
 
+std::uint64_t weights_of_products(std::span<const Layer* const> layers) {
+  double weights = 0;
+  for (const Layer* layer : layers)
+    for (const Operator& op : layer->forward)
+      if (op.has_weights) weights += op.share * static_cast<double>(op.shape.k * op.shape.n * op.shape.copies);
+  return static_cast<std::uint64_t>(weights);
+}
+
 void add_collective(std::vector<Operator>& operators, const Parallel& parallel, Operator::Kind kind, const char* name,
                     trace::CollectiveKind collective, GroupKind group, std::uint64_t bytes) {
   if (group_size(parallel, group) > 1 && bytes > 0)

@@ -1,10 +1,18 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <utility>
 
 #include "layer.hpp"
 
 namespace orrery::workload {
+
+/// Says whether weights are cast to the precision of products once a step, in which they stay on the NPU.
+inline bool casts_weights_once(const Parallel& parallel) {
+  return parallel.precision == Precision::fp8 && !parallel.is_inference() && parallel.sharding.zero < 3 &&
+         !parallel.sharding.offload.parameters;
+}
 
 /// Makes operators with the sizes that they have on one NPU.
 class Operators {
@@ -22,7 +30,9 @@ class Operators {
             .bytes = operand_bytes(parallel_.precision) * (m * k + weights + m * n),
             .operation = compute::Operation::Kind::product,
             .shape = {m, k, n},
-            .has_weights = true};
+            .has_weights = true,
+            .casts = casts(),
+            .is_inference = parallel_.is_inference()};
   }
   /// Returns the backward pass of a product: the gradients of both operands.
   static Operator backward(const char* name, const Operator& product) {
@@ -32,7 +42,9 @@ class Operators {
             .operation = product.operation,
             .shape = product.shape,
             .is_backward = true,
-            .has_weights = product.has_weights};
+            .has_weights = product.has_weights,
+            .casts = product.casts,
+            .is_inference = product.is_inference};
   }
   /// Returns two operators that together are one. The first is this share of it.
   static std::pair<Operator, Operator> split(const Operator& whole, double share) {
@@ -52,6 +64,14 @@ class Operators {
   static Operator elementwise(const char* name, std::uint64_t bytes) { return {.name = name, .bytes = bytes}; }
 
  private:
+  /// Inference keeps weights in fp8, and its kernels write activations so. Training casts activations for each product,
+  /// and weights once a step unless they are brought to the NPU for each pass.
+  compute::Operation::Casts casts() const {
+    using enum compute::Operation::Casts;
+    if (parallel_.is_inference()) return none;
+    return casts_weights_once(parallel_) ? inputs : all;
+  }
+
   const Parallel& parallel_;
 };
 
@@ -66,6 +86,9 @@ std::vector<Operator> weights_part(const std::vector<Operator>& backward);
 
 /// Says whether the first and the last part of the model are on different NPUs, so that both hold a tied embedding.
 bool has_ends_apart(const Parallel& parallel);
+
+/// Returns how many weights the products of these layers have on the NPU.
+std::uint64_t weights_of_products(std::span<const Layer* const> layers);
 
 /// Returns the number of NPUs of a group.
 std::uint32_t group_size(const Parallel& parallel, GroupKind group);

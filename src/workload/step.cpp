@@ -92,6 +92,12 @@ class StepBuilder {
     if (start > Time::zero()) chain_.extend(builder_.compute("late", 0, Bytes(0), {}, start));
     if (parallel_.between_steps > Time::zero())
       chain_.extend(builder_.compute("between_steps", 0, Bytes(0), chain_.after(), parallel_.between_steps));
+    if (casts_weights_once(parallel_)) cast_weights();
+  }
+  /// Reads weights of two bytes and writes those of one that all products of the step take.
+  void cast_weights() {
+    const std::uint64_t weights = weights_of_products(layers_of_stage(parallel_, assigned_, stage_));
+    if (weights > 0) chain_.extend(builder_.compute("weights.cast", 0, Bytes(3 * weights), chain_.after()));
   }
   void add_step() {
     const auto passes = passes_of(parallel_, stage_);

@@ -20,12 +20,20 @@ struct Operation {
     attention,   ///< the core of attention in one kernel, of `shape` for its scores
     elementwise  ///< limited by memory: norms, activations, sums, casts, the optimizer
   };
+  /// Which operands of an fp8 product are cast to fp8 before it.
+  enum class Casts : std::uint8_t {
+    all,
+    inputs,  ///< activations and gradients; the weights are fp8 already
+    none
+  };
   Kind kind = Kind::elementwise;
   std::string_view name = {};  ///< "attention.qkv"
   ProductShape shape = {};     ///< of the forward pass
   bool is_backward = false;    ///< a product: the gradients of both operands, which are two products
-  bool is_causal = false;      ///< attention: a token attends to those before it only
-  std::uint64_t flops = 0;     ///< by the usual count, which takes the scores of causal attention as a whole square
+  bool is_causal = false;      ///< attention: half of the scores of `shape` are masked and not computed
+  Casts casts = Casts::all;    ///< a product
+  bool is_inference = false;   ///< a product of an inference engine, whose kernels read weights for few rows
+  std::uint64_t flops = 0;     ///< computed: without the masked scores of causal attention
   std::uint64_t bytes = 0;     ///< moved
 };
 

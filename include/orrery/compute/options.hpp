@@ -33,6 +33,7 @@ struct Processor {
   double wave_seconds = 0;             ///< time of a wave of tiles besides its FLOPs
   double launch_seconds = 0;           ///< time of a product besides its waves
   double product_bandwidth_share = 0;  ///< of the memory's bandwidth, reached by products
+  double inference_bandwidth_share = 0;  ///< of the memory's bandwidth, reached by products of inference engines
   double attention_share = 0;          ///< of the bf16 peak, reached by fused attention, forward and backward together
 
   static std::span<const Processor* const> registry();

@@ -137,6 +137,7 @@ struct Parallel {
   Pipeline pipeline;
   Recompute recompute = Recompute::none;
   Precision precision = Precision::bf16;
+  std::optional<Precision> cache_precision = {};  ///< inference: of keys and values; none: `precision`
   Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
   Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32
   Detail detail = Detail::block;
@@ -149,6 +150,7 @@ struct Parallel {
   std::uint32_t num_chunks() const { return interleaving * (is_folded() || is_mirrored() ? 2 : 1); }
   /// Returns the number of parts of the model. With DualPipe two NPUs have a copy of each.
   std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * (is_mirrored() ? 1 : num_chunks()); }
+  Precision precision_of_cache() const { return cache_precision.value_or(precision); }
   bool is_inference() const { return pipeline.phase != Phase::training; }
   /// Returns the bytes of the message in which an NPU hands these bytes to the next stage.
   std::uint64_t message_bytes(std::uint64_t handed) const {

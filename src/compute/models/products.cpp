@@ -25,10 +25,10 @@ std::uint64_t quotient_rounded_up(std::uint64_t a, std::uint64_t b) { return a /
 ///   max(waves * (FLOPs of a tile / rate of a unit + time of a wave), bytes / bandwidth) + launch
 ///
 /// for the best of several sizes of tiles; smaller tiles reach a smaller share of the peak, by a factor for each
-/// halving. Backward, a product is two: the gradients of both operands. In fp8, the operands are cast first: 3 bytes
-/// for each value.
+/// halving. Backward, a product is two: the gradients of both operands. In fp8, operands are cast first: 3 bytes for
+/// each value. Weights are cast once a step where they stay on the NPU, and inference casts nothing.
 ///
-/// Attention takes its FLOPs, of which causal attention leaves out half, at a share of the bf16 peak in any precision.
+/// Attention takes its FLOPs at a share of the bf16 peak in any precision.
 /// What memory limits takes its bytes at a share of the bandwidth. Each kernel takes a time of its own besides.
 class Products final : public ComputeModel {
  public:
@@ -53,12 +53,18 @@ class Products final : public ComputeModel {
     switch (operation.kind) {
       case Operation::Kind::product: {
         const auto& [m, k, n, copies] = operation.shape;
-        const double one = operation.is_backward ? product(m, n, k) + product(k, m, n) : product(m, k, n);
+        const auto casts = operation.casts;
+        // Neither operand of the gradients of weights is weights.
+        const auto of_weights = casts == Operation::Casts::inputs ? Operation::Casts::all : casts;
+        const bool infers = operation.is_inference;
+        const double one = operation.is_backward
+                               ? product(m, n, k, casts, infers) + product(k, m, n, of_weights, infers)
+                               : product(m, k, n, casts, infers);
         return rounded(static_cast<double>(copies) * one);
       }
       case Operation::Kind::attention: {
         const double share = options_.attention_share > 0 ? options_.attention_share : processor_.attention_share;
-        const double flops = static_cast<double>(operation.flops) * (operation.is_causal ? 0.5 : 1);
+        const double flops = static_cast<double>(operation.flops);
         return rounded(std::max(flops / (bf16_peak_ * share), memory_seconds(static_cast<double>(operation.bytes))) +
                        kernel_seconds());
       }
@@ -74,7 +80,8 @@ class Products final : public ComputeModel {
   double kernel_seconds() const { return static_cast<double>(options_.kernel.ps()) * 1e-12; }
   Time rounded(double seconds) const { return duration_from_ns(seconds * 1e9, rounding_); }
 
-  double product(std::uint64_t m, std::uint64_t k, std::uint64_t n) const {
+  /// Returns the seconds of [m, k] by [k, n]. `casts`: of its operands, the second of which is weights if any is.
+  double product(std::uint64_t m, std::uint64_t k, std::uint64_t n, Operation::Casts casts, bool is_inference) const {
     const double unit_rate =
         (is_fp8_ ? options_.fp8_share : 1.0) * peak_ * processor_.product_share / processor_.num_units;
     double best = HUGE_VAL;
@@ -87,9 +94,14 @@ class Products final : public ComputeModel {
     }
     const double rows = static_cast<double>(m), inner = static_cast<double>(k), columns = static_cast<double>(n);
     const double bytes = (is_fp8_ ? 1.0 : 2.0) * (rows * columns + columns * inner + rows * inner);
-    const double moving = bytes / (bandwidth_ * processor_.product_bandwidth_share);
-    const double cast = is_fp8_ ? memory_seconds(3 * (rows * inner + columns * inner)) : 0;
-    return std::max(best, moving) + processor_.launch_seconds + cast;
+    const double moving = bytes / (bandwidth_ * (is_inference ? processor_.inference_bandwidth_share
+                                                              : processor_.product_bandwidth_share));
+    return std::max(best, moving) + processor_.launch_seconds + cast_seconds(rows * inner, columns * inner, casts);
+  }
+
+  double cast_seconds(double first, double second, Operation::Casts casts) const {
+    if (!is_fp8_ || casts == Operation::Casts::none) return 0;
+    return memory_seconds(3 * (casts == Operation::Casts::all ? first + second : first));
   }
 
   ProductsOptions options_;

@@ -6,7 +6,8 @@ using trace::CollectiveKind;
 using enum Operator::Kind;
 
 /// The core of attention computes the scores of the NPU's own tokens with all tokens of the sequence, the softmax and
-/// the weighted values: 4 s FLOPs for each query value.
+/// the weighted values: 4 s FLOPs for each query value. A fused causal core leaves out the half that the mask hides; one
+/// of separate products computes it.
 std::vector<Operator> TransformerLayers::core_forward() const {
   const std::uint64_t pairs = tokens_ * model_.sequence;
   if (is_decode()) return {decoding_core(pairs)};
@@ -22,7 +23,7 @@ std::vector<Operator> TransformerLayers::core_forward() const {
   };
   if (model_.attention.fused)
     return {{.name = "attention.core",
-             .flops = for_scores + for_values,
+             .flops = (for_scores + for_values) / (model_.attention.causal ? 2 : 1),
              .bytes = queries + results + keys + values,
              .operation = compute::Operation::Kind::attention,
              .shape = scores_of_head,
@@ -55,7 +56,8 @@ Operator TransformerLayers::decoding_core(std::uint64_t pairs) const {
   const std::uint64_t summed = model_.is_latent() ? heads * small : result_;
   return {.name = "attention.core",
           .flops = 2 * pairs * (scored + summed),
-          .bytes = (pairs * cache_width() + tokens_ * (query_ + result_)) * bytes_,
+          .bytes = pairs * cache_width() * operand_bytes(parallel_.precision_of_cache()) +
+                   tokens_ * (query_ + result_) * bytes_,
           .operation = compute::Operation::Kind::attention,
           .shape = {.m = 1,
                     .k = (model_.query_head() + model_.value_head()) / 2,
@@ -148,7 +150,9 @@ void TransformerLayers::attention(Layer& layer) {
   backward.push_back(own("attention.norm", 4 * bytes_));
 
   const std::uint64_t copies = model_.kv_copies(parallel_[Axis::tp]);
-  layer.repeated_flops = 2 * tokens_ * (keys_ + values_) * (hidden_ / copies) * (copies - 1);
+  layer.beside_model_flops = 2 * tokens_ * (keys_ + values_) * (hidden_ / copies) * (copies - 1);
+  if (model_.attention.causal && !model_.attention.fused && !is_decode())
+    layer.beside_model_flops += tokens_ * model_.sequence * (query_ + result_);
   layer.of_dense.norms += norm_parameters(model_);
   layer.dense += attention_parameters();
 }

@@ -40,7 +40,8 @@ Layer TransformerLayers::block(std::uint32_t index) {
   layer.recomputed = all - layer.activations;
   layer.output = own_tokens_ * hidden_ * bytes_;
   if (parallel_.is_inference()) {
-    layer.cache = parallel_.micro_batch * model_.sequence / parallel_[Axis::cp] * cache_width() * bytes_;
+    layer.cache = parallel_.micro_batch * model_.sequence / parallel_[Axis::cp] * cache_width() *
+                  operand_bytes(parallel_.precision_of_cache());
     layer.activations = layer.recomputed = 0;
   }
   return layer;

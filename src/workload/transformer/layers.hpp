@@ -54,6 +54,8 @@ class TransformerLayers {
 
  private:
   bool is_decode() const { return parallel_.pipeline.phase == Phase::decode; }
+  /// Products of a few rows are not cut in pieces to compute beside a collective.
+  double tensor_overlap() const { return is_decode() ? 0 : parallel_.overlap.tensor; }
   /// Gathers the values of all tokens before a tensor-parallel part.
   void gather(std::vector<Operator>& operators, const char* name, Operator::Kind kind = Operator::Kind::collective) {
     if (!parallel_.sequence_parallel) return;
@@ -72,20 +74,20 @@ class TransformerLayers {
   }
   /// Adds a product and the gather before it. A part of the product is computed beside the gather.
   void gather_into(std::vector<Operator>& operators, const char* name, const Operator& product) {
-    if (!parallel_.sequence_parallel || parallel_.overlap.tensor == 0) {
+    if (!parallel_.sequence_parallel || tensor_overlap() == 0) {
       gather(operators, name);
       operators.push_back(product);
       return;
     }
     gather(operators, name, Operator::Kind::asynchronous);
-    const auto [beside, rest] = Operators::split(product, parallel_.overlap.tensor);
+    const auto [beside, rest] = Operators::split(product, tensor_overlap());
     operators.insert(operators.end(), {beside, {.kind = Operator::Kind::wait}, rest});
   }
   /// Adds the backward pass of a part's last product, behind the gather of its gradient. What the part gathered in the
   /// forward pass is gathered again, for a later product.
   void gather_gradient_into(std::vector<Operator>& operators, const char* gradient, const char* input,
                             const Operator& product) {
-    if (parallel_.overlap.tensor > 0) {
+    if (tensor_overlap() > 0) {
       gather_into(operators, gradient, product);
       gather(operators, input, Operator::Kind::asynchronous);
     } else {
@@ -96,12 +98,12 @@ class TransformerLayers {
   }
   /// Adds a product and the sum of its results. A part of the product is computed beside the sum.
   void sum_of(std::vector<Operator>& operators, const Operator& product, const char* name) {
-    if (parallel_.overlap.tensor == 0) {
+    if (tensor_overlap() == 0) {
       operators.push_back(product);
       sum(operators, name);
       return;
     }
-    const auto [beside, before] = Operators::split(product, parallel_.overlap.tensor);
+    const auto [beside, before] = Operators::split(product, tensor_overlap());
     operators.push_back(before);
     add_sum(operators, Operator::Kind::asynchronous, name, tokens_ * hidden_ * bytes_);
     operators.insert(operators.end(), {beside, {.kind = Operator::Kind::wait}});
