@@ -24,8 +24,8 @@ namespace {
 
 trace::CollectiveKind trace_kind(collective::Kind kind) {
   using enum trace::CollectiveKind;
-  constexpr std::array all = {all_reduce, reduce,     all_gather,     gather, scatter,
-                              broadcast,  all_to_all, reduce_scatter, barrier};
+  constexpr std::array all = {all_reduce, reduce,         all_gather, gather,          scatter,       broadcast,
+                              all_to_all, reduce_scatter, barrier,    expert_dispatch, expert_combine};
   return *std::ranges::find(all, kind, collective::kind_of);
 }
 

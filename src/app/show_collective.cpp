@@ -117,6 +117,14 @@ void show_one(const config::ShowCollectiveCommand& command, CollectiveTimer& tim
   for (const auto& phase : parts.phases) steps += phase.steps;
   const double bandwidth = algorithm_bandwidth(command.kind, timer.num_members(), command.bytes, last);
   figures["bytes"] = command.bytes.count();
+  if (!parts.phases.empty() && parts.phases.front().experts) {
+    const collective::ExpertTime& experts = *parts.phases.front().experts;
+    figures["experts"] = {{"servers", experts.copies.servers},
+                          {"npus", experts.copies.npus},
+                          {"bytes_over_nics", experts.nic_bytes},
+                          {"bytes_over_links", experts.link_bytes},
+                          {"bound", experts.bound}};
+  }
   figures["chunks"] = parts.chunks;
   figures["steps_of_a_chunk"] = steps;
   figures["phases"] = phases_of(parts, command.form == config::TableForm::text);

@@ -44,8 +44,9 @@ void print_training(const results::Metrics& metrics) {
   else if (rates.samples_per_second)
     parts.push_back(fmt::format("{} samples/s", with_prefix(*rates.samples_per_second)));
   if (rates.model_flops_utilisation)
-    parts.push_back(fmt::format("MFU {}, HFU {}", percent(*rates.model_flops_utilisation),
-                                percent(*rates.hardware_flops_utilisation)));
+    parts.push_back(fmt::format("MFU {}, HFU {}{}", percent(*rates.model_flops_utilisation),
+                                percent(*rates.hardware_flops_utilisation),
+                                rates.masks_scores ? " (masked scores of attention do not count)" : ""));
   const bool is_inference = rates.time_to_first_token || rates.time_per_output_token;
   if (!parts.empty()) fmt::print("{}: {}\n", is_inference ? "inference" : "training", fmt::join(parts, "; "));
   if (metrics.bubble)

@@ -54,6 +54,8 @@ DataMark DataContract::output(std::uint32_t rank, std::uint64_t at) const {
     case Kind::scatter:
       return {rank * share_ + at, 1, hash_of(root_)};
     case Kind::barrier:
+    case Kind::expert_dispatch:
+    case Kind::expert_combine:
       break;
   }
   ensure_failed("data of a kind that has none", std::source_location::current());

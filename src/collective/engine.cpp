@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "dimension_order.hpp"
+#include "expert_layout.hpp"
 #include "group_layout.hpp"
 #include "message_program_parts.hpp"
 #include "orrery/base/error.hpp"
@@ -73,8 +74,9 @@ struct Engine::State {
   std::optional<std::string> carrier(const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns whether all members complete a fixed time after the last arrival.
   bool is_whole(const GroupLayout& layout, Kind kind, Bytes size) const {
-    return has_library() || (options.custom.whole && carrier(layout, kind, size));
+    return has_library() || is_of_experts(kind) || (options.custom.whole && carrier(layout, kind, size));
   }
+  ExpertTime expert_time(const GroupLayout& layout, Bytes size) const;
   LibraryGroup library_group(const GroupLayout& layout) const;
   LibraryTime library_time(const GroupLayout& layout, Kind kind, Bytes size) const;
   std::optional<LibraryChoice> library_choice(const GroupLayout& layout, Kind kind, Bytes size) const;
@@ -240,6 +242,12 @@ LibraryGroup Engine::State::library_group(const GroupLayout& layout) const {
   return group;
 }
 
+ExpertTime Engine::State::expert_time(const GroupLayout& layout, Bytes size) const {
+  const std::uint32_t inner = options.library.node_dimensions;
+  return expert_exchange(options.experts, expert_group(delays.topology(), layout, nodes_of(layout, inner), inner),
+                         static_cast<double>(size.count()));
+}
+
 std::optional<std::string> Engine::State::carrier(const GroupLayout& layout, Kind kind, Bytes size) const {
   if (!options.custom.whole || layout.num_members == 1 || layout.custom) return {};
   return options.custom.whole->carrier(kind, layout.num_members, whole_buffer(kind, layout.num_members, size));
@@ -257,6 +265,11 @@ std::optional<LibraryChoice> Engine::State::library_choice(const GroupLayout& la
 Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, size};
   if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
+  if (is_of_experts(kind)) {
+    const double ns = expert_time(layout, size).seconds * 1e9;
+    const Time takes = std::max(duration_from_ns(ns, delays.rounding()), tick(delays.rounding()));
+    return library_durations.emplace(key, takes).first->second;
+  }
   const Time time = has_library() ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
                                   : options.custom.whole->duration(delays, first_members.at(&layout), kind,
                                                                    whole_buffer(kind, layout.num_members, size));
@@ -343,7 +356,7 @@ Turn Engine::next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes si
 
 std::uint32_t Engine::kinds_of_all() const {
   std::uint32_t bits = 0;
-  for (unsigned kind = 0; kind <= static_cast<unsigned>(Kind::barrier); ++kind)
+  for (unsigned kind = 0; kind <= static_cast<unsigned>(last_kind); ++kind)
     if (state_->options.rules.subgroup_is_ring &&
         std::ranges::any_of(algorithms_for(state_->options, static_cast<Kind>(kind)), &Algorithm::whole_communicator))
       bits |= 1U << kind;
@@ -395,6 +408,9 @@ Time Engine::minimum_duration(const GroupLayout& layout) {
 
 Time Engine::State::minimum_duration(const GroupLayout& layout) const {
   const Time endpoint_delay = options.endpoint_delay_of(layout.subgroup);
+  // Kernels of experts know no endpoint delays.
+  const double ns = std::min(options.experts.kernels->latency, options.experts.kernels->latency_in_server) * 1e9;
+  const Time least_of_experts = duration_from_ns(ns, delays.rounding());
   std::uint64_t fewest = ~std::uint64_t{0};
   for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
                           Kind::reduce, Kind::gather, Kind::scatter}) {
@@ -411,7 +427,8 @@ Time Engine::State::minimum_duration(const GroupLayout& layout) const {
     }
   }
   if (fewest == ~std::uint64_t{0}) return tick(delays.rounding());
-  return std::max(tick(delays.rounding()), endpoint_delay * static_cast<std::int64_t>(fewest));
+  return std::max(tick(delays.rounding()),
+                  std::min(endpoint_delay * static_cast<std::int64_t>(fewest), least_of_experts));
 }
 
 const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kind kind) const {
@@ -421,7 +438,8 @@ const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kin
 CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes size) const {
   if (layout.num_members == 1) return {};
   const Options& options = state_->options;
-  const auto carrier = state_->carrier(layout, kind, size);
+  const auto carrier = is_of_experts(kind) ? std::optional(std::string(options.experts.kernels.name()))
+                                           : state_->carrier(layout, kind, size);
   if (state_->has_library() || carrier) {
     PhaseFigures whole;
     for (const Axis& axis : layout.axes)
@@ -431,6 +449,7 @@ CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes si
     whole.kind = kind;
     whole.bytes = size;
     if (carrier) {
+      if (is_of_experts(kind)) whole.experts = state_->expert_time(layout, size);
       whole.algorithm = *carrier;
       return {1, {whole}};
     }
@@ -494,7 +513,12 @@ const CollectiveTraffic& Engine::traffic(const GroupLayout& layout, Kind kind, B
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
   const auto found = state_->traffic.find(key);
   if (found != state_->traffic.end()) return found->second;
-  return state_->traffic.emplace(key, traffic_of(state_->delays, state_->options, layout, kind, size)).first->second;
+  return state_->traffic
+      .emplace(key, is_of_experts(kind)
+                        ? expert_traffic(state_->delays.topology(), layout, state_->expert_time(layout, size),
+                                         state_->options.library.node_dimensions)
+                        : traffic_of(state_->delays, state_->options, layout, kind, size))
+      .first->second;
 }
 
 }  // namespace orrery::collective

@@ -25,6 +25,10 @@ Kind kind_of(trace::CollectiveKind kind) {
       return Kind::reduce_scatter;
     case Trace::barrier:
       return Kind::barrier;
+    case Trace::expert_dispatch:
+      return Kind::expert_dispatch;
+    case Trace::expert_combine:
+      return Kind::expert_combine;
   }
   ensure_failed("a kind of collective that does not exist", std::source_location::current());
 }

@@ -49,6 +49,10 @@ std::string_view name(Kind kind) {
       return "scatter";
     case Kind::barrier:
       return "barrier";
+    case Kind::expert_dispatch:
+      return "expert-dispatch";
+    case Kind::expert_combine:
+      return "expert-combine";
   }
   ensure_failed("a kind of collective that does not exist", std::source_location::current());
 }

@@ -65,6 +65,40 @@ const Algorithm* algorithm_of_whole(const Options& options, const GroupLayout& l
   return layout.axes.empty() ? &ring : nullptr;
 }
 
+/// How many times its bytes a chunk of an exchange with experts has as an all-to-all between servers, and among the
+/// NPUs of a server, at the shares of the links that its kernels reach.
+struct ExpertFactors {
+  double outside = 1, inside = 1;
+};
+ExpertFactors expert_factors(const Options& options, const GroupLayout& layout) {
+  ExpertGroup group{.ranks = layout.num_members, .link = 1, .nic = 1};
+  for (const Axis& axis : layout.axes)
+    if (axis.dimensions[0] >= options.library.node_dimensions) group.servers *= axis.size;
+  const ExpertTime of_byte = expert_exchange(options.experts, group, 1);
+  const ExpertKernels& kernels = *options.experts.kernels;
+  const double servers = group.servers, npus = static_cast<double>(group.ranks) / servers;
+  return {servers > 1 ? of_byte.nic_bytes / (1 - 1 / servers) / kernels.nic_share : 0,
+          npus > 1 ? of_byte.link_bytes / (1 - 1 / npus) / kernels.link_share : 0};
+}
+
+/// Gives each phase of an exchange with experts its bytes. Tokens go to servers first and are handed on there; results
+/// come back the other way.
+void set_expert_sizes(const Options& options, const GroupLayout& layout, Kind kind, Bytes chunk, Route& route) {
+  const auto is_outside = [&](const Phase& phase) {
+    return phase.axis->dimensions[0] >= options.library.node_dimensions;
+  };
+  if (!layout.axes.empty())
+    std::ranges::stable_partition(
+        route, [&](const Phase& phase) { return is_outside(phase) == (kind == Kind::expert_dispatch); });
+  const ExpertFactors factors = expert_factors(options, layout);
+  for (Phase& phase : route) {
+    const double factor = layout.axes.empty() || !is_outside(phase) ? factors.inside : factors.outside;
+    const double bytes = static_cast<double>(chunk.count()) * factor;
+    if (bytes > static_cast<double>(Bytes::most().count())) throw OutOfRange();
+    phase.shape.size = Bytes(std::max<std::uint64_t>(static_cast<std::uint64_t>(bytes), 1));
+  }
+}
+
 /// Returns the route of a chunk that takes the axes in an order.
 Route route_of(const Options& options, const GroupLayout& layout, Kind kind, Bytes chunk, const AxisOrder& order) {
   if (layout.num_members == 1) return {};
@@ -86,6 +120,7 @@ Route route_of(const Options& options, const GroupLayout& layout, Kind kind, Byt
     if (phase.shape.kind == Kind::reduce_scatter) chunk = chunk / phase.axis->size;
     if (phase.shape.kind == Kind::all_gather) chunk = times(chunk, phase.axis->size);
   }
+  if (is_of_experts(kind)) set_expert_sizes(options, layout, kind, chunk, route);
   return route;
 }
 
@@ -137,6 +172,9 @@ Kind parent(Kind kind) {
       return Kind::all_reduce;
     case Kind::gather:
       return Kind::all_gather;
+    case Kind::expert_dispatch:
+    case Kind::expert_combine:
+      return Kind::all_to_all;
     case Kind::scatter:
       return Kind::reduce_scatter;
     default:
@@ -185,7 +223,8 @@ std::vector<std::uint32_t> dimensions_of_turns(const Options& options, const Gro
 
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members) {
   if (kind == Kind::barrier) return {1, Bytes(num_members)};
-  const std::uint32_t splits = options.chunks.splits;
+  // Kernels of experts hand on what has come while more comes.
+  const std::uint32_t splits = is_of_experts(kind) ? std::max(options.chunks.splits, 8U) : options.chunks.splits;
   Bytes chunk = size / splits;
   if (parent(kind) != Kind::all_gather && chunk < Bytes(num_npus)) return {splits, Bytes(num_npus)};
   chunk = std::max(chunk, Bytes(1));

@@ -104,9 +104,40 @@ void Configuration::settle_gpu() {
   }
 }
 
+/// Chooses how tokens travel to experts where nothing was chosen, and hands the routing of the models to who carries
+/// exchanges out. A library means GPUs, whose kernels send a token to each server once.
+void Configuration::settle_experts() {
+  using workload::ExpertExchange;
+  collective::ExpertOptions& options = collectives.experts;
+  std::uint32_t npus_of_node = 1;
+  for (std::size_t d = 0; d < std::min<std::size_t>(dimensions.size(), collectives.library.node_dimensions); ++d)
+    npus_of_node *= std::max(dimensions[d].size, 1U);
+  const bool has_kernels = collectives.library.library.has_value();
+  bool exchanges = places.contains("system.collectives.experts.kernels") || options.sm_share.has_value();
+  for (Workload* const each : own_workloads()) {
+    if (!each->generated) continue;
+    const auto* const model = std::get_if<workload::Transformer>(&each->generated->model);
+    if (model == nullptr || model->mlp.experts == 0) continue;
+    workload::Parallel& parallel = each->generated->parallel;
+    auto& exchange = parallel.experts.exchange;
+    if (exchange == ExpertExchange::automatic)
+      exchange = has_kernels && workload::exchanges_over_nodes(parallel, npus_of_node) ? ExpertExchange::once_per_server
+                                                                                       : ExpertExchange::all_to_all;
+    if (!parallel.has_expert_kernels()) continue;
+    exchanges = true;
+    options.top_k = model->mlp.top_k;
+    options.servers = model->mlp.servers;
+    if (exchange == ExpertExchange::low_latency) options.kernels = collective::ExpertKernelsName("deepep-low-latency");
+  }
+  const double units = execution.compute.products.processor.value_or(compute::ProcessorName())->num_units;
+  if (exchanges && !execution.network.model->simulates_links())
+    execution.compute.experts_share = options.sm_share.value_or(std::min(options.kernels->sms / units, 0.9));
+}
+
 void Configuration::share_settings() {
   collectives.local_memory = execution.compute.local_memory;
   settle_streams();
+  settle_experts();
   for (Workload* const each : own_workloads())
     if (each->generated) each->generated->parallel.sharding.sums_apart = execution.dimension_streams;
   collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;

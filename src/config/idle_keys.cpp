@@ -180,18 +180,47 @@ std::vector<Condition> of_model() {
   return {
       {{"workload.dependencies"}, "without workload.traces", [](const Subject& s) { return !s.workload.generated; }},
       {{"workload.model.router-bias", "workload.parallel.expert-capacity", "workload.parallel.expert-imbalance",
-        "workload.parallel.expert-seed", "workload.parallel.expert-overlap", "workload.parallel.expert-tp"},
+        "workload.parallel.expert-seed", "workload.parallel.expert-overlap", "workload.parallel.expert-tp",
+        "workload.model.expert-servers", "workload.parallel.expert-exchange", "workload.parallel.dispatch-precision",
+        "workload.parallel.combine-precision"},
        "without workload.model.experts",
        [](const Subject& s) { return s.transformer() != nullptr && s.transformer()->mlp.experts > 0; }},
       {{"workload.parallel.expert-seed"},
        "without workload.parallel.expert-imbalance",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.experts.imbalance > 0; }); }},
-      {{"workload.parallel.expert-imbalance", "workload.parallel.expert-overlap"},
+      {{"workload.parallel.expert-imbalance", "workload.parallel.expert-overlap", "workload.model.expert-servers",
+        "workload.parallel.expert-exchange", "workload.parallel.dispatch-precision",
+        "workload.parallel.combine-precision"},
        "without experts on several NPUs (workload.parallel.ep, or expert-tp: 1)",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.num_expert_ranks() > 1; }); }},
+      {{"workload.model.expert-servers"},
+       "without workload.parallel.expert-exchange: once-per-server",
+       [](const Subject& s) {
+         return s.of_parallel(
+             [](const auto& p) { return p.experts.exchange == workload::ExpertExchange::once_per_server; });
+       }},
+      {{"system.collectives.experts.kernels", "system.collectives.experts.sm-share"},
+       "without workload.traces, or a workload.parallel.expert-exchange that is no all-to-all",
+       [](const Subject& s) {
+         return !s.workload.generated || s.of_parallel([](const auto& p) { return p.has_expert_kernels(); });
+       }},
+      {{"system.collectives.experts.kernels"},
+       "with workload.parallel.expert-exchange: low-latency, which has kernels of its own",
+       [](const Subject& s) {
+         return !s.of_parallel(
+             [](const auto& p) { return p.experts.exchange == workload::ExpertExchange::low_latency; });
+       }},
+      {{"system.collectives.experts.top-k", "system.collectives.experts.servers"},
+       "without workload.traces, because a model has such numbers of its own",
+       [](const Subject& s) { return !s.workload.generated; }},
       {{"workload.model.causal"},
-       "with a system.compute.model that does not estimate attention",
-       [](const Subject& s) { return s.workload.estimates != nullptr; }},
+       "with workload.parallel.phase: decode, whose token attends to all others",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.pipeline.phase != workload::Phase::decode; });
+       }},
+      {{"workload.model.recompute-modules"},
+       "with workload.parallel.recompute-modules",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.recomputed_modules; }); }},
       {{"workload.parallel.table-sharding", "workload.parallel.table-balance", "workload.parallel.table-columns"},
        "without workload.model.kind: dlrm",
        [](const Subject& s) { return s.is_dlrm(); }},
@@ -206,7 +235,8 @@ std::vector<Condition> of_model() {
 std::vector<Condition> of_parallelism() {
   return {
       {{"workload.model.further-tokens", "workload.parallel.bucket", "workload.parallel.norm-sums",
-        "workload.parallel.overlap", "workload.parallel.gradients", "workload.parallel.gather-before-forward"},
+        "workload.parallel.overlap", "workload.parallel.gradients", "workload.parallel.gather-before-forward",
+        "workload.parallel.recompute-modules", "workload.model.recompute-modules"},
        "without workload.parallel.phase: training",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.is_inference(); }); }},
       {{"workload.parallel.overlap"},
@@ -223,6 +253,19 @@ std::vector<Condition> of_parallelism() {
       {{"workload.parallel.sp", "workload.parallel.tp-overlap"},
        "without workload.parallel.tp above 1",
        [](const Subject& s) { return has_axis(s, Axis::tp); }},
+      {{"workload.parallel.tp-overlap"},
+       "with workload.parallel.phase: decode, whose products are not cut in pieces",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.pipeline.phase != workload::Phase::decode; });
+       }},
+      {{"workload.parallel.cache-precision"},
+       "with workload.parallel.phase: training",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.is_inference(); }); }},
+      {{"workload.parallel.recompute-modules", "workload.model.recompute-modules"},
+       "with workload.parallel.recompute: full",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.recompute != workload::Recompute::full; });
+       }},
       {{"workload.parallel.cp-exchange"},
        "without workload.parallel.cp above 1",
        [](const Subject& s) { return has_axis(s, Axis::cp); }},

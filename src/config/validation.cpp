@@ -95,6 +95,7 @@ class Validation {
   void validate_streams();
   void validate_traces();
   void validate_generated();
+  void validate_experts(const workload::Description& generated);
   void validate_load();
   void validate_jobs();
 
@@ -365,11 +366,29 @@ void Validation::validate_generated() {
   require(!offload.on_path || c_.remote_memory.kind->combines_on_path, "workload.parallel.offload-collectives",
           "found path, but the remote memory has no switches that gather and add up",
           "network, or system.remote-memory.kind: hierarchical-pool");
+  validate_experts(generated);
   require(workload_->custom_nodes.empty(), "system.collectives.custom.nodes",
           "found ids of nodes, but the workload is generated",
           "traces (workload.traces), or collectives by kind (system.collectives.custom.KIND)");
   require(!c_.execution.replay_only, "workload.replay-only",
           "found true, but the nodes of a generated workload have no recorded durations", "false");
+}
+
+/// Kernels of experts are of GPUs, and all jobs have the same ones.
+void Validation::validate_experts(const workload::Description& generated) {
+  const auto* const model = std::get_if<workload::Transformer>(&generated.model);
+  if (model == nullptr || !generated.parallel.has_expert_kernels()) return;
+  const std::string_view key = "workload.parallel.expert-exchange", expected = "all-to-all";
+  require(c_.rule_set == RuleSet::physical, key, "found kernels of experts with ASTRA-sim's rules", expected);
+  const auto& options = c_.collectives.experts;
+  const bool is_low_latency = generated.parallel.experts.exchange == workload::ExpertExchange::low_latency;
+  require(is_low_latency != options.kernels->sends_once, key,
+          fmt::format("found {}, but the kernels are {}", is_low_latency ? "low-latency" : "once-per-server",
+                      options.kernels.name()),
+          "the kernels of this exchange, in all jobs (system.collectives.experts.kernels)");
+  require(options.top_k == model->mlp.top_k && options.servers == model->mlp.servers, "workload.model.top-k",
+          "jobs send tokens to different numbers of experts or servers by kernels of experts",
+          "equal numbers, or workload.parallel.expert-exchange: all-to-all");
 }
 
 /// What all jobs have in common, and what runs of several jobs cannot do.

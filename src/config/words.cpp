@@ -124,6 +124,11 @@ const Words<collective::Fabric>& fabrics() {
   return words;
 }
 
+const Words<collective::ExpertKernelsName>& expert_kernels() {
+  static const Words<collective::ExpertKernelsName> words = words_of<collective::ExpertKernelsName>();
+  return words;
+}
+
 const Words<collective::Kind>& collective_kinds() {
   using collective::Kind;
   static const Words<Kind> words = {{"all-reduce", Kind::all_reduce, "all have the sum"},
@@ -134,7 +139,9 @@ const Words<collective::Kind>& collective_kinds() {
                                     {"reduce", Kind::reduce, "one has the sum"},
                                     {"gather", Kind::gather, "one has the parts of all"},
                                     {"scatter", Kind::scatter, "each has a part from one"},
-                                    {"barrier", Kind::barrier, "all wait for all"}};
+                                    {"barrier", Kind::barrier, "all wait for all"},
+                                    {"expert-dispatch", Kind::expert_dispatch, "tokens go to their experts"},
+                                    {"expert-combine", Kind::expert_combine, "tokens come back from them"}};
   return words;
 }
 
@@ -272,6 +279,35 @@ const Words<workload::Recompute>& recompute_policies() {
   static const Words<Recompute> words = {{"none", Recompute::none, "nothing"},
                                          {"selective", Recompute::selective, "the core of the attention"},
                                          {"full", Recompute::full, "every layer"}};
+  return words;
+}
+
+const Words<bool workload::RecomputedModules::*>& recomputed_modules() {
+  using workload::RecomputedModules;
+  static const Words<bool RecomputedModules::*> words = {
+      {"norms", &RecomputedModules::norms, "results of norms"},
+      {"swiglu", &RecomputedModules::activation, "results of the function between the products of an MLP"},
+      {"latent", &RecomputedModules::latent, "queries, keys and values of latent attention"},
+      {"mlp", &RecomputedModules::mlp, "MLPs of layers without experts"},
+      {"moe", &RecomputedModules::experts, "MLPs of layers with experts, with their exchanges"}};
+  return words;
+}
+
+const Words<workload::ExpertExchange>& expert_exchanges() {
+  using workload::ExpertExchange;
+  static const Words<ExpertExchange> words = {
+      {"all-to-all", ExpertExchange::all_to_all, "each expert gets a copy of a token by an all-to-all"},
+      {"once-per-server", ExpertExchange::once_per_server, "each server gets a token once and forwards it"},
+      {"low-latency", ExpertExchange::low_latency, "each expert gets a copy by kernels that take no SMs"}};
+  return words;
+}
+
+const Words<workload::ExpertOverlap>& expert_overlaps() {
+  using workload::ExpertOverlap;
+  static const Words<ExpertOverlap> words = {
+      {"false", ExpertOverlap::none, "nothing"},
+      {"true", ExpertOverlap::shared, "experts that every token passes"},
+      {"batches", ExpertOverlap::batches, "another micro-batch: forward and backward passes in pairs"}};
   return words;
 }
 

@@ -33,12 +33,14 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
   if (const double share = context.options.compute.collectives_share; share > 0)
     shared_units_ = std::make_unique<SharedUnits>(share);
+  if (const double share = context.options.compute.experts_share; share > 0)
+    held_units_ = std::make_unique<HeldUnits>(share);
   if (gpu_ && context.gpus->options.compute_share)
     shared_sms_ = std::make_unique<SharedSms>([this](NodeId id, std::uint32_t held) {
       return execution_.context().gpus->stretch(execution_.node(id), held);
     });
   // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
-  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_ && !moment_;
+  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_ && !held_units_ && !moment_;
 }
 
 bool Npu::handle(const pdes::Event& event) {
@@ -56,7 +58,8 @@ bool Npu::apply(const pdes::Event& event) {
       // A node whose end has changed has several events, of which one counts.
       if (shared_sms_ && execution_.node(id).kind == NodeKind::compute && !shared_sms_->end(id, event.time))
         return false;
-      if ((yielding_ || shared_units_) && is_put_off(id, event.time)) return false;
+      if ((yielding_ || shared_units_ || held_units_) && is_put_off(id, event.time)) return false;
+      if (holds_units(id)) held_units_->end_exchange(event.time);
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -178,6 +181,7 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
       return issue_collective(id, now);
     default:
       const Time takes = compute_time(id);
+      if (held_units_ && execution_.node(id).kind == NodeKind::compute) held_units_->begin_compute(id, now);
       const bool shares = shared_sms_ && execution_.node(id).kind == NodeKind::compute && takes > Time::zero();
       const Time finish = shares ? shared_sms_->begin(id, takes, now) : now + takes;
       if (shares && finish == Time::max()) return;  // until an SM is free
@@ -214,7 +218,7 @@ Time Npu::owed_to_collective(NodeId id, Time now) {
     const std::size_t tier = tier_of(*execution_.npu().program->graph, id);
     if (const Time owed = yielding_->take_owed(set_of(id), tier, id, since, now); owed > Time::zero()) return owed;
   }
-  if (!shared_units_) return Time::zero();
+  if (!shared_units_ || holds_units(id)) return Time::zero();
   Time beside = Time::zero();
   for (const RunningNode& running : execution_.all_running())
     if (execution_.node(running.node).kind == NodeKind::compute && running.start < now)
@@ -223,8 +227,16 @@ Time Npu::owed_to_collective(NodeId id, Time now) {
   return Time::zero();
 }
 
+bool Npu::holds_units(NodeId id) const {
+  const trace::Node& node = execution_.node(id);
+  return held_units_ && node.kind == NodeKind::collective &&
+         collective::is_of_experts(collective::kind_of(node.collective)) && membership(id).members > 1;
+}
+
 /// Returns how much later a compute node ends because collectives took compute units.
 Time Npu::owed_to_compute(NodeId id, Time now) {
+  if (held_units_)
+    if (const Time owed = held_units_->take_owed(id, now); owed > Time::zero()) return owed;
   if (!shared_units_) return Time::zero();
   const Time owed = shared_units_->take_owed();
   if (owed == Time::zero()) shared_units_->count_compute(execution_.running(id).start, now);
@@ -270,7 +282,10 @@ void Npu::issue_collective(NodeId id, Time now) {
   }
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, turn);
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
-  if (shared_units_) shared_units_->begin_transfer();
+  if (holds_units(id))
+    held_units_->begin_exchange(now);
+  else if (shared_units_)
+    shared_units_->begin_transfer();
   execution_.awaited().add(awaited_by(id));
   if (execution_.context().keeps_histories()) {
     join.order = {histories_of(execution_).next(now, events_of_join), join.turn};
@@ -421,6 +436,7 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, cons
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
   if (shared_units_) archive(*shared_units_);
+  if (held_units_) archive(*held_units_);
   std::vector<pdes::Event> with_moment;  // and those that it puts off within the time at hand
   if (moment_ && !moment_->empty()) {
     with_moment.assign(pending.begin(), pending.end());

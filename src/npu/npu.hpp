@@ -10,6 +10,7 @@
 #include "event_place.hpp"
 #include "execution.hpp"
 #include "gpu_collectives.hpp"
+#include "held_units.hpp"
 #include "link_collectives.hpp"
 #include "messaging.hpp"
 #include "orrery/base/overrun.hpp"
@@ -116,6 +117,8 @@ class Npu {
   const communicator::Membership& membership(NodeId id) const {
     return memberships_[execution_.npu().program->use_of_node(id)];
   }
+  /// Says whether a node is an exchange of experts that holds compute units.
+  bool holds_units(NodeId id) const;
   /// Returns the set of dimensions in which a collective takes its turns.
   std::size_t set_of(NodeId id) const {
     const GroupId group = execution_.npu().groups[execution_.npu().program->use_of_node(id)];
@@ -130,6 +133,7 @@ class Npu {
   std::unique_ptr<Yielding> yielding_;                 // null if no collective yields here
   std::unique_ptr<SharedSms> shared_sms_;              // null if thread blocks take no SMs from compute nodes
   std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
+  std::unique_ptr<HeldUnits> held_units_;              // null if exchanges of experts take no compute units
   memory::MemoryServer own_memory_;                    // if no memory is shared
   bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
   QueueTurn queues_;

@@ -24,6 +24,8 @@ double bus_factor(collective::Kind kind, std::uint32_t members) {
     case collective::Kind::broadcast:
     case collective::Kind::reduce:
     case collective::Kind::barrier:
+    case collective::Kind::expert_dispatch:
+    case collective::Kind::expert_combine:
       return 1;
     case collective::Kind::all_gather:
     case collective::Kind::reduce_scatter:

@@ -7,7 +7,7 @@ namespace orrery::results::format {
 
 std::vector<std::string> collective_kinds() {
   std::vector<std::string> names;
-  for (std::uint8_t kind = 0; kind <= static_cast<std::uint8_t>(collective::Kind::barrier); ++kind)
+  for (std::uint8_t kind = 0; kind <= static_cast<std::uint8_t>(collective::last_kind); ++kind)
     names.emplace_back(collective::name(static_cast<collective::Kind>(kind)));
   return names;
 }

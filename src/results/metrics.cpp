@@ -27,9 +27,7 @@ Wide sum_over(const NpuRecords& npus, Part part) {
   return sum;
 }
 
-Time nearest(Wide ps, Wide divisor) {
-  return Time::from_ps(static_cast<std::int64_t>((ps + divisor / 2) / divisor));
-}
+Time nearest(Wide ps, Wide divisor) { return Time::from_ps(static_cast<std::int64_t>((ps + divisor / 2) / divisor)); }
 
 /// Fills in how long a request and its tokens take. The time of a token whose step was not simulated lies between those
 /// of the two nearest, on a line.
@@ -66,6 +64,7 @@ TrainingRates training_rates(const TrainingStep& step, std::size_t num_npus, Tim
   if (step.phase == TrainingStep::Phase::prefill) rates.time_to_first_token = seconds;
   if (step.phase == TrainingStep::Phase::decode) rates.time_per_output_token = seconds;
   if (step.peak_flops > 0 && step.model_flops > 0) {
+    rates.masks_scores = step.masks_scores;
     rates.model_flops_utilisation = step.model_flops / (seconds * npus * step.peak_flops);
     rates.hardware_flops_utilisation = step.executed_flops / (seconds * npus * step.peak_flops);
   }

@@ -78,7 +78,8 @@ const std::array<Figure<Number>, 23> numbers{{
      [](const Metrics& m) { return m.training.request_time; }},
     {"model_flops_utilisation",
      {"1", "model FLOPs utilisation (MFU)",
-      "FLOPs of the model in a step, without recomputation, over the product of step time, NPUs and peak of an NPU"},
+      "FLOPs of the model in a step, without recomputation and the masked scores of causal attention, over the product "
+      "of step time, NPUs and peak of an NPU"},
      [](const Metrics& m) { return m.training.model_flops_utilisation; }},
     {"hardware_flops_utilisation",
      {"1", "hardware FLOPs utilisation (HFU)",

@@ -101,7 +101,7 @@ void Timeline::add_messages(NpuId npu, std::vector<npu::TimelineRecord>& records
   const auto operation = table.read<std::int8_t>("operation", npu);
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (bytes[i] < 0 || peer[i] < -1 || operation[i] < npu::TimelineRecord::no_operation ||
-        operation[i] > static_cast<std::int8_t>(trace::CollectiveKind::barrier))
+        operation[i] > static_cast<std::int8_t>(trace::CollectiveKind::expert_combine))
       state_->source.fail(fmt::format("row {} of /timeline makes no sense", table.first(npu) + i));
     records[i].bytes = static_cast<std::uint64_t>(bytes[i]);
     records[i].peer = static_cast<std::uint32_t>(peer[i]);

@@ -121,9 +121,11 @@ std::optional<cost::Plant> plant_of(const config::Configuration& configuration) 
 
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Description& generated,
                                     const workload::Figures& figures) {
+  const auto* const transformer = std::get_if<workload::Transformer>(&generated.model);
   return {.samples = static_cast<double>(figures.samples),
           .tokens = static_cast<double>(figures.tokens),
           .model_flops = figures.model_flops,
+          .masks_scores = transformer != nullptr && transformer->attention.causal,
           .executed_flops = figures.executed_flops,
           .peak_flops = configuration.execution.compute.peak_flops,
           .stages = generated.parallel[workload::Axis::pp],

@@ -30,7 +30,8 @@ constexpr std::size_t most_marks = 65;                          ///< of an NPU i
 bool ends_together(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
          kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
-         kind == CollectiveKind::barrier;
+         kind == CollectiveKind::barrier || kind == CollectiveKind::expert_dispatch ||
+         kind == CollectiveKind::expert_combine;
 }
 
 std::uint64_t link_of(const trace::Group& group) {

@@ -28,6 +28,10 @@ std::string_view name(CollectiveKind kind) {
       return "reduce-scatter";
     case CollectiveKind::barrier:
       return "barrier";
+    case CollectiveKind::expert_dispatch:
+      return "expert-dispatch";
+    case CollectiveKind::expert_combine:
+      return "expert-combine";
   }
   ensure(false, "unknown collective");
   return {};

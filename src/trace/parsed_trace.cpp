@@ -17,6 +17,8 @@ std::optional<NodeType> current_node_type(std::uint32_t number) {
 }
 
 std::optional<CollectiveKind> current_collective_kind(std::uint64_t number) {
+  for (const auto kind : {CollectiveKind::expert_dispatch, CollectiveKind::expert_combine})
+    if (number == static_cast<std::uint64_t>(kind)) return kind;
   if (number > last_collective) return std::nullopt;
   return number == reduce_scatter_block ? CollectiveKind::reduce_scatter : static_cast<CollectiveKind>(number);
 }

@@ -46,6 +46,11 @@ class Operators {
             .casts = product.casts,
             .is_inference = product.is_inference};
   }
+  /// Returns an operator of the forward pass as the backward pass computes it again: it makes no gradients.
+  static Operator again(Operator forward) {
+    forward.has_weights = false;
+    return forward;
+  }
   /// Returns two operators that together are one. The first is this share of it.
   static std::pair<Operator, Operator> split(const Operator& whole, double share) {
     Operator first = whole, second = whole;

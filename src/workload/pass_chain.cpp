@@ -23,20 +23,31 @@ void PassChain::extend_with_receive(NodeId node, MadeTensor tensor) {
 }
 
 std::optional<NodeId> PassChain::add(const std::vector<Operator>& operators, const std::string& prefix) {
-  first_.reset();
-  for (const Operator& op : operators) {
-    if (op.kind == Operator::Kind::compute) {
-      add_compute(op, prefix);
-    } else if (op.kind != Operator::Kind::wait) {
-      finish_products();
-      add_collective(op, prefix);
-    } else if (!asynchronous_.empty()) {
-      finish_products();
-      wait_for_collectives();
-    }
-  }
+  begin();
+  for (const Operator& op : operators) add_operator(op, prefix);
   finish_products();
   return first_;
+}
+
+bool PassChain::add_until_exchange(std::span<const Operator>& operators, const std::string& prefix) {
+  for (; !operators.empty(); operators = operators.subspan(1)) {
+    if (operators.front().kind == Operator::Kind::wait && std::exchange(exchanges_, false)) return true;
+    add_operator(operators.front(), prefix);
+  }
+  finish_products();
+  return false;
+}
+
+void PassChain::add_operator(const Operator& op, const std::string& prefix) {
+  if (op.kind == Operator::Kind::compute) {
+    add_compute(op, prefix);
+  } else if (op.kind != Operator::Kind::wait) {
+    finish_products();
+    add_collective(op, prefix);
+  } else if (!asynchronous_.empty()) {
+    finish_products();
+    wait_for_collectives();
+  }
 }
 
 void PassChain::finish_compute_node() {
@@ -62,10 +73,9 @@ void PassChain::add_compute(const Operator& op, const std::string& prefix) {
 void PassChain::add_collective(const Operator& op, const std::string& prefix) {
   const NodeId node = builder_.collective(fmt::format("{}.{}", prefix, op.name), op.collective, Bytes(op.bytes),
                                           static_cast<std::uint32_t>(op.group), after_);
-  if (op.kind == Operator::Kind::asynchronous)
-    asynchronous_.push_back(node);
-  else
-    extend(node);
+  if (op.kind != Operator::Kind::asynchronous) return extend(node);
+  asynchronous_.push_back(node);
+  exchanges_ = exchanges_ || op.group == GroupKind::expert;
 }
 
 void PassChain::finish_products() {

@@ -28,6 +28,14 @@ class PassChain {
   /// Adds the nodes of operators, whose names begin so, and returns the first one, if there is one. Operators without
   /// FLOPs at the end wait for products of the next call.
   std::optional<NodeId> add(const std::vector<Operator>& operators, const std::string& prefix);
+  /// Begins the nodes of which first() is the first.
+  void begin() { first_.reset(); }
+  /// Returns the first node since then, if there is one.
+  std::optional<NodeId> first() const { return first_; }
+  /// Adds the nodes of operators from the first on, up to one that waits for an exchange of tokens. Leaves the
+  /// operators from that one on in `operators` and returns true; the next call waits. Returns false if all have been
+  /// added.
+  bool add_until_exchange(std::span<const Operator>& operators, const std::string& prefix);
   /// Makes a node of the compute operators that were merged so far.
   void finish_compute_node();
 
@@ -50,6 +58,7 @@ class PassChain {
     std::string name;
   };
 
+  void add_operator(const Operator& op, const std::string& prefix);
   void add_compute(const Operator& op, const std::string& prefix);
   void add_collective(const Operator& op, const std::string& prefix);
   bool has_product() const { return merged_.sum.flops > 0 || merged_.sum.duration > Time::zero(); }
@@ -60,7 +69,8 @@ class PassChain {
   Detail detail_;
   trace::Builder& builder_;
   Nodes after_;
-  Nodes asynchronous_;  ///< collectives for which nothing waits so far
+  Nodes asynchronous_;      ///< collectives for which nothing waits so far
+  bool exchanges_ = false;  ///< one of these is an exchange of tokens that add_until_exchange has not stopped for
   Merged merged_;
   std::optional<NodeId> last_;
   std::optional<NodeId> first_;       ///< the first node since add began

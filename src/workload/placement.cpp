@@ -52,6 +52,11 @@ std::size_t at(Axis axis) { return static_cast<std::size_t>(axis); }
 
 }  // namespace
 
+bool exchanges_over_nodes(const Parallel& parallel, std::uint32_t npus_of_node) {
+  const auto members = Placement(parallel).members(GroupKind::expert, NpuId(0));
+  return members.back().value() / npus_of_node > members.front().value() / npus_of_node;
+}
+
 std::string_view name(GroupKind kind) { return group_names[static_cast<std::size_t>(kind)]; }
 
 Placement::Placement(const Parallel& parallel) : parallel_(parallel) {

@@ -47,7 +47,9 @@ std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
 
 /// Returns how many forward passes a stage has before its first backward one with interleaved 1F1B, if it has as many.
 std::uint32_t interleaved_warm_up(const Parallel& parallel, std::uint32_t stage) {
-  return (parallel[Axis::pp] - stage - 1) * 2 + (parallel.interleaving - 1) * parallel[Axis::pp];
+  const std::uint32_t of_pairs =
+      parallel.pairs_passes() ? 1 : 0;  // the forward pass of a pair is of another micro-batch
+  return (parallel[Axis::pp] - stage - 1) * 2 + (parallel.interleaving - 1) * parallel[Axis::pp] + of_pairs;
 }
 
 std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
@@ -55,7 +57,8 @@ std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   const auto plain = [](Pass::Kind kind) { return [kind](std::uint32_t k) { return Pass{kind, k, 0}; }; };
   if (parallel.pipeline.schedule == Schedule::gpipe)
     return alternate(batches, batches, plain(forward), plain(backward));
-  if (chunks == 1) return alternate(std::min(pp - stage - 1, batches), batches, plain(forward), plain(backward));
+  if (chunks == 1 && !parallel.pairs_passes())
+    return alternate(std::min(pp - stage - 1, batches), batches, plain(forward), plain(backward));
   const auto unit = [&](Pass::Kind kind) {
     return [=](std::uint32_t k) {
       const std::uint32_t chunk = k / pp % chunks;
@@ -64,7 +67,13 @@ std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   };
   const std::uint32_t count = batches * chunks;
   const std::uint32_t warm_up = std::min(interleaved_warm_up(parallel, stage), count);
-  return alternate(warm_up, count, unit(forward), unit(backward));
+  if (!parallel.pairs_passes()) return alternate(warm_up, count, unit(forward), unit(backward));
+  auto passes = alternate(warm_up, count, unit(forward), unit(backward));
+  // The last forward pass of the warm-up is no half of a pair: the backward pass after it may be of its micro-batch.
+  const std::size_t steady = std::min<std::size_t>(warm_up, passes.size());
+  for (std::size_t i = steady; i + 1 < passes.size(); ++i)
+    passes[i].is_with_next = passes[i].is_forward() && !passes[i + 1].is_forward();
+  return passes;
 }
 
 void require_interleaving(const Parallel& parallel) {
@@ -76,6 +85,21 @@ void require_interleaving(const Parallel& parallel) {
     refuse(key, parallel.interleaving, "1, or workload.parallel.schedule: 1f1b, which alone can be interleaved");
   require_multiple("workload.parallel.micro-batches", parallel.micro_batches, "pp (the schedule is interleaved)",
                    parallel[Axis::pp]);
+}
+
+/// Passes go in pairs where a forward pass follows each backward one.
+void require_pairs(const Parallel& parallel) {
+  const auto refuse_pairs = [](std::string_view found, std::string_view expected) {
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.expert-overlap"},
+                fmt::format("found batches with {}", found), std::string(expected));
+  };
+  const Schedule schedule = parallel.pipeline.schedule;
+  if (schedule != Schedule::one_forward_one_backward && schedule != Schedule::dual_pipe)
+    refuse_pairs("a schedule that has no pairs of forward and backward passes",
+                 "true or false, or workload.parallel.schedule: 1f1b or dualpipe");
+  if (parallel.sharding.zero > 1 || parallel.sharding.offload.any())
+    refuse_pairs("states that are moved for each pass",
+                 "true or false, or workload.parallel.zero: 0 or 1 and no offload");
 }
 
 void require_micro_batches(const Parallel& parallel, std::uint32_t fewest, std::string_view schedule) {
@@ -137,12 +161,14 @@ std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t s
   if (parallel.is_inference()) return {};
   if (parallel.pipeline.schedule == Schedule::gpipe) return parallel.micro_batches;
   if (parallel.pipeline.schedule != Schedule::one_forward_one_backward) return {};
-  if (parallel.interleaving == 1) return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
+  if (parallel.interleaving == 1 && !parallel.pairs_passes())
+    return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
   return std::min(interleaved_warm_up(parallel, stage) + 1, parallel.micro_batches * parallel.interleaving);
 }
 
 void require_possible_schedule(const Parallel& parallel) {
   require_interleaving(parallel);
+  if (parallel.pairs_passes()) require_pairs(parallel);
   const std::uint32_t stages = parallel[Axis::pp];
   const bool is_plain =
       parallel.pipeline.schedule == Schedule::one_forward_one_backward || parallel.pipeline.schedule == Schedule::gpipe;

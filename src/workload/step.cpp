@@ -155,10 +155,79 @@ class StepBuilder {
     while (!passes.empty()) {
       const auto pair = passes.first(passes.front().is_with_next ? 2 : 1);
       for (const Pass& pass : pair) add_receive(pass);
-      for (const Pass& pass : pair) add_layers(pass);
+      if (pair.size() == 2 && parallel_.pairs_passes())
+        add_beside(pair[1], pair[0]);
+      else
+        for (const Pass& pass : pair) add_layers(pass);
       for (const Pass& pass : pair) add_send(pass);
       passes = passes.subspan(pair.size());
     }
+  }
+  /// A pass of a pair, which stands still while its tokens travel.
+  struct HalfOfPair {
+    PassChain& chain;
+    std::deque<LayerPass> left;            ///< layer passes to add, the current one first
+    std::vector<Operator> operators = {};  ///< of the current one
+    std::span<const Operator> rest = {};   ///< those that are left of them
+    bool is_in_layer = false;
+  };
+  /// Adds two passes, each of which computes while the tokens of the other travel. They take turns at every exchange,
+  /// `first` before `second`, so that all NPUs have their exchanges in one order.
+  void add_beside(const Pass& first, const Pass& second) {
+    PassChain beside(parallel_.detail, builder_);
+    beside.wait_for(chain_.after());
+    // The layers of `second` come first in the order of the schedule.
+    HalfOfPair of_second{beside, take_layers(second)}, of_first{chain_, take_layers(first)};
+    HalfOfPair *turn = &of_first, *other = &of_second;
+    while (!turn->left.empty() || !other->left.empty()) {
+      if (const auto last = other->chain.last()) turn->chain.wait_for(std::span(&*last, 1));
+      add_until_exchange(*turn);
+      turn->chain.finish_compute_node();
+      std::swap(turn, other);
+    }
+    beside.wait_for_collectives();
+    chain_.wait_for(beside.after());
+  }
+  std::deque<LayerPass> take_layers(const Pass& pass) {
+    std::deque<LayerPass> taken;
+    for (std::size_t k = assigned_[virtual_stage(pass)].size(); k > 0; --k) {
+      taken.push_back(left_.front());
+      left_.pop_front();
+    }
+    return taken;
+  }
+  /// Adds the nodes of a pass until its tokens travel or it ends.
+  void add_until_exchange(HalfOfPair& half) {
+    for (; !half.left.empty(); half.left.pop_front()) {
+      const LayerPass& at = half.left.front();
+      if (!std::exchange(half.is_in_layer, true)) begin_layer(half, at);
+      if (half.chain.add_until_exchange(half.rest, name_of(at))) return;
+      half.is_in_layer = false;
+      end_layer(half, at);
+    }
+  }
+  void begin_layer(HalfOfPair& half, const LayerPass& at) {
+    if (const auto gathered = states_.take_updated(*at.layer); !gathered.empty()) {
+      half.chain.finish_compute_node();
+      half.chain.wait_for(gathered);
+    }
+    const Layer& layer = *at.layer;
+    half.operators = at.pass.is_forward() ? layer.forward : layer.recomputation;
+    if (!at.pass.is_forward()) {
+      const auto backward = at.pass.kind == Pass::Kind::inputs ? inputs_part(layer.backward) : layer.backward;
+      half.operators.insert(half.operators.end(), backward.begin(), backward.end());
+    }
+    half.rest = half.operators;
+    half.chain.begin();
+  }
+  void end_layer(HalfOfPair& half, const LayerPass& at) {
+    Begun& begun = begun_[{at.pass.micro_batch, at.layer}];
+    if (at.pass.is_forward()) {
+      begun.forward = half.chain.first();
+      return;
+    }
+    begun.recomputation = half.chain.first();
+    if (at.pass.kind == Pass::Kind::backward) end_backward(at, half.chain.first(), half.chain, false);
   }
   void add_layers(const Pass& pass) {
     for (std::size_t k = assigned_[virtual_stage(pass)].size(); k > 0; --k) {
@@ -184,7 +253,7 @@ class StepBuilder {
     else if (at.pass.is_forward())
       begun_[{at.pass.micro_batch, at.layer}].forward = chain_.add(at.layer->forward, name_of(at));
     else if (at.pass.kind == Pass::Kind::weights)
-      end_backward(at, chain_.add(weights_part(at.layer->backward), name_of(at)));
+      end_backward(at, chain_.add(weights_part(at.layer->backward), name_of(at)), chain_, left_.size() == 1);
     else
       add_backward(at);
     for (const MadeTensor& parameters : fetched.parameters) list_until(builder_, parameters, chain_.last());
@@ -195,16 +264,16 @@ class StepBuilder {
     if (at.pass.kind == Pass::Kind::inputs)
       chain_.add(inputs_part(layer.backward), name_of(at));
     else
-      end_backward(at, chain_.add(layer.backward, name_of(at)));
+      end_backward(at, chain_.add(layer.backward, name_of(at)), chain_, left_.size() == 1);
   }
   /// Ends the backward pass of a micro-batch through a layer. `begin` is the first node that makes gradients of
-  /// weights.
-  void end_backward(const LayerPass& at, std::optional<NodeId> begin) {
+  /// weights, `chain` the chain of the pass.
+  void end_backward(const LayerPass& at, std::optional<NodeId> begin, PassChain& chain, bool is_last_of_step) {
     const Layer& layer = *at.layer;
     const std::uint32_t micro_batch = at.pass.micro_batch;
     const auto list = [&](std::string_view what, std::uint64_t bytes, std::optional<NodeId> maker) {
       list_until(builder_, {fmt::format("{}.micro_batch_{}.{}", what, micro_batch, layer.name), bytes, maker},
-                 chain_.last());
+                 chain.last());
     };
     const Begun begun = begun_.extract({micro_batch, &layer}).mapped();
     list("recomputed", layer.recomputed, begun.recomputation);
@@ -213,10 +282,10 @@ class StepBuilder {
     if (!is_last && !every_one) return;
     const bool closes_each_chunk = every_one || parallel_.is_mirrored() || !parallel_.sharding.bucket;
     const bool pass_ends = &layer == &assigned_[virtual_stage(at.pass)].front();
-    const bool closes_all = pass_ends && (closes_each_chunk || left_.size() == 1);
-    states_.add_gradients(layer, micro_batch, begin, chain_.after(),
+    const bool closes_all = pass_ends && (closes_each_chunk || is_last_of_step);
+    states_.add_gradients(layer, micro_batch, begin, chain.after(),
                           closes_all ? 0 : bucket_size(virtual_stage(at.pass)));
-    chain_.wait_for(states_.take_exposed());
+    chain.wait_for(states_.take_exposed());
   }
   /// Returns the bytes from which on a bucket is full. Megatron-Core has buckets in the first part of the model only,
   /// and only if reductions overlap; each other part is one bucket.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -38,6 +39,7 @@ struct PhaseFigures {
   /// What NCCL's tuning model chooses: "LL", "LL128" or "Simple"; empty without a library.
   std::string protocol = {};
   std::uint32_t channels = 0;
+  std::optional<ExpertTime> experts = {};  ///< of an exchange by kernels of experts
 };
 
 /// A collective as the options have it carried out.

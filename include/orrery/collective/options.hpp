@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
+#include "orrery/collective/expert_exchange.hpp"
 #include "orrery/collective/library.hpp"
 #include "orrery/topology/topology.hpp"
 
@@ -23,7 +24,12 @@ enum class Kind : std::uint8_t {
   gather,
   scatter,
   barrier,
+  expert_dispatch,
+  expert_combine,
 };
+constexpr Kind last_kind = Kind::expert_combine;
+/// Says whether kernels of their own carry out collectives of a kind (expert_exchange.hpp).
+constexpr bool is_of_experts(Kind kind) { return kind == Kind::expert_dispatch || kind == Kind::expert_combine; }
 std::string_view name(Kind kind);
 /// Returns the kind whose phases and algorithms a kind uses (docs/collectives.md, Other kinds): the first four are
 /// their own.
@@ -164,6 +170,7 @@ struct Options {
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
+  ExpertOptions experts = {};
   LibraryOptions library = {};  ///< what decides the times in place of algorithms, if it names a library
   Rules rules = {};
 

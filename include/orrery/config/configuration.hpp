@@ -218,6 +218,7 @@ struct Configuration {
  private:
   std::vector<Workload*> own_workloads();
   void settle_streams();
+  void settle_experts();
   void settle_gpu();
 };
 

@@ -27,6 +27,7 @@ struct TrainingStep {
   double samples = 0;         ///< of all replicas
   double tokens = 0;          ///< 0: the model has no sequence
   double model_flops = 0;     ///< forward and backward, nothing computed again; 0: not known
+  bool masks_scores = false;  ///< attention is causal, of which the masked scores are no FLOPs of the model
   double executed_flops = 0;  ///< of all compute nodes of all NPUs
   double peak_flops = 0;      ///< of one NPU, per second; 0: not known
   std::uint32_t stages = 1;   ///< of the pipeline
@@ -60,12 +61,13 @@ struct TimeShares {
 struct TrainingRates {
   std::optional<double> samples_per_second, tokens_per_second, tokens_per_second_per_npu;
   std::optional<double> model_flops_utilisation, hardware_flops_utilisation;
+  bool masks_scores = false;                                         ///< as TrainingStep::masks_scores
   std::optional<double> time_to_first_token, time_per_output_token;  ///< seconds, of inference
   std::optional<double> first_output_token, last_output_token;       ///< the same of the second and the last token
   std::optional<double> request_time;                                ///< seconds, of a request with all its tokens
 
   void serialize(Archive& archive) {
-    archive(samples_per_second, tokens_per_second, tokens_per_second_per_npu, model_flops_utilisation,
+    archive(masks_scores, samples_per_second, tokens_per_second, tokens_per_second_per_npu, model_flops_utilisation,
             hardware_flops_utilisation, time_to_first_token, time_per_output_token, first_output_token,
             last_output_token, request_time);
   }

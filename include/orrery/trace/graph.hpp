@@ -36,6 +36,8 @@ enum class CollectiveKind : std::uint8_t {
   all_to_all = 6,
   reduce_scatter = 7,  ///< REDUCE_SCATTER_BLOCK (8) reads as this too
   barrier = 9,
+  expert_dispatch = 32,  ///< not Chakra's: tokens to their experts
+  expert_combine = 33,   ///< not Chakra's: what the experts make of tokens, back to these
 };
 
 /// Returns the name of a collective: "all-reduce", "barrier", ...

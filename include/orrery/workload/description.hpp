@@ -18,4 +18,7 @@ struct Description {
   friend bool operator==(const Description&, const Description&) = default;
 };
 
+/// Says whether NPUs that exchange tokens are in several nodes of so many NPUs, which have consecutive numbers.
+bool exchanges_over_nodes(const Parallel& parallel, std::uint32_t npus_of_node);
+
 }  // namespace orrery::workload

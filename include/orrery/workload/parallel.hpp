@@ -28,6 +28,11 @@ enum class Phase : std::uint8_t { training, prefill, decode, request };
 /// beside it.
 enum class ContextExchange : std::uint8_t { gather, ring };
 enum class Recompute : std::uint8_t { none, selective, full };
+/// How tokens travel to experts on other NPUs. `automatic`: what the system's software does, as the configuration says;
+/// an all-to-all without a system.
+enum class ExpertExchange : std::uint8_t { automatic, all_to_all, once_per_server, low_latency };
+/// What is computed while tokens travel: nothing, the experts that every token passes, or another micro-batch.
+enum class ExpertOverlap : std::uint8_t { none, shared, batches };
 enum class Precision : std::uint8_t { bf16, fp8, fp32 };
 /// How fine compute nodes are: one for all operators between two communications, or one for each operator.
 enum class Detail : std::uint8_t { block, op };
@@ -77,11 +82,23 @@ struct Sharding {
   friend bool operator==(const Sharding&, const Sharding&) = default;
 };
 
+/// Parts of a layer that the backward pass computes again, whose results are not kept.
+struct RecomputedModules {
+  bool norms = false;       ///< results of norms
+  bool activation = false;  ///< results of the function between the products of an MLP
+  bool latent = false;      ///< queries, keys and values of latent attention, from the small vectors
+  bool mlp = false;         ///< whole MLPs of layers without experts
+  bool experts = false;     ///< whole MLPs of layers with experts, with their exchanges
+
+  bool any() const { return norms || activation || latent || mlp || experts; }
+  friend bool operator==(const RecomputedModules&, const RecomputedModules&) = default;
+};
+
 /// What of a layer is computed beside its communication.
 struct LayerOverlap {
   double tensor = 0;  ///< share of the products next to tensor-parallel collectives
   ContextExchange context = ContextExchange::gather;
-  bool experts = false;  ///< experts that every token passes, while tokens travel to others
+  ExpertOverlap experts = ExpertOverlap::none;
 
   friend bool operator==(const LayerOverlap&, const LayerOverlap&) = default;
 };
@@ -94,6 +111,10 @@ struct ExpertDivision {
   std::uint32_t tp = 0;
   double imbalance = 0;    ///< standard deviation of the logarithm of the experts' loads, which are drawn
   std::uint32_t seed = 1;  ///< of the draws
+  ExpertExchange exchange = ExpertExchange::automatic;
+  /// In which tokens travel to experts and back, and their gradients likewise. None: by the kernels of the exchange,
+  /// fp8 to experts with Precision::fp8; otherwise as other values.
+  std::optional<Precision> dispatch = {}, combine = {};
 
   friend bool operator==(const ExpertDivision&, const ExpertDivision&) = default;
 };
@@ -136,6 +157,7 @@ struct Parallel {
   std::uint32_t micro_batches = 1;  ///< number per step and replica
   Pipeline pipeline;
   Recompute recompute = Recompute::none;
+  std::optional<RecomputedModules> recomputed_modules = {};  ///< none: those of the model
   Precision precision = Precision::bf16;
   std::optional<Precision> cache_precision = {};  ///< inference: of keys and values; none: `precision`
   Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
@@ -170,6 +192,21 @@ struct Parallel {
   /// Returns the share of the time of the passes that NPUs wait if passes are alike and messages take no time. Sources:
   /// docs/workloads.md, *Schedules*.
   double ideal_bubble() const;
+  /// Says whether kernels of their own exchange tokens, in place of an all-to-all.
+  bool has_expert_kernels() const {
+    return num_expert_ranks() > 1 &&
+           (experts.exchange == ExpertExchange::once_per_server || experts.exchange == ExpertExchange::low_latency);
+  }
+  /// Says whether forward and backward passes go in pairs, each of which computes while the tokens of the other travel.
+  bool pairs_passes() const {
+    return overlap.experts == ExpertOverlap::batches && num_expert_ranks() > 1 && !is_inference();
+  }
+  /// Returns the precision in which tokens travel to experts, or back.
+  Precision precision_of_tokens(bool to_experts) const {
+    const Precision values = precision == Precision::fp32 ? Precision::fp32 : Precision::bf16;
+    if (!to_experts) return experts.combine.value_or(values);
+    return experts.dispatch.value_or(precision == Precision::fp8 && has_expert_kernels() ? precision : values);
+  }
   /// Returns how many NPUs share an expert.
   std::uint32_t expert_tp() const { return experts.tp == 1 ? 1 : (*this)[Axis::tp]; }
   /// Returns among how many NPUs, or sets of NPUs that share experts, the experts of a layer are divided.

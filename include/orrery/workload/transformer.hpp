@@ -42,6 +42,7 @@ struct Transformer {
     bool gated = false;                ///< three matrices (SwiGLU) instead of two
     std::uint32_t experts = 0;         ///< number of experts; 0: dense
     std::uint32_t top_k = 0;           ///< number of experts that a token passes
+    std::uint32_t servers = 0;         ///< largest number of servers on which these are; 0: any
     std::uint32_t shared_experts = 0;  ///< further ones that every token passes
     std::uint32_t dense_layers = 0;    ///< first layers, which have no experts
     std::uint32_t interval = 1;        ///< after them, the last of so many layers has experts
@@ -65,9 +66,10 @@ struct Transformer {
   Latent latent = {};
   Mlp mlp = {};
   Embedding embedding = {};
-  std::uint32_t further_tokens = 0;  ///< that the model predicts besides the next one, each by a block of its own
-  bool biases = false;               ///< all products and norms have biases
-  bool dropout = false;              ///< there are dropout masks, which are moved and kept
+  std::uint32_t further_tokens = 0;   ///< that the model predicts besides the next one, each by a block of its own
+  RecomputedModules recomputed = {};  ///< that its software computes again, unless Parallel says otherwise
+  bool biases = false;                ///< all products and norms have biases
+  bool dropout = false;               ///< there are dropout masks, which are moved and kept
 
   std::uint64_t head_width() const { return attention.head_size ? attention.head_size : hidden / attention.heads; }
   bool is_latent() const { return latent.key_value > 0; }
@@ -83,6 +85,10 @@ struct Transformer {
   std::uint64_t dense_width() const { return mlp.dense_width ? mlp.dense_width : mlp_width(); }
   bool has_experts(std::uint32_t layer) const {
     return mlp.experts > 0 && layer >= mlp.dense_layers && (layer - mlp.dense_layers + 1) % mlp.interval == 0;
+  }
+  RecomputedModules recomputed_modules(const Parallel& parallel) const {
+    if (parallel.is_inference() || parallel.recompute == Recompute::full) return {};
+    return parallel.recomputed_modules.value_or(recomputed);
   }
   /// Returns the parameters of latent attention, without norms of the block, on one of `tp` NPUs.
   std::uint64_t latent_parameters(std::uint64_t tp) const;

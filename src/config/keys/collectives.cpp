@@ -69,6 +69,13 @@ constinit const ValueKind<Time> endpoint_delay = kind_of<Time>(
       return delay.ps() % 1000 == 0 ? fmt::format("{} ns", delay.ps() / 1000) : fmt::format("{} ps", delay.ps());
     });
 
+constinit const ValueKind<std::optional<double>> share_or_none = kind_of<std::optional<double>>(
+    [](const Limits&) { return share().info(); },
+    [](const Limits&, const Value& value, const std::string& key, const Reading& reading) -> std::optional<double> {
+      return share().read(value, key, reading);
+    },
+    [](const Limits&, const std::optional<double>& part) { return part ? share().text(*part) : std::nullopt; });
+
 constexpr Row<Configuration> collective_rows[] = {
     {"system.collectives.all-reduce", "algorithm of each dimension, or one for the whole communicator, as `[oneRing]`",
      "[ring]", Default::described("by shape"), Type(algorithm_list), [](auto& c) { return &c.collectives.all_reduce; },
@@ -110,6 +117,18 @@ constexpr Row<Configuration> collective_rows[] = {
      "share of an NPU's compute units that a collective takes: compute beside it takes longer", "0.1",
      Default::built_in(), share(), [](auto& c) { return &c.execution.compute.collectives_share; },
      see("model.md, *Streams*")},
+    {"system.collectives.experts.kernels",
+     "kernels that bring tokens to experts, with a `workload.parallel.expert-exchange` that is no all-to-all",
+     "deepep-v2", Default::built_in(), word<expert_kernels>(), [](auto& c) { return &c.collectives.experts.kernels; },
+     see("workloads.md, *Experts*")},
+    {"system.collectives.experts.sm-share",
+     "share of an NPU's compute units that an exchange of tokens holds from begin to end", "0.1",
+     Default::described("SMs of the kernels over those of the processor"), Type(share_or_none),
+     [](auto& c) { return &c.collectives.experts.sm_share; }, see("workloads.md, *Experts*")},
+    {"system.collectives.experts.top-k", "experts of a token, of traces; generated workloads have those of their model",
+     "8", Default::built_in(), count(), [](auto& c) { return &c.collectives.experts.top_k; }},
+    {"system.collectives.experts.servers", "largest number of servers on which these are, of traces; 0: any number",
+     "4", Default::built_in(), count(0), [](auto& c) { return &c.collectives.experts.servers; }},
 };
 
 }  // namespace

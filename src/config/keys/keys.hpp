@@ -82,6 +82,10 @@ const Keys<workload::LayerList>& layer_list_keys();
 const Keys<LayerEntry>& layer_keys();
 const Keys<workload::LayerList::Late>& late_keys();
 const Keys<workload::Parallel>& parallel_keys();
+/// Reads the list of modules that the backward pass computes again; an empty one names none.
+workload::RecomputedModules as_recomputed_modules(const Value& value, const std::string& path);
+std::string text_of(const workload::RecomputedModules& modules);
+constexpr std::string_view recomputed_modules_expected = "a list of norms, swiglu, latent, mlp and moe";
 
 /// An entry of perturbation.links.
 struct LinkEntry {

@@ -44,6 +44,16 @@ constexpr Handling<LayerList> late_start() {
           [](const LayerList& a, const LayerList& b) { return a.late == b.late; }};
 }
 
+constexpr Handling<Transformer> modules_of_model() {
+  return {[](const Value& value, const std::string& path, Transformer& model, Reading&) {
+            model.recomputed = as_recomputed_modules(value, path);
+          },
+          [](const Transformer& model, std::string_view path, Writer& writer) {
+            writer.put(path, text_of(model.recomputed));
+          },
+          [](const Transformer& a, const Transformer& b) { return a.recomputed == b.recomputed; }};
+}
+
 bool is_timed(const LayerEntry& entry) { return entry.layer.is_timed(); }
 bool has_flops(const LayerEntry& entry) { return !entry.layer.is_timed(); }
 
@@ -70,6 +80,9 @@ constexpr Row<Transformer> transformer_rows[] = {
      count(0), [](auto& model) { return &model.mlp.experts; }},
     {"workload.model.top-k", "experts that a token passes", "2", Default::built_in(), count(0),
      [](auto& model) { return &model.mlp.top_k; }},
+    {"workload.model.expert-servers",
+     "largest number of servers on which a token's experts are, of those that share a layer; 0: any number", "4",
+     Default::built_in(), count(0), [](auto& model) { return &model.mlp.servers; }, see("workloads.md, *Experts*")},
     {"workload.model.shared-experts", "further experts, which every token passes", "1", Default::built_in(), count(0),
      [](auto& model) { return &model.mlp.shared_experts; }},
     {"workload.model.dense-layers", "first layers, which have no experts", "3", Default::built_in(), count(0),
@@ -106,11 +119,16 @@ constexpr Row<Transformer> transformer_rows[] = {
     {"workload.model.fused-attention",
      "scores stay on chip (FlashAttention) and are computed again in the backward pass", "false", Default::built_in(),
      boolean(), [](auto& model) { return &model.attention.fused; }},
-    {"workload.model.causal",
-     "a token attends to those before it only; `system.compute.model: products` then takes half of the scores", "false",
-     Default::built_in(), boolean(), [](auto& model) { return &model.attention.causal; }},
+    {"workload.model.causal", "a token attends to those before it only: a fused core computes half of the scores",
+     "false", Default::built_in(), boolean(), [](auto& model) { return &model.attention.causal; }},
     {"workload.model.rotary", "rotary position embeddings, which queries and keys pass", "true", Default::built_in(),
      boolean(), [](auto& model) { return &model.attention.rotary; }},
+    {"workload.model.recompute-modules",
+     "parts of a layer that the backward pass of this model computes again; `workload.parallel.recompute-modules` "
+     "replaces them",
+     "[norms, swiglu, latent]", Default::described("[]"),
+     ValueInfo("list of words", recomputed_modules_expected, "-", "each once", words_info<recomputed_modules>),
+     modules_of_model(), see("workloads.md, *Memory*")},
     {"workload.model.head-norms", "norms of the heads of queries and keys", "true", Default::built_in(), boolean(),
      [](auto& model) { return &model.attention.head_norms; }},
 };

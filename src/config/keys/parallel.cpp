@@ -108,6 +108,38 @@ constexpr Handling<Parallel> offload() {
           [](const Parallel& a, const Parallel& b) { return a.sharding.offload == b.sharding.offload; }};
 }
 
+constinit const ValueKind<std::optional<Precision>> precision_or_none = kind_of<std::optional<Precision>>(
+    [](const Limits&) { return word<precisions>().info(); },
+    [](const Limits&, const Value& value, const std::string& key, const Reading& reading) -> std::optional<Precision> {
+      return word<precisions>().read(value, key, reading);
+    },
+    [](const Limits&, const std::optional<Precision>& precision) {
+      return precision ? std::optional(std::string(text_of(precisions(), *precision))) : std::nullopt;
+    });
+
+constexpr Handling<Parallel> modules_of_step() {
+  return {[](const Value& value, const std::string& path, Parallel& parallel, Reading&) {
+            parallel.recomputed_modules = as_recomputed_modules(value, path);
+          },
+          [](const Parallel& parallel, std::string_view path, Writer& writer) {
+            if (parallel.recomputed_modules) writer.put(path, text_of(*parallel.recomputed_modules));
+          },
+          [](const Parallel& a, const Parallel& b) { return a.recomputed_modules == b.recomputed_modules; }};
+}
+
+/// Exchanges that the system decides are resolved before they are written.
+constexpr Handling<Parallel> exchange_of_experts() {
+  return {[](const Value& value, const std::string& path, Parallel& parallel, Reading& reading) {
+            parallel.experts.exchange = word<expert_exchanges>().read(value, path, reading);
+          },
+          [](const Parallel& parallel, std::string_view path, Writer& writer) {
+            const auto found = std::ranges::find(expert_exchanges(), parallel.experts.exchange,
+                                                 [](const auto& word) { return word.value; });
+            if (found != expert_exchanges().end()) writer.put(path, std::string(found->text));
+          },
+          [](const Parallel& a, const Parallel& b) { return a.experts.exchange == b.experts.exchange; }};
+}
+
 /// Reads the samples of the whole step as micro-batches of a replica, of which alone the configuration knows.
 constexpr Handling<Parallel> global_batch() {
   return {[](const Value& value, const std::string& path, Parallel& parallel, Reading& reading) {
@@ -213,6 +245,11 @@ constexpr Row<Parallel> parallel_rows[] = {
      "with `recompute: full`, how many layers of each virtual stage are computed again", "2",
      Default::described("all of them"), Type(count_or_all),
      [](auto& parallel) { return &parallel.pipeline.recompute_layers; }},
+    {"workload.parallel.recompute-modules",
+     "parts of a layer that the backward pass computes again instead of keeping their results", "[norms, swiglu]",
+     Default::described("those of `workload.model.recompute-modules`"),
+     ValueInfo("list of words", recomputed_modules_expected, "-", "each once", words_info<recomputed_modules>),
+     modules_of_step(), see("workloads.md, *Memory*")},
     {"workload.parallel.bucket",
      "size from which on gradients are summed; `0 B`: after each layer; `auto`: the rule of Megatron-Core", "25 MB",
      Default::built_in(), Type(size_or_auto), [](auto& parallel) { return &parallel.sharding.bucket; },
@@ -229,6 +266,9 @@ constexpr Row<Parallel> parallel_rows[] = {
      boolean(), [](auto& parallel) { return &parallel.sharding.overlap; }},
     {"workload.parallel.precision", "precision of values; it decides bytes, and which system.compute.peak counts",
      "fp8", Default::built_in(), word<precisions>(), [](auto& parallel) { return &parallel.precision; }},
+    {"workload.parallel.cache-precision", "inference: precision in which keys and values are kept", "bf16",
+     Default::described("that of `precision`"), Type(precision_or_none),
+     [](auto& parallel) { return &parallel.cache_precision; }, see("workloads.md, *Inference*")},
     {"workload.parallel.gradients", "precision in which gradients are kept and summed", "fp32",
      Default::described("bf16; fp32 with precision: fp32"), word<gradient_precisions>(),
      [](auto& parallel) { return &parallel.gradients; }, prepare([](Parallel& parallel) {
@@ -254,6 +294,18 @@ constexpr Row<Parallel> parallel_rows[] = {
     {"workload.parallel.expert-seed", "seed of the loads of experts", "7", Default::built_in(), count(0),
      [](auto& parallel) { return &parallel.experts.seed; }},
 
+    {"workload.parallel.expert-exchange", "how tokens travel to experts on other NPUs and back", "once-per-server",
+     Default::described("`once-per-server` with a library and experts on several nodes; otherwise `all-to-all`"),
+     ValueInfo("word", "all-to-all, once-per-server or low-latency", "-", "-", words_info<expert_exchanges>),
+     exchange_of_experts(), see("workloads.md, *Experts*")},
+    {"workload.parallel.dispatch-precision", "precision in which tokens travel to experts", "fp8",
+     Default::described("fp8 with `precision: fp8` and an exchange that is no all-to-all; otherwise bf16 or fp32"),
+     Type(precision_or_none), [](auto& parallel) { return &parallel.experts.dispatch; },
+     see("workloads.md, *Experts*")},
+    {"workload.parallel.combine-precision", "precision in which tokens travel back from experts", "bf16",
+     Default::described("bf16; fp32 with `precision: fp32`"), Type(precision_or_none),
+     [](auto& parallel) { return &parallel.experts.combine; }, see("workloads.md, *Experts*")},
+
     // Adds how the embedding tables of a recommendation model are divided.
     {"workload.parallel.table-sharding", "how NPUs share embedding tables that have no `sharding` of their own",
      "table", Default::built_in(), word<table_shardings>(),
@@ -274,9 +326,13 @@ constexpr Row<Parallel> parallel_rows[] = {
     {"workload.parallel.cp-exchange", "how context parallelism brings keys and values to all", "ring",
      Default::built_in(), word<context_exchanges>(), [](auto& parallel) { return &parallel.overlap.context; },
      see("workloads.md, *Overlap*")},
-    {"workload.parallel.expert-overlap",
-     "experts that every token passes are computed while tokens travel to the others", "true", Default::built_in(),
-     boolean(), [](auto& parallel) { return &parallel.overlap.experts; }, see("workloads.md, *Overlap*")},
+    {"workload.parallel.expert-overlap", "what is computed while tokens travel to experts and back", "batches",
+     Default::described("`batches` with `schedule: dualpipe`, otherwise `false`"), word<expert_overlaps>(),
+     [](auto& parallel) { return &parallel.overlap.experts; }, see("workloads.md, *Overlap*"),
+     prepare([](Parallel& parallel) {
+       parallel.overlap.experts =
+           parallel.is_mirrored() ? workload::ExpertOverlap::batches : workload::ExpertOverlap::none;
+     })},
     {"workload.parallel.exposed-share",
      "share of the bytes of ZeRO 3's collectives for which compute waits; the rest moves beside it", "0.3",
      Default::built_in(), share(), [](auto& parallel) { return &parallel.sharding.exposed_share; },
@@ -309,6 +365,25 @@ constexpr Row<Parallel> parallel_rows[] = {
 };
 
 }  // namespace
+
+workload::RecomputedModules as_recomputed_modules(const Value& value, const std::string& path) {
+  workload::RecomputedModules modules;
+  if (value.kind == Value::Kind::sequence && value.items.empty()) return modules;
+  for (const Value& item : as_list(value, path, recomputed_modules_expected)) {
+    bool& is_recomputed = modules.*as_word(item, path, recomputed_modules());
+    if (is_recomputed)
+      throw Error(ErrorCode::bad_input, item.place(path), fmt::format("found {} twice", item.text), "each once");
+    is_recomputed = true;
+  }
+  return modules;
+}
+
+std::string text_of(const workload::RecomputedModules& modules) {
+  std::vector<std::string_view> names;
+  for (const auto& module : recomputed_modules())
+    if (modules.*module.value) names.push_back(module.text);
+  return fmt::format("[{}]", fmt::join(names, ", "));
+}
 
 const Keys<Parallel>& parallel_keys() {
   static const Keys<Parallel> all("workload.parallel", parallel_rows, "workload.parallel");

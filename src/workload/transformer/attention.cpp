@@ -6,8 +6,8 @@ using trace::CollectiveKind;
 using enum Operator::Kind;
 
 /// The core of attention computes the scores of the NPU's own tokens with all tokens of the sequence, the softmax and
-/// the weighted values: 4 s FLOPs for each query value. A fused causal core leaves out the half that the mask hides; one
-/// of separate products computes it.
+/// the weighted values: 4 s FLOPs for each query value. A fused causal core leaves out the half that the mask hides;
+/// one of separate products computes it.
 std::vector<Operator> TransformerLayers::core_forward() const {
   const std::uint64_t pairs = tokens_ * model_.sequence;
   if (is_decode()) return {decoding_core(pairs)};
@@ -140,6 +140,8 @@ void TransformerLayers::attention(Layer& layer) {
   gather_gradient_into(backward, "attention.gradient.all_gather", "attention.input.all_gather",
                        Operators::backward("attention.projection", projection));
   if (parallel_.recompute == Recompute::selective && !model_.attention.fused) append(backward, core_forward());
+  if (recomputed_.norms) backward.push_back(own("attention.norm", 2 * bytes_));
+  append(backward, inputs.again);
   if (is_ring) {  // keys and values go around again, and their gradients with them
     gather_keys(backward, asynchronous);
     sum_keys(backward, asynchronous);

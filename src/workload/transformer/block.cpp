@@ -4,20 +4,25 @@
 
 namespace orrery::workload {
 
-/// After Korthikanti et al. (2022), section 4, but for any widths.
+/// After Korthikanti et al. (2022), section 4, but for any widths. What only products need is kept in their precision.
 std::uint64_t TransformerLayers::block_activations(bool has_experts, const ExpertLoad& load) const {
   const Transformer::Mlp& mlp = model_.mlp;
   const std::uint64_t whole = own_tokens_ * hidden_, into = matrices_into(model_);
-  std::uint64_t result = whole * (3 * bytes_ + 2 * mask_);  // norms, inputs, masks
-  const bool is_shared = parallel_.expert_tp() == tp_;
-  const std::uint64_t rows = has_experts ? routed(is_shared ? tokens_ : own_tokens_, load.own) : tokens_;
-  result += (has_experts ? routed(own_tokens_, load.own) : own_tokens_) * hidden_ * bytes_;
-  result += tokens_ * bytes_ * (query_ + result_ + (keys_ + values_) * parallel_[Axis::cp]);
+  const std::uint64_t operand = operand_bytes(parallel_.precision), of_norm = recomputed_.norms ? 0 : whole * operand;
+  const bool keeps_heads = !(model_.is_latent() && recomputed_.latent);
+  std::uint64_t result = whole * (2 * bytes_ + 2 * mask_) + of_norm;  // inputs of norms, masks, input of attention
+  result += tokens_ * bytes_ * (result_ + (keeps_heads ? query_ + (keys_ + values_) * parallel_[Axis::cp] : 0));
   if (model_.is_latent())
     result += tokens_ * bytes_ * (model_.latent.query + model_.latent.key_value + model_.latent.rotary);
-  const std::uint64_t width = has_experts ? model_.mlp_width() : model_.dense_width();
-  result += rows * bytes_ * (into + 1) * (width / (has_experts ? parallel_.expert_tp() : tp_));
-  if (has_experts) result += tokens_ * bytes_ * (into + 1) * (mlp.shared_experts * width / tp_);
+  if (!(has_experts ? recomputed_.experts : recomputed_.mlp)) {
+    const bool is_shared = parallel_.expert_tp() == tp_;
+    const std::uint64_t rows = has_experts ? routed(is_shared ? tokens_ : own_tokens_, load.own) : tokens_;
+    const std::uint64_t width = has_experts ? model_.mlp_width() : model_.dense_width();
+    const std::uint64_t of_value = into * bytes_ + (recomputed_.activation ? 0 : operand);
+    result += has_experts ? routed(own_tokens_, load.own) * hidden_ * operand : of_norm;
+    result += rows * of_value * (width / (has_experts ? parallel_.expert_tp() : tp_));
+    if (has_experts) result += tokens_ * of_value * (mlp.shared_experts * width / tp_);
+  }
   if (!model_.attention.fused && parallel_.recompute != Recompute::selective)
     result += tokens_ * model_.sequence * (model_.attention.heads / tp_) * ((1 + mask_) * bytes_ + mask_);
   return result;

@@ -40,7 +40,7 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
   const std::uint64_t into = matrices_into(model_), width = model_.mlp_width() / parallel_.expert_tp();
   const std::uint64_t own_experts = mlp.experts / parallel_.num_expert_ranks();
   const std::uint64_t rows = std::max<std::uint64_t>(routed(is_shared ? tokens_ : own_tokens_, load.own), 1);
-  const std::uint64_t own_rows = routed(own_tokens_, load.own), exchanged = routed(own_tokens_, load.most);
+  const std::uint64_t own_rows = routed(own_tokens_, load.own);
   // A step of inference may have fewer rows than experts: it reads the weights of those that have one.
   const std::uint64_t read_experts = parallel_.is_inference() ? std::min(own_experts, rows) : own_experts;
   const Operator router = operators_.product("experts.router", tokens_, hidden_ / tp_, mlp.experts);
@@ -54,10 +54,13 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
     op->shape.copies = read_experts;
   }
   // Tokens travel, and half of the shared expert is computed beside that or after it.
-  const auto exchange = [&](std::vector<Operator>& operators, const char* name, const std::vector<Operator>& beside) {
-    const bool overlaps = parallel_.overlap.experts && !beside.empty();
-    add_collective(operators, parallel_, overlaps ? asynchronous : collective, name, CollectiveKind::all_to_all,
-                   GroupKind::expert, exchanged * hidden_ * bytes_);
+  const auto exchange = [&](std::vector<Operator>& operators, const char* name, bool to_experts,
+                            const std::vector<Operator>& beside) {
+    const bool overlaps = parallel_.overlap.experts != ExpertOverlap::none &&
+                          (!beside.empty() || parallel_.overlap.experts == ExpertOverlap::batches);
+    const Exchange made = exchange_of(load.most, to_experts);
+    add_collective(operators, parallel_, overlaps ? asynchronous : collective, name, made.kind, GroupKind::expert,
+                   made.bytes);
     operators.insert(operators.end(), beside.begin(), beside.end());
     if (overlaps) operators.push_back({.kind = wait});
   };
@@ -72,26 +75,43 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
   const SharedExpert shared = shared_forward(), shared_back = shared_backward();
 
   auto& forward = layer.forward;
+  const std::size_t begin = forward.size();
   forward.insert(forward.end(), {own("experts.norm", 2 * bytes_), router});
-  exchange(forward, "experts.dispatch", shared.first);
+  exchange(forward, "experts.dispatch", true, shared.first);
   gather_rows(forward, "experts.all_gather", collective);
   forward.insert(forward.end(), {first, activation, second});
   sum_rows(forward);
-  exchange(forward, "experts.combine", shared.second);
+  exchange(forward, "experts.combine", false, shared.second);
+  std::vector<Operator> backward = {own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_)};
+  if (recomputed_.experts) append_again(backward, forward, begin);
   forward.push_back(own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_));
 
-  std::vector<Operator> backward = {own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_)};
-  exchange(backward, "experts.combine", shared_back.second);
+  exchange(backward, "experts.combine", true, shared_back.second);
   gather_rows(backward, "experts.gradient.all_gather", collective);
   gather_rows(backward, "experts.input.all_gather", asynchronous);
+  if (recomputed_.norms && !recomputed_.experts) backward.push_back(forward[begin]);
+  if (recomputed_.activation && !recomputed_.experts) backward.push_back(activation);
   backward.insert(backward.end(),
                   {Operators::backward("experts.second", second), Operators::backward("experts.activation", activation),
                    Operator{.kind = wait}, Operators::backward("experts.first", first)});
   sum_rows(backward);
-  exchange(backward, "experts.dispatch", shared_back.first);
+  exchange(backward, "experts.dispatch", false, shared_back.first);
   backward.insert(backward.end(), {Operators::backward("experts.router", router), own("experts.norm", 4 * bytes_)});
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
   count_experts(layer);
+}
+
+/// Kernels of experts send a token once to each server or expert, whatever its number of experts; their collectives
+/// have the bytes of the tokens. FP8 has a scale of 4 bytes for 128 values. The gradients of what is combined are
+/// dispatched, and those of what is dispatched are combined.
+TransformerLayers::Exchange TransformerLayers::exchange_of(double load, bool to_experts) const {
+  const Precision precision = parallel_.precision_of_tokens(to_experts);
+  std::uint64_t bytes = hidden_ * operand_bytes(precision);
+  if (precision == Precision::fp8) bytes += (hidden_ + 127) / 128 * 4;
+  if (!parallel_.has_expert_kernels()) return {CollectiveKind::all_to_all, routed(own_tokens_, load) * bytes};
+  const double tokens = static_cast<double>(own_tokens_) * parallel_.experts.capacity * load;
+  return {to_experts ? CollectiveKind::expert_dispatch : CollectiveKind::expert_combine,
+          static_cast<std::uint64_t>(tokens) * bytes};
 }
 
 /// Counts the parameters of experts, router and shared experts.
@@ -123,6 +143,8 @@ TransformerLayers::SharedExpert TransformerLayers::shared_backward() {
   if (width == 0) return {};
   SharedExpert made;
   gather(made.second, "shared.gradient.all_gather");
+  if (recomputed_.activation && !recomputed_.experts)
+    made.second.push_back(Operators::elementwise("shared.activation", (into + 1) * bytes_ * tokens_ * width));
   made.second.push_back(
       Operators::backward("shared.second", operators_.product("shared.second", tokens_, width, hidden_)));
   made.second.push_back(Operators::elementwise("shared.activation", 2 * (into + 1) * bytes_ * tokens_ * width));

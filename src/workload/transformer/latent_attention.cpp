@@ -32,6 +32,15 @@ TransformerLayers::Inputs TransformerLayers::latent_inputs() {
   else
     gather_into(forward, "attention.all_gather", up_queries);
   add_positions(inputs);
+  if (recomputed_.latent) {
+    inputs.again = {Operators::again(up_keys), Operators::again(up_queries)};
+    if (recomputed_.norms) inputs.again.insert(inputs.again.begin(), forward[1]);
+    for (const Operator& op : forward)
+      if (op.kind == compute && op.operation == compute::Operation::Kind::elementwise && &op != &forward[1])
+        inputs.again.push_back(op);
+  } else if (recomputed_.norms) {
+    inputs.again = {forward[1]};
+  }
 
   auto& backward = inputs.backward;
   backward.push_back({.kind = wait});

@@ -33,6 +33,7 @@ class TransformerLayers {
   TransformerLayers(const Transformer& model, const Parallel& parallel, std::optional<std::uint32_t> expert_rank)
       : model_(model),
         parallel_(parallel),
+        recomputed_(model.recomputed_modules(parallel)),
         expert_rank_(expert_rank),
         operators_(parallel),
         tp_(parallel[Axis::tp]),
@@ -114,6 +115,11 @@ class TransformerLayers {
     return Operators::elementwise(name, accesses * own_tokens_ * hidden_);
   }
 
+  /// Adds the operators of a forward pass from one on, as the backward pass computes them again.
+  static void append_again(std::vector<Operator>& backward, const std::vector<Operator>& forward, std::size_t from) {
+    for (std::size_t i = from; i < forward.size(); ++i) backward.push_back(Operators::again(forward[i]));
+  }
+
   void add_logits(Layer& layer);
   Layer next_words();
   std::uint64_t cache_width() const;
@@ -124,6 +130,13 @@ class TransformerLayers {
   /// Adds the experts of a block, and those that every token passes.
   void experts(Layer& layer, const ExpertLoad& load);
   void count_experts(Layer& layer) const;
+  /// A collective that brings tokens to experts, or back.
+  struct Exchange {
+    trace::CollectiveKind kind{};
+    std::uint64_t bytes = 0;
+  };
+  /// `load`: that of the NPU that gets most.
+  Exchange exchange_of(double load, bool to_experts) const;
   /// Returns what the operators of a block keep for the backward pass.
   std::uint64_t block_activations(bool has_experts, const ExpertLoad& load) const;
   /// Returns how many tokens pass the experts of an NPU that has `tokens` of its own.
@@ -135,6 +148,7 @@ class TransformerLayers {
   /// The operators that make queries, keys and values of the NPU's heads from its tokens, and their backward pass.
   struct Inputs {
     std::vector<Operator> forward, backward;
+    std::vector<Operator> again = {};  ///< what the backward pass computes again before the core
   };
   Inputs plain_inputs();
   Inputs latent_inputs();
@@ -153,6 +167,7 @@ class TransformerLayers {
 
   const Transformer& model_;
   const Parallel& parallel_;
+  RecomputedModules recomputed_;
   std::optional<std::uint32_t> expert_rank_;
   Operators operators_;
   std::uint64_t tp_, tokens_;

@@ -12,13 +12,17 @@ void TransformerLayers::mlp(Layer& layer, std::uint64_t whole_width) {
   const Operator second = operators_.product("mlp.second", tokens_, width, hidden_);
 
   auto& forward = layer.forward;
+  const std::size_t begin = forward.size();
   forward.push_back(own("mlp.norm", 2 * bytes_));
   gather_into(forward, "mlp.all_gather", first);
   forward.push_back(activation);
   sum_of(forward, second, "mlp.sum");
+  std::vector<Operator> backward = {own("mlp.residual", 2 * bytes_ + mask_)};
+  if (recomputed_.mlp) append_again(backward, forward, begin);
   forward.push_back(own("mlp.residual", 3 * bytes_ + mask_));
 
-  std::vector<Operator> backward = {own("mlp.residual", 2 * bytes_ + mask_)};
+  if (recomputed_.norms && !recomputed_.mlp) backward.push_back(forward[begin]);
+  if (recomputed_.activation && !recomputed_.mlp) backward.push_back(activation);
   gather_gradient_into(backward, "mlp.gradient.all_gather", "mlp.input.all_gather",
                        Operators::backward("mlp.second", second));
   backward.insert(backward.end(), {Operators::backward("mlp.activation", activation), Operator{.kind = wait}});
