@@ -239,7 +239,10 @@ Time Npu::owed_to_compute(NodeId id, Time now) {
     if (const Time owed = held_units_->take_owed(id, now); owed > Time::zero()) return owed;
   if (!shared_units_) return Time::zero();
   const Time owed = shared_units_->take_owed();
-  if (owed == Time::zero()) shared_units_->count_compute(execution_.running(id).start, now);
+  if (owed == Time::zero())
+    shared_units_->count_compute(execution_.running(id).start, now);
+  else if (held_units_)
+    held_units_->begin_compute(id, now);  // it goes on
   return owed;
 }
 

@@ -230,8 +230,8 @@ TEST(Products, CastOperandsToFp8) {
               (wave + 6.2e-6 + cast) * 1e12, 2);
 }
 
-// Attention takes its FLOPs at a share of the bf16 peak, in fp8 too; causal attention half of them.
-TEST(Products, TakeHalfOfCausalAttention) {
+// Attention takes its FLOPs at a share of the bf16 peak; they are without masked scores already.
+TEST(Products, TakeTheFlopsOfAttention) {
   Options options = h100();
   options.products.attention_share = 0.5;
   const auto of = [&](bool is_causal) {
@@ -242,7 +242,45 @@ TEST(Products, TakeHalfOfCausalAttention) {
                                           .bytes = 1000});
   };
   EXPECT_NEAR(static_cast<double>(of(false).ps()), (1e12 / (989e12 * 0.5) + 4e-6) * 1e12, 2);
-  EXPECT_NEAR(static_cast<double>(of(true).ps()), (0.5e12 / (989e12 * 0.5) + 4e-6) * 1e12, 2);
+  EXPECT_EQ(of(true), of(false));
+}
+
+// Weights that are fp8 already are no operand to cast: forward the second one, backward that of the gradients of
+// inputs. Nothing is cast in inference, whose products read weights for few rows at a share of the bandwidth of their
+// own.
+TEST(Products, CastWhatIsNoFp8) {
+  Options options = h100();
+  options.bf16_peak_flops = options.peak_flops;
+  options.peak_flops *= 2;
+  const auto seconds = [&](Operation::Casts casts, bool is_backward, bool is_inference = false) {
+    return make_model(options)
+        ->estimate({.kind = Operation::Kind::product,
+                    .name = "p",
+                    .shape = {.m = 2816, .k = 8192, .n = 1536},
+                    .is_backward = is_backward,
+                    .casts = casts,
+                    .is_inference = is_inference})
+        .seconds();
+  };
+  const double of_weights = 3.0 * 8192 * 1536 / (3350e9 * 0.8), of_inputs = 3.0 * 2816 * 8192 / (3350e9 * 0.8),
+               of_gradients = 3.0 * 2816 * 1536 / (3350e9 * 0.8);
+  constexpr auto all = Operation::Casts::all, none = Operation::Casts::none;
+  EXPECT_NEAR(seconds(all, false) - seconds(Operation::Casts::inputs, false), of_weights, 3e-12);
+  EXPECT_NEAR(seconds(all, true) - seconds(Operation::Casts::inputs, true), of_weights, 3e-12);
+  EXPECT_NEAR(seconds(Operation::Casts::inputs, false) - seconds(none, false), of_inputs, 3e-12);
+  EXPECT_NEAR(seconds(Operation::Casts::inputs, true) - seconds(none, true), of_inputs + 2 * of_gradients, 3e-12);
+  const auto decode = [&](bool is_inference) {
+    return make_model(options)
+        ->estimate({.kind = Operation::Kind::product,
+                    .name = "p",
+                    .shape = {.m = 1, .k = 8192, .n = 28672},
+                    .casts = none,
+                    .is_inference = is_inference})
+        .seconds();
+  };
+  const double bytes = 8192.0 + 8192.0 * 28672 + 28672;
+  EXPECT_NEAR(decode(true), bytes / (3350e9 * 0.85) + 6.2e-6, 3e-12);
+  EXPECT_NEAR(decode(false), bytes / (3350e9 * 0.5525) + 6.2e-6, 3e-12);
 }
 
 // Nodes of generated workloads carry their estimates; a node without, such as the optimizer's, is one kernel.

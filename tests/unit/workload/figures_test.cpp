@@ -28,19 +28,22 @@ TEST(Figures, ParametersOfGptAreAsPublished) {
 
 TEST(Figures, FlopsOfGptAreAsPublished) {
   // GPT-3 175B with tp 8 and pp 8: the FLOPs of a step must be those of the same paper's appendix, 72 B s l h^2 (1 +
-  // s / 6h + V / 12lh), without recomputation.
+  // s / 6h + V / 12lh), without recomputation, if all scores are computed. A mask leaves out half of them.
   Description description = gpt3();
   description.parallel.sizes = {8, 1, 1, 1, 8};
   description.parallel.micro_batches = 64;
   const double B = 64, l = 96, h = 12288, s = 2048, V = 51200;
-  const double expected = 72 * B * s * l * h * h * (1 + s / (6 * h) + V / (12 * l * h));
-  EXPECT_NEAR(figures(description).model_flops / expected, 1, 1e-4);  // the embedding's sums
+  for (const bool is_causal : {false, true}) {
+    std::get<Transformer>(description.model).attention.causal = is_causal;
+    const double expected = 72 * B * s * l * h * h * (1 + s / ((is_causal ? 12 : 6) * h) + V / (12 * l * h));
+    EXPECT_NEAR(figures(description).model_flops / expected, 1, 1e-4);  // the embedding's sums
+  }
 }
 
 TEST(Figures, FlopsOfLatentAttentionAndSharedExpertsByHand) {
   // One dense layer and one with experts, on one NPU. For a token: attention takes products of 64 x 88, 48 x 96, 32 x
-  // 128 and 64 x 64, and a core of 32 x (96 + 64); the dense MLP three of 64 x 128; the router 64 x 8, and two experts
-  // and a shared one three of 64 x 32 each. The backward pass takes twice that.
+  // 128 and 64 x 64, and a core of 32 x (96 + 64), of which the mask leaves out half; the dense MLP three of 64 x 128;
+  // the router 64 x 8, and two experts and a shared one three of 64 x 32 each. The backward pass takes twice that.
   const Description description{Transformer{.layers = 2,
                                             .hidden = 64,
                                             .sequence = 32,
@@ -54,7 +57,7 @@ TEST(Figures, FlopsOfLatentAttentionAndSharedExpertsByHand) {
                                                     .dense_layers = 1,
                                                     .dense_width = 128}},
                                 {}};
-  const std::uint64_t attention = 64 * 88 + 48 * 96 + 32 * 128 + 64 * 64, core = 32 * (96 + 64);
+  const std::uint64_t attention = 64 * 88 + 48 * 96 + 32 * 128 + 64 * 64, core = 32 * (96 + 64) / 2;
   const std::uint64_t dense = 3 * 64 * 128, expert = 3 * 64 * 32;
   const std::uint64_t forward = 2 * (attention + core) + dense + 64 * 8 + 3 * expert;
   EXPECT_DOUBLE_EQ(figures(description).model_flops, static_cast<double>(3 * 2 * 32 * forward));
@@ -77,13 +80,13 @@ TEST(Figures, CrossLayersOfDlrmByHand) {
 
 TEST(Figures, FlopsOfTrainingRunsAreAsPublished) {
   // GPT-3 took 3.14e23 FLOPs for 300 G tokens (Brown et al., 2020, table D.1), Llama 3 405B took 3.8e25 for 15.6 T
-  // (Llama Team, 2024, section 3.4). These counts have 6 FLOPs for a parameter and token and leave attention out, 12
-  // L q s for a token: ours less attention must be within 1 %.
+  // (Llama Team, 2024, section 3.4). These counts have 6 FLOPs for a parameter and token and leave attention out, 6 L
+  // q s for a token with a mask: ours less attention must be within 1 %.
   const auto per_token = [](const Description& description) {
     const auto& model = std::get<Transformer>(description.model);
     const Figures all = figures(description);
     return all.model_flops / static_cast<double>(all.tokens) -
-           12.0 * model.layers * static_cast<double>(model.query_width() * model.sequence);
+           6.0 * model.layers * static_cast<double>(model.query_width() * model.sequence);
   };
   EXPECT_NEAR(per_token(gpt3()) / (3.14e23 / 300e9), 1, 0.01);
   const Description llama{Transformer{.layers = 126,
@@ -177,8 +180,8 @@ TEST(Figures, HeadsOfKeysAndValuesAreRepeatedAboveTheirNumber) {
   // 2 bytes for each of 32 tokens: 64 values of two norms and two inputs, the queries, keys, values and inputs of the
   // projection, and two times 32 values of the MLP.
   EXPECT_EQ(stage.local.activations, 2 * 32 * (4 * 64 + 4 * 8 + 2 * 32));
-  // Forward: products of 32 tokens with the matrices, and attention's core; backward 2 and 2.5 times that.
-  const std::uint64_t products = 2ULL * 32 * 64 * (8 + 2 * 8 + 8 + 2 * 32), core = 4 * 32 * 32 * 8;
+  // Forward: products of 32 tokens with the matrices, and half of attention's core; backward 2 and 2.5 times that.
+  const std::uint64_t products = 2ULL * 32 * 64 * (8 + 2 * 8 + 8 + 2 * 32), core = 4 * 32 * 32 * 8 / 2;
   EXPECT_EQ(stage.flops, 3 * products + core * 7 / 2 + 12 * parameters);
   EXPECT_DOUBLE_EQ(shared.model_flops, alone.model_flops);
   EXPECT_EQ(shared.parameters, alone.parameters);
@@ -203,7 +206,7 @@ TEST(Figures, TheReportOfGptNamesTokens) {
   Description description = gpt3();
   description.parallel.sizes = {8, 1, 1, 1, 8};
   const auto text = report(description, figures(description));
-  EXPECT_NE(text.find("1 sample, 2.048 k tokens, 2.205 PFLOPs of the model (1.076 TFLOPs for each token), "),
+  EXPECT_NE(text.find("1 sample, 2.048 k tokens, 2.175 PFLOPs of the model (1.062 TFLOPs for each token), "),
             std::string::npos)
       << text;
   EXPECT_NE(text.find(" GB, optimizer 33.87 GB, "), std::string::npos) << text;
