@@ -209,25 +209,6 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
 
 namespace {
 
-/// Returns the number of nodes that a group spans: of different coordinates in the dimensions between nodes.
-std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions) {
-  std::uint32_t nodes = 1;
-  if (!layout.axes.empty()) {
-    for (const Axis& axis : layout.axes)
-      if (axis.dimensions.front() >= node_dimensions) nodes *= axis.size;
-    return nodes;
-  }
-  const Axis& whole = *layout.whole;
-  std::set<std::vector<std::uint32_t>> different;
-  for (std::uint32_t position = 0; position < whole.size; ++position) {
-    std::vector<std::uint32_t> node;
-    for (std::size_t d = 0; d < whole.dimensions.size(); ++d)
-      if (whole.dimensions[d] >= node_dimensions) node.push_back(whole.coordinate(d, position));
-    different.insert(std::move(node));
-  }
-  return static_cast<std::uint32_t>(different.size());
-}
-
 double buffer(Kind kind, std::uint32_t members, Bytes size) {
   return static_cast<double>(whole_buffer(kind, members, size).count());
 }
@@ -265,14 +246,11 @@ std::optional<LibraryChoice> Engine::State::library_choice(const GroupLayout& la
 Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, size};
   if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
-  if (is_of_experts(kind)) {
-    const double ns = expert_time(layout, size).seconds * 1e9;
-    const Time takes = std::max(duration_from_ns(ns, delays.rounding()), tick(delays.rounding()));
-    return library_durations.emplace(key, takes).first->second;
-  }
-  const Time time = has_library() ? duration_from_ns(library_time(layout, kind, size).seconds * 1e9, delays.rounding())
-                                  : options.custom.whole->duration(delays, first_members.at(&layout), kind,
-                                                                   whole_buffer(kind, layout.num_members, size));
+  const auto rounded = [&](double seconds) { return duration_from_ns(seconds * 1e9, delays.rounding()); };
+  const Time time = is_of_experts(kind) ? rounded(expert_time(layout, size).seconds)
+                    : has_library()     ? rounded(library_time(layout, kind, size).seconds)
+                                        : options.custom.whole->duration(delays, first_members.at(&layout), kind,
+                                                                         whole_buffer(kind, layout.num_members, size));
   return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
 }
 

@@ -78,4 +78,7 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
 
 std::size_t hash(const GroupLayout& layout);
 
+/// Returns the number of nodes that a group spans: of different coordinates in the dimensions between nodes.
+std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions);
+
 }  // namespace orrery::collective

@@ -232,13 +232,36 @@ std::vector<Condition> of_model() {
   };
 }
 
-std::vector<Condition> of_parallelism() {
+std::vector<Condition> of_phases() {
   return {
       {{"workload.model.further-tokens", "workload.parallel.bucket", "workload.parallel.norm-sums",
         "workload.parallel.overlap", "workload.parallel.gradients", "workload.parallel.gather-before-forward",
         "workload.parallel.recompute-modules", "workload.model.recompute-modules"},
        "without workload.parallel.phase: training",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.is_inference(); }); }},
+      {{"workload.parallel.tp-overlap"},
+       "with workload.parallel.phase: decode, whose products are not cut in pieces",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.pipeline.phase != workload::Phase::decode; });
+       }},
+      {{"workload.parallel.cache-precision"},
+       "with workload.parallel.phase: training",
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.is_inference(); }); }},
+      {{"workload.parallel.recompute-modules", "workload.model.recompute-modules"},
+       "with workload.parallel.recompute: full",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.recompute != workload::Recompute::full; });
+       }},
+      {{"workload.parallel.output-tokens", "workload.parallel.decode-samples"},
+       "without workload.parallel.phase: request",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.pipeline.phase == workload::Phase::request; });
+       }},
+  };
+}
+
+std::vector<Condition> of_parallelism() {
+  return {
       {{"workload.parallel.overlap"},
        "with workload.parallel.schedule: dualpipe, whose gradients are complete at its end",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.is_mirrored(); }); }},
@@ -253,19 +276,6 @@ std::vector<Condition> of_parallelism() {
       {{"workload.parallel.sp", "workload.parallel.tp-overlap"},
        "without workload.parallel.tp above 1",
        [](const Subject& s) { return has_axis(s, Axis::tp); }},
-      {{"workload.parallel.tp-overlap"},
-       "with workload.parallel.phase: decode, whose products are not cut in pieces",
-       [](const Subject& s) {
-         return s.of_parallel([](const auto& p) { return p.pipeline.phase != workload::Phase::decode; });
-       }},
-      {{"workload.parallel.cache-precision"},
-       "with workload.parallel.phase: training",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.is_inference(); }); }},
-      {{"workload.parallel.recompute-modules", "workload.model.recompute-modules"},
-       "with workload.parallel.recompute: full",
-       [](const Subject& s) {
-         return s.of_parallel([](const auto& p) { return p.recompute != workload::Recompute::full; });
-       }},
       {{"workload.parallel.cp-exchange"},
        "without workload.parallel.cp above 1",
        [](const Subject& s) { return has_axis(s, Axis::cp); }},
@@ -274,11 +284,6 @@ std::vector<Condition> of_parallelism() {
        [](const Subject& s) {
          return has_axis(s, Axis::tp) && has_axis(s, Axis::pp) &&
                 s.of_parallel([](const auto& p) { return !p.sequence_parallel; });
-       }},
-      {{"workload.parallel.output-tokens", "workload.parallel.decode-samples"},
-       "without workload.parallel.phase: request",
-       [](const Subject& s) {
-         return s.of_parallel([](const auto& p) { return p.pipeline.phase == workload::Phase::request; });
        }},
       {{"workload.parallel.prefetch"},
        "without workload.parallel.zero: 3 or workload.parallel.offload",
@@ -303,7 +308,7 @@ std::vector<Condition> of_parallelism() {
 std::span<const Condition> conditions() {
   static const std::vector<Condition> all = [] {
     std::vector<Condition> result = of_packets();
-    for (const auto& more : {of_collectives(), of_npus(), of_model(), of_parallelism()})
+    for (const auto& more : {of_collectives(), of_npus(), of_model(), of_phases(), of_parallelism()})
       result.insert(result.end(), more.begin(), more.end());
     return result;
   }();

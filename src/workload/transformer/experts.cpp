@@ -53,17 +53,6 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
     op->shape.m = std::max<std::uint64_t>(rows / read_experts, 1);
     op->shape.copies = read_experts;
   }
-  // Tokens travel, and half of the shared expert is computed beside that or after it.
-  const auto exchange = [&](std::vector<Operator>& operators, const char* name, bool to_experts,
-                            const std::vector<Operator>& beside) {
-    const bool overlaps = parallel_.overlap.experts != ExpertOverlap::none &&
-                          (!beside.empty() || parallel_.overlap.experts == ExpertOverlap::batches);
-    const Exchange made = exchange_of(load.most, to_experts);
-    add_collective(operators, parallel_, overlaps ? asynchronous : collective, name, made.kind, GroupKind::expert,
-                   made.bytes);
-    operators.insert(operators.end(), beside.begin(), beside.end());
-    if (overlaps) operators.push_back({.kind = wait});
-  };
   const auto gather_rows = [&](std::vector<Operator>& operators, const char* name, Operator::Kind kind) {
     if (parallel_.sequence_parallel && is_shared)
       add_collective(operators, parallel_, kind, name, CollectiveKind::all_gather, GroupKind::tensor,
@@ -73,20 +62,21 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
     if (is_shared) add_sum(operators, collective, "experts.sum", rows * hidden_ * bytes_);
   };
   const SharedExpert shared = shared_forward(), shared_back = shared_backward();
+  const Exchange dispatch = exchange_of(load.most, true), combine = exchange_of(load.most, false);
 
   auto& forward = layer.forward;
   const std::size_t begin = forward.size();
   forward.insert(forward.end(), {own("experts.norm", 2 * bytes_), router});
-  exchange(forward, "experts.dispatch", true, shared.first);
+  exchange(forward, "experts.dispatch", dispatch, shared.first);
   gather_rows(forward, "experts.all_gather", collective);
   forward.insert(forward.end(), {first, activation, second});
   sum_rows(forward);
-  exchange(forward, "experts.combine", false, shared.second);
+  exchange(forward, "experts.combine", combine, shared.second);
   std::vector<Operator> backward = {own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_)};
   if (recomputed_.experts) append_again(backward, forward, begin);
   forward.push_back(own("experts.residual", (2 + mlp.top_k) * bytes_ + mask_));
 
-  exchange(backward, "experts.combine", true, shared_back.second);
+  exchange(backward, "experts.combine", dispatch, shared_back.second);
   gather_rows(backward, "experts.gradient.all_gather", collective);
   gather_rows(backward, "experts.input.all_gather", asynchronous);
   if (recomputed_.norms && !recomputed_.experts) backward.push_back(forward[begin]);
@@ -95,10 +85,21 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
                   {Operators::backward("experts.second", second), Operators::backward("experts.activation", activation),
                    Operator{.kind = wait}, Operators::backward("experts.first", first)});
   sum_rows(backward);
-  exchange(backward, "experts.dispatch", false, shared_back.first);
+  exchange(backward, "experts.dispatch", combine, shared_back.first);
   backward.insert(backward.end(), {Operators::backward("experts.router", router), own("experts.norm", 4 * bytes_)});
   layer.backward.insert(layer.backward.begin(), backward.begin(), backward.end());
   count_experts(layer);
+}
+
+/// Tokens travel, and half of the shared expert is computed beside that or after it.
+void TransformerLayers::exchange(std::vector<Operator>& operators, const char* name, const Exchange& made,
+                                 const std::vector<Operator>& beside) const {
+  const bool overlaps = parallel_.overlap.experts != ExpertOverlap::none &&
+                        (!beside.empty() || parallel_.overlap.experts == ExpertOverlap::batches);
+  add_collective(operators, parallel_, overlaps ? asynchronous : collective, name, made.kind, GroupKind::expert,
+                 made.bytes);
+  operators.insert(operators.end(), beside.begin(), beside.end());
+  if (overlaps) operators.push_back({.kind = wait});
 }
 
 /// Kernels of experts send a token once to each server or expert, whatever its number of experts; their collectives

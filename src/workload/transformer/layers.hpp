@@ -137,6 +137,8 @@ class TransformerLayers {
   };
   /// `load`: that of the NPU that gets most.
   Exchange exchange_of(double load, bool to_experts) const;
+  void exchange(std::vector<Operator>& operators, const char* name, const Exchange& made,
+                const std::vector<Operator>& beside) const;
   /// Returns what the operators of a block keep for the backward pass.
   std::uint64_t block_activations(bool has_experts, const ExpertLoad& load) const;
   /// Returns how many tokens pass the experts of an NPU that has `tokens` of its own.
