@@ -208,7 +208,8 @@ double bytes_of_writer(const campaign::TierOptions& tier, const JobTimes& job, c
 void need_tier(const config::CampaignFile& file, const JobTimes& job, std::size_t i, TimeFinder& finder) {
   const auto& tier = file.configuration.campaign.tiers[i];
   const bool needs_write = !tier.stall || (tier.asynchronous && !tier.durable);
-  const std::string key = fmt::format("campaign.checkpoint.{}.{}", i, !tier.stall ? "stall" : "durable");
+  const char* const missing = !tier.stall ? "stall" : needs_write ? "durable" : "read";
+  const std::string key = fmt::format("campaign.checkpoint.{}.{}", i, missing);
   if (tier.kind == TierKind::peer || (!needs_write && tier.read)) {
     if (needs_write) bytes_of_writer(tier, job, key);
     return;

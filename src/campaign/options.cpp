@@ -15,6 +15,8 @@ namespace {
   throw Error(ErrorCode::bad_input, {.key = std::move(key)}, found, expected);
 }
 
+constexpr double most_failures = 1e9;  // of all replications
+
 /// Returns work in nanoseconds of the full configuration.
 Nanoseconds time_of(const Work& work, const Times& times, const std::string& key) {
   switch (work.unit) {
@@ -69,6 +71,15 @@ std::vector<Tier> tiers_of(const Options& options, const Times& times) {
   return tiers;
 }
 
+/// Throws for a campaign that would take for ever.
+void require_few_failures(const Setup& setup, const Sampling& sampling) {
+  const double failures = setup.failure_rate() * seconds(std::min(setup.work, setup.duration)) * sampling.replications;
+  if (failures > most_failures)
+    refuse_option("campaign",
+                  fmt::format("{} replications would have about {:.0e} failures", sampling.replications, failures),
+                  "1e9 at the most; raise restart or lower the rates");
+}
+
 }  // namespace
 
 Setup setup_of(const Options& options, const Times& times, std::uint32_t num_npus) {
@@ -84,6 +95,10 @@ Setup setup_of(const Options& options, const Times& times, std::uint32_t num_npu
                     fmt::format("the job has {} NPUs, which do not fill hosts of {}", num_npus, options.npus_per_host));
     setup.hosts.active = num_npus / options.npus_per_host;
   }
+  if (num_npus > 0 && std::uint64_t{setup.hosts.active} * options.npus_per_host > num_npus)
+    refuse_option("campaign.hosts",
+                  fmt::format("the job needs {} hosts of {} NPUs, but system has {}", setup.hosts.active,
+                              options.npus_per_host, num_npus / options.npus_per_host));
   for (std::size_t f = 0; f < options.processes.size(); ++f) {
     setup.processes.push_back(options.processes[f].process);
     if (options.processes[f].compute > 0) setup.processes.back().speed = times.speeds[f];
@@ -103,6 +118,7 @@ Setup setup_of(const Options& options, const Times& times, std::uint32_t num_npu
   setup.final_checkpoint = options.final_checkpoint;
   setup.seed = options.sampling.seed;
   setup.validate();
+  require_few_failures(setup, options.sampling);
   return setup;
 }
 

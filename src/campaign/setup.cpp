@@ -10,8 +10,6 @@
 namespace orrery::campaign {
 namespace {
 
-constexpr double most_failures = 1e9;
-
 [[noreturn]] void refuse(std::string key, std::string_view found, std::string_view expected = {}) {
   throw Error(ErrorCode::bad_input, {.key = std::move(key)}, found, expected);
 }
@@ -56,10 +54,6 @@ void Setup::validate() const {
     refuse("campaign.failures", fmt::format("found {} processes", processes.size()),
            fmt::format("{} at the most", most_processes));
   validate_tiers(tiers);
-  const double time = seconds(std::min(work, duration));
-  if (failure_rate() * time > most_failures)
-    refuse("campaign.failures", fmt::format("a replication would have about {:.1g} failures", failure_rate() * time),
-           "1e9 at the most");
   for (std::size_t f = 0; f < processes.size(); ++f)
     if (processes[f].per == Per::group && hosts.group_size == 0 && hosts.groups.empty())
       refuse(fmt::format("campaign.failures.{}.per", f), "found group, but there are no groups",

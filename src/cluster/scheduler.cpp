@@ -180,19 +180,31 @@ bool Scheduler::preempt(std::uint32_t head) {
 void Scheduler::find_shadow(std::uint32_t head) {
   if (knows_shadow(head)) return;
   shadow_ = {head, at_.version, never, pool_->copy(), false};
-  std::vector<Expected> order(running_.begin(), running_.end());
-  // The first is released until the job fits. More free NPUs never make a place worse, so that bisection finds it.
-  std::size_t low = 0, high = order.size();
-  auto without = pool_->copy();
+  const Placing policy = options_.places.policy;
+  if (policy == Placing::contiguous || policy == Placing::torus) return bisect_shadow(head);
+  for (const auto& [end, job] : running_) {
+    shadow_.later->release(states_[job].place);
+    shadow_.time = std::max(at_.now, end);
+    if (shadow_.later->fits(jobs_[head])) return;
+  }
+  shadow_.time = running_.empty() ? at_.now : never;  // without running jobs it waits for power
+}
+
+/// Finds the shadow time where it takes long to say whether a job fits: more free NPUs never make a place worse, so
+/// that bisection finds the first end after which it does.
+void Scheduler::bisect_shadow(std::uint32_t head) {
+  const std::vector<Expected> order(running_.begin(), running_.end());
+  if (order.empty()) {
+    shadow_.time = at_.now;
+    return;
+  }
   const auto released = [&](const Pool& from, std::size_t first, std::size_t end) {
     auto pool = from.copy();
     for (std::size_t i = first; i < end; ++i) pool->release(states_[order[i].second].place);
     return pool;
   };
-  if (order.empty()) {  // it waits for power
-    shadow_.time = at_.now;
-    return;
-  }
+  std::size_t low = 0, high = order.size();
+  auto without = pool_->copy();
   shadow_.later = released(*without, 0, high);
   if (!shadow_.later->fits(jobs_[head])) return;
   while (high - low > 1) {

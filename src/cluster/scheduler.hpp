@@ -55,6 +55,7 @@ class Scheduler {
   }
   /// Finds the shadow time of the first of the queue, and the free NPUs then.
   void find_shadow(std::uint32_t head);
+  void bisect_shadow(std::uint32_t head);
   void start(std::uint32_t job);
   void stop(std::uint32_t job, bool is_over);
   void update(std::vector<std::uint32_t> changed);

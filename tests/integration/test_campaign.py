@@ -126,6 +126,7 @@ class Campaigns(harness.Folder):
                            checkpoint=[{"kind": "peer", "interval": "1 h"}])
         done, path = self.run_file("campaign", system | section)
         self.assertEqual(done.code, 0, done.err)
+        self.assertTrue(done.out.startswith("2 hosts of 2 NPUs"), done.out)
         self.assertEqual(harness.orrery("run", self.folder / "config.yaml", "--output", self.folder / "run.h5", "--quiet").code, 0)
         with h5py.File(self.folder / "run.h5") as run:
             step = run["/metrics/step_time"][()] * 1e-12
@@ -137,6 +138,8 @@ class Campaigns(harness.Folder):
         again, other = self.run_file("campaign", system | section, "--times", kept, name="again.h5")
         self.assertEqual(again.code, 0, again.err)
         self.assertEqual(self.tables(other, "campaign"), self.tables(path, "campaign"))
+        large = section["campaign"] | {"hosts": {"npus": 2, "active": 3}}
+        self.refused("campaign", system | {"campaign": large}, "the job needs 3 hosts of 2 NPUs, but system has 2")
         system["workload"]["model"]["layers"] = 3
         self.refused("campaign", system | section, "it has no time of 'straggler.1' for this configuration", "--times", kept)
 
@@ -152,7 +155,7 @@ class Campaigns(harness.Folder):
                 ({"failures": [{"rate": "1 per day", "mtbf": "1 d"}]}, "rate and mtbf exclude each other"),
                 ({"failures": [{"mtbf": "1 d", "distribution": {"weibull": 20}}]}, "shape must be from 0.1 to 10"),
                 ({"failures": [{"rate": "1 per fortnight"}]}, "a rate such as"),
-                ({"failures": [{"rate": "1e9 per day"}]}, "a replication would have about"),
+                ({"failures": [{"rate": "1e9 per day"}]}, "24 replications would have about 8e+12 failures"),
                 ({"step": {}}, "campaign.step.time': the key is missing"),
                 ({"elastic": {"hosts-per-replica": 4}}, "campaign.elastic.speeds': the key is missing"),
                 ({"work": "2 T tokens", "step": {"time": "5 s"}}, "found tokens")):

@@ -76,7 +76,8 @@ EXCEPTIONS = [
     (".*", "perturbation.links", "the links are slow enough in any case"),
 ]
 # Keys of no run: they say where it begins and ends and what it prints, or choose among equal ways to the same results.
-OF_RUN = "run[.].*"
+# Sections of other commands are checked by `run` and not used.
+OF_RUN = "(run|campaign|cluster)[.].*"
 GATE_BASES = ("step", "step, congestion-aware", "packets, dcqcn", "packets, uec", "library", "traces", "experts", "request", "cost")
 
 

@@ -337,7 +337,7 @@ def check(case, runner):
     if case["kind"] in DATA:
         return None
     if case["kind"] not in KINDS:
-        raise Failed(f"the kind {case['kind']} is not known")
+        raise Failed(f"{case['kind']}: Orrery does not have it (docs/cluster-time.md, Limits)")
     found = KINDS[case["kind"]](runner, case["inputs"])
     faults = []
     for key, expected in case["expected"].items():

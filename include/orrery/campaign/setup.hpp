@@ -59,7 +59,7 @@ struct Tier {
 
 /// The hosts of a campaign. Host 0 is the first of the pool.
 struct HostNumbers {
-  std::uint32_t active = 1;  ///< that the job needs
+  std::uint32_t active = 0;  ///< that the job needs
   std::uint32_t standby = 0, pool = 0, spare = 0;
   std::uint32_t group_size = 0;  ///< hosts with consecutive numbers in a group; 0: there are no groups of this kind
   std::vector<std::vector<std::uint32_t>> groups;  ///< of listed hosts; empty: `group_size` says it
