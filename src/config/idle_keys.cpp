@@ -247,6 +247,9 @@ std::vector<Condition> of_phases() {
       {{"workload.parallel.cache-precision"},
        "with workload.parallel.phase: training",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.is_inference(); }); }},
+      {{"workload.parallel.recompute-modules"},
+       "without workload.model.kind: transformer",
+       [](const Subject& s) { return s.transformer() != nullptr; }},
       {{"workload.parallel.recompute-modules", "workload.model.recompute-modules"},
        "with workload.parallel.recompute: full",
        [](const Subject& s) {

@@ -29,6 +29,7 @@ VALUES = {
     "perturbation.distributions": [[{"per": "npu", "kind": "uniform", "least": 0.9, "most": 1.2}]],
     "perturbation.links": [[{"dimension": 0, "npus": 0, "bandwidth": 0.5}], [{"dimension": 1, "npus": "0-3", "bandwidth": 0.5}]],
     "workload.parallel.replicas": [2],
+    "workload.parallel.expert-overlap": ["true"],
 }
 # Keys that change nothing in some bases, and why: (bases, keys, reason). Regular expressions that match the whole name and the end of the path.
 # "open:" stands before a reason that is a fault still.
@@ -36,6 +37,8 @@ ONE_CHAIN = "the nodes of an NPU are one chain, or never wait for each other"
 NOT_SO_FAR = "queues, rates and losses of these few messages do not get so far"
 PACKETS = "(packets.*|.*, packet)"
 EXCEPTIONS = [
+    ("experts, kernels, stack", "compute.fp8", "products are so small that their launches bind"),
+    ("(traces.*|memory.*|gpu.*|packets.*|recordings|jobs)", "collectives.experts.*", "no node of the traces is an exchange with experts"),
     ("packets.*", "workload.dependencies", "no node of these traces waits for another one"),
     ("experts.*|dualpipe", "parallel.expert-tp", "is the size of tp by default"),
     ("request|prefill|decode", "parallel.gradients", "the value that is tried is the default"),
