@@ -10,6 +10,7 @@
 #include "orrery/run/agreed.hpp"
 #include "orrery/run/jobs_alone.hpp"
 #include "orrery/run/simulate.hpp"
+#include "serve.hpp"
 #include "subcommands.hpp"
 #include "summary.hpp"
 
@@ -51,6 +52,14 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   run::RunOptions options{.writes_results = true, .command_line = command_line};
   honour_signals();
   guard.start(world.rank());
+  if (config::is_serving(command.inputs)) {
+    const auto serving = run::agreed(world, [&] {
+      auto result = config::read_serving(command.inputs);
+      run::set_limits(result.system.run, options.start);
+      return result;
+    });
+    return serve(serving, options, world);
+  }
   // The limits hold from the moment when this rank has read them.
   const auto configuration = run::agreed(world, [&] {
     auto result = config::read(command.inputs);

@@ -7,6 +7,7 @@
 
 #include "astra_sim/astra_sim.hpp"
 #include "keys/keys.hpp"
+#include "keys/serving.hpp"
 #include "orrery/base/suggestion.hpp"
 
 namespace orrery::config {
@@ -247,6 +248,9 @@ std::vector<KeySection> key_sections() {
   add_section(parallel_keys(), sections);
   add_section(job_list_keys(), sections);
   add_section(job_keys(), sections);
+  add_section(serving_keys(), sections);
+  add_section(length_keys(), sections);
+  add_section(instance_keys(), sections);
   add_section(perturbation_keys(), sections);
   add_section(distribution_keys(), sections);
   add_section(slow_npu_keys(), sections);

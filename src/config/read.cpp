@@ -7,8 +7,10 @@
 #include "astra_sim/astra_sim.hpp"
 #include "idle_keys.hpp"
 #include "keys/keys.hpp"
+#include "keys/serving.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/serving.hpp"
 #include "orrery/partition/strategy.hpp"
 #include "orrery/trace/store.hpp"
 #include "orrery/workload/generator.hpp"
@@ -213,6 +215,25 @@ void read_settings_of_generation(const Value& root, Configuration& configuration
   }
 }
 
+/// Reads the keys of a target that stand below `root_path`.
+template <class Target>
+void read_rooted(const Keys<Target>& keys, std::string_view root_path, const Value& root, Sections& top, Target& target,
+                 Reading& reading) {
+  const Value* const value = top.at("").find(root_path);
+  if (value == nullptr) return;
+  Sections sections(Section(value, std::string(root_path), root, reading.faults));
+  read_keys(keys, sections, target, reading);
+  sections.refuse_unknown();
+}
+
+/// Fills in what `serving` takes from the system where it does not say it itself.
+void take_system(ServingConfiguration& result) {
+  if (!result.has_system) return;
+  const npu::Options& execution = result.system.execution;
+  if (result.serving.memory == Bytes(0)) result.serving.memory = execution.local_memory_size;
+  if (result.serving.step.memory == Bandwidth()) result.serving.step.memory = execution.compute.local_memory;
+}
+
 }  // namespace
 
 KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
@@ -247,6 +268,51 @@ void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& f
 std::optional<std::string> Inputs::flag(std::string_view key) const {
   const auto found = std::ranges::find(flags, key, &FlagValue::key);
   return found == flags.end() ? std::nullopt : std::optional(found->text);
+}
+
+bool is_serving(const Inputs& inputs) {
+  if (inputs.file.empty()) return false;
+  Faults unused;
+  bool found = false;
+  unused.attempt([&] {
+    const Origin origin{inputs.file.string(), inputs.file.parent_path()};
+    const Value root = parse_yaml(read_text(inputs.file), std::make_shared<const Origin>(origin), unused);
+    found = root.kind == Value::Kind::mapping && root.find("serving") != nullptr;
+  });
+  return found;
+}
+
+ServingConfiguration read_serving(const Inputs& inputs) {
+  Faults faults;
+  ServingConfiguration result;
+  Configuration& configuration = result.system;
+  faults.attempt([&] {
+    const Value root = read_values(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()},
+                                   inputs.overrides, configuration.inputs, faults);
+    configuration.warnings = root.all_notes();
+    for (const char* const other : {"workload", "jobs"})
+      if (const Value* const value = root.find(other))
+        faults.add(Error(ErrorCode::bad_input, value->place(other), "serving is given too", "one of them"));
+    result.has_system = root.find("system") != nullptr;
+    Reading reading{configuration, faults, true};
+    Sections sections(Section(&root, "", root, faults));
+    if (result.has_system)
+      for (const auto* const keys : configuration_keys())
+        if (keys != &workload_keys() && keys != &generated_workload_keys() && keys != &job_list_keys())
+          read_keys(*keys, sections, configuration, reading);
+    if (!result.has_system) read_keys(run_keys(), sections, configuration, reading);
+    read_rooted(serving_keys(), "serving", root, sections, result.serving, reading);
+    sections.refuse_unknown();
+    apply_flags(inputs.flags, configuration, faults);
+    if (configuration.run.fold || !configuration.run.checkpoint.empty() || !configuration.run.restart.empty())
+      faults.add(Error(ErrorCode::bad_input,
+                       configuration.place_of(configuration.run.fold ? "run.fold" : "run.checkpoint"),
+                       "found it beside serving", "a run without folding and checkpoints"));
+    if (result.has_system) configuration.share_settings();
+  });
+  faults.raise();
+  take_system(result);
+  return result;
 }
 
 Findings examine(const Inputs& inputs) {

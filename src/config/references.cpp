@@ -51,7 +51,8 @@ const Reference references[] = {{"system", "system.yaml", "systems"},
                                 {"perturbation", "perturbation.yaml", "perturbations"},
                                 {"cost", "cost.yaml", "prices"},
                                 {"workload.model", "model.yaml", "models"},
-                                {"campaign", "campaign.yaml", "campaigns"}};
+                                {"campaign", "campaign.yaml", "campaigns"},
+                                {"serving.model", "model.yaml", "models"}};
 const Reference &system_reference = references[0], &model_reference = references[3];
 
 /// Returns what a reference's key holds; null if the root does not have it.

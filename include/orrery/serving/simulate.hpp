@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "orrery/base/time.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/serving/options.hpp"
+#include "orrery/serving/record.hpp"
+#include "orrery/serving/request.hpp"
+#include "orrery/serving/step_model.hpp"
+
+/// Serving: requests, a router, and instances that batch continuously (docs/serving.md).
+namespace orrery::serving {
+
+/// An instance as the simulation needs it: an entry of Options::instances, spelled out.
+struct InstanceSpec {
+  std::string name;
+  Role role = Role::both;
+  std::uint32_t members = 1;    ///< data-parallel ranks, which have a scheduler each
+  std::uint32_t kv_blocks = 0;  ///< of each of them
+  SchedulerOptions scheduler;
+  std::shared_ptr<StepModel> cost;
+};
+
+/// What is simulated.
+struct Scenario {
+  Options options;
+  Requests requests;
+  std::vector<InstanceSpec> instances;
+  std::uint64_t kv_bytes_per_token = 0;  ///< bytes that a transfer sends for a token
+
+  /// Throws all faults as one Error: requests that no instance can hold, delays that are too short, ...
+  void validate() const;
+  /// Returns the role of each scheduler, in the order of their numbers.
+  std::vector<Role> roles() const;
+};
+
+/// How the kernel of a run is watched.
+struct Control {
+  double watchdog_seconds = 300;
+  std::function<bool()> stop_requested;
+  std::function<void(std::uint64_t events, Time now)> progress;
+};
+
+/// What a run leaves behind, whole on rank 0. All of it is a function of the scenario alone.
+struct Results {
+  std::vector<RequestRecord> requests;    ///< by id
+  std::vector<InstanceRecord> instances;  ///< by number
+  std::vector<StepRecord> steps;          ///< by instance and number, if they are recorded
+  std::vector<StepItem> items;            ///< those of step 0, then those of step 1, ...
+  std::vector<std::uint32_t> preempted;   ///< likewise
+  TokenGaps gaps;
+  Time end;                  ///< of the last request
+  std::uint64_t events = 0;  ///< of the kernels of all ranks
+  double wall_seconds = 0;
+};
+
+/// Simulates a scenario on all ranks of `world`. Collective: all ranks give equal scenarios. Throws Error (stuck) if
+/// requests are left that nothing wakes, and (interrupted) if a stop was requested. O(tokens) time.
+Results simulate(const Scenario& scenario, parallel::Communicator& world, const Control& control = {});
+
+}  // namespace orrery::serving

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orrery/base/time.hpp"
+#include "orrery/serving/step_shape.hpp"
+
+namespace orrery::serving {
+
+/// Says how long a step takes. The answers depend on the shapes alone; memos make repeated questions cheap.
+class StepModel {
+ public:
+  virtual ~StepModel() = default;
+
+  /// Returns the duration of a step of one scheduler, 1 ps or more. `number` counts the steps of the instance.
+  virtual Time duration(const StepShape& shape, std::uint64_t number) = 0;
+  /// Returns the duration of a step of data-parallel ranks that begin it together. A rank without work computes one
+  /// token without context. By default that of the slowest rank.
+  virtual Time group_duration(std::span<const StepShape* const> shapes, std::uint64_t number);
+  /// Returns what is to be said of the answers: sizes beyond the tables, each once.
+  virtual std::vector<std::string> warnings() const { return {}; }
+};
+
+/// A step takes base + token * tokens + sequence * requests + context * tokens of context.
+struct LinearCost {
+  Time base, token, sequence, context;
+  bool is_exponential = false;  ///< durations are drawn; the sum is their mean
+};
+
+}  // namespace orrery::serving

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/quantity.hpp"
+#include "orrery/base/registry.hpp"
+#include "orrery/base/time.hpp"
+#include "orrery/serving/number_format.hpp"
+#include "orrery/serving/options.hpp"
+#include "orrery/serving/step_model.hpp"
+#include "orrery/workload/transformer.hpp"
+
+namespace orrery::serving {
+
+struct StepModelType;
+using StepModelName = Registered<StepModelType>;
+
+/// Coefficients of a fit as DistServe publishes it, in ms: a + b * tokens + q * (squares of the lengths of prompts, or
+/// requests that generate).
+struct FittedCost {
+  std::vector<double> prefill, decode, large_decode;  ///< three each
+  std::uint32_t threshold = 0;                        ///< requests from which on `large_decode` holds; 0: never
+
+  friend bool operator==(const FittedCost&, const FittedCost&) = default;
+};
+
+/// Names of what the tables of operators hold.
+struct TableNames {
+  std::string products = "bfloat16", attention = "bfloat16", experts = {}, distribution = "power_law_1.2";
+
+  friend bool operator==(const TableNames&, const TableNames&) = default;
+};
+
+/// How the experts of data-parallel ranks exchange rows.
+enum class Exchange : std::uint8_t { gather, all_to_all };
+
+/// How many experts have work, and how much the busiest rank has.
+struct ExpertOptions {
+  enum class Load : std::uint8_t { balanced, power_law };
+  Load load = Load::balanced;
+  double exponent = 1.2;  ///< power_law
+  Exchange exchange = Exchange::gather;
+  double dispatch_bytes = 2, combine_bytes = 2;  ///< of a value; all_to_all
+
+  friend bool operator==(const ExpertOptions&, const ExpertOptions&) = default;
+};
+
+/// How long steps take.
+struct StepOptions {
+  StepModelName model;
+  LinearCost linear;
+  FittedCost fitted;
+  std::filesystem::path tables;
+  TableNames names;
+  double skew = 0;                                     ///< of attention over unequal contexts
+  std::vector<std::uint64_t> graph_sizes;              ///< recorded graphs, ascending; empty: none
+  double small_us = 1.5;                               ///< of a kernel that only moves memory, beside its bytes
+  Bandwidth memory;                                    ///< of an NPU
+  Bandwidth ring = Bandwidth::from_bytes_per_ns(450);  ///< of the links inside an instance
+  Time ring_latency = Time::from_ns(1000);
+  Time host_step, host_sequence;
+  ExpertOptions experts;
+};
+
+/// What step times depend on beside the options.
+struct StepContext {
+  const StepOptions& options;
+  const workload::Transformer* model = nullptr;  ///< null: none is given
+  InstanceParallel parallel;
+  FormatName weights, kv;
+  std::uint64_t seed = 1;
+  std::uint32_t number = 0;  ///< of the first scheduler
+};
+
+/// A model of step times, of the registry.
+struct StepModelType {
+  std::string_view name, help;
+  bool needs_model = false;
+  std::shared_ptr<StepModel> (*make)(const StepContext& context) = nullptr;
+
+  static std::span<const StepModelType* const> registry();
+};
+
+}  // namespace orrery::serving

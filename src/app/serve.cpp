@@ -1,0 +1,86 @@
+#include "serve.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cmath>
+
+#include "orrery/base/job_context.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/results/results.hpp"
+#include "orrery/results/serving.hpp"
+#include "orrery/run/agreed.hpp"
+#include "orrery/serving/metrics.hpp"
+
+namespace orrery::app {
+namespace {
+
+std::string time_text(double ps) { return std::isnan(ps) ? "-" : readable(Time::from_ps(std::llround(ps))); }
+
+void print_times(const char* name, const serving::TimeFigures& of) {
+  fmt::print("{:<8} {:>12} {:>12} {:>12} {:>12} {:>12}\n", name, time_text(of.mean), time_text(of.p50),
+             time_text(of.p90), time_text(of.p95), time_text(of.p99));
+}
+
+/// Prints at most 20 lines.
+void print_serving_summary(const config::ServingConfiguration& configuration, const serving::Scenario& scenario,
+                           const serving::Results& results, const serving::Metrics& m,
+                           const std::filesystem::path& file) {
+  const serving::Description& d = configuration.serving;
+  fmt::print("{} on {} of {}, {} simulated in {:.2f} s\n", counted(scenario.requests.size(), "request"),
+             counted(results.instances.size(), "instance"), counted(m.npus, "NPU"), readable(results.end),
+             results.wall_seconds);
+  fmt::print("{:<8} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "", "mean", "p50", "p90", "p95", "p99");
+  print_times("TTFT", m.ttft);
+  print_times("TPOT", m.tpot);
+  print_times("ITL", m.itl);
+  print_times("latency", m.latency);
+  fmt::print("throughput: {:.4g} requests/s, {:.5g} output tokens/s, {:.4g} of them for each NPU\n", m.requests_per_s,
+             m.output_tokens_per_s, m.output_tokens_per_s / m.npus);
+  if (d.slo.any())
+    fmt::print("SLO: {:.1f} % of requests meet it, goodput {:.4g} requests/s, {:.4g} for each NPU\n",
+               100 * m.slo_attainment, m.goodput, m.goodput / m.npus);
+  fmt::print("KV cache: {:.1f} % in use on the mean, {}; {:.1f} requests run and {:.1f} wait at an instance\n",
+             100 * m.kv_use_mean, counted(m.preemptions, "preemption"), m.running_mean, m.waiting_mean);
+  if (m.prefix_hit_share > 0)
+    fmt::print("prefix cache: {:.1f} % of the prompts' tokens were found\n", 100 * m.prefix_hit_share);
+  if (m.transferred_tokens > 0)
+    fmt::print("KV transfers: {}B\n", with_prefix(static_cast<double>(m.transferred_tokens) *
+                                                  static_cast<double>(scenario.kv_bytes_per_token)));
+  if (!file.empty()) fmt::print("results: {}\n", file.string());
+}
+
+}  // namespace
+
+void serve(const config::ServingConfiguration& configuration, const run::RunOptions& options,
+           parallel::Communicator& world) {
+  const config::RunOptions& run = configuration.system.run;
+  world.agree([&] {
+    if (world.is_root()) results::check_output(run.output, run.force);
+  });
+  const serving::Scenario scenario = run::agreed(world, [&] { return serving::make_scenario(configuration.serving); });
+  serving::Control control{.watchdog_seconds = run.watchdog_s, .stop_requested = {}, .progress = {}};
+  if (JobContext* const job = JobContext::current())
+    control.stop_requested = [job] { return job->stop.is_requested(); };
+  const serving::Results results = serving::simulate(scenario, world, control);
+  serving::Metrics metrics;
+  world.agree([&] {
+    if (world.is_root()) metrics = serving::metrics_of(configuration.serving, scenario, results);
+  });
+  const auto file = results::write_serving(run.output,
+                                           {.description = configuration.serving,
+                                            .scenario = scenario,
+                                            .results = results,
+                                            .metrics = metrics,
+                                            .inputs = configuration.system.inputs,
+                                            .command_line = options.command_line,
+                                            .force = run.force},
+                                           world);
+  if (!world.is_root()) return;
+  for (const std::string& warning : configuration.system.warnings) spdlog::warn("{}", warning);
+  for (const auto& instance : scenario.instances)
+    for (const std::string& warning : instance.cost->warnings()) spdlog::warn("{}", warning);
+  if (!run.quiet) print_serving_summary(configuration, scenario, results, metrics, file);
+}
+
+}  // namespace orrery::app

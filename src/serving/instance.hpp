@@ -1,0 +1,92 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "orrery/base/time.hpp"
+#include "orrery/serving/record.hpp"
+#include "orrery/serving/step_model.hpp"
+#include "router.hpp"
+#include "scheduler.hpp"
+
+namespace orrery::serving {
+
+/// A KV transfer that has ended, or blocks that the home of a request may free.
+struct Arrived {
+  std::uint32_t request = 0;
+  bool is_transfer = false;  ///< else the home may free
+  std::uint32_t member = 0;
+};
+
+/// An instance as a logical process without its kernel: a scheduler, or those of data-parallel ranks that begin each
+/// step together, with the steps that are under way.
+class Instance {
+ public:
+  /// Collects what the instance does to others in one moment.
+  struct Effects {
+    std::vector<Report> reports;                        ///< in the order in which they are made
+    std::vector<std::pair<std::uint32_t, Pull>> pulls;  ///< (number of the member, what it asks for)
+    std::vector<Time> step_ends;                        ///< of the steps that were scheduled
+
+    void clear() {
+      reports.clear();
+      pulls.clear();
+      step_ends.clear();
+    }
+  };
+
+  /// `members`: not empty, equal in their options, with consecutive numbers.
+  Instance(std::vector<Scheduler> members, StepModel& cost, bool reports_counts, bool records_steps);
+
+  std::uint32_t first() const { return members_.front().number(); }
+  std::uint32_t num_members() const { return static_cast<std::uint32_t>(members_.size()); }
+  std::vector<Scheduler>& members() { return members_; }
+  const std::vector<Scheduler>& members() const { return members_; }
+
+  /// Returns when the earliest step under way ends; max() if there is none.
+  Time next_end() const { return flight_.empty() ? Time::max() : flight_.front().end; }
+  bool is_idle() const { return flight_.empty(); }
+
+  // What happens at one time, in this order.
+  void end_steps(Time now, Effects& effects);
+  void take_arrived(Time now, std::span<const Arrived> arrived);
+  void take_deliveries(std::span<const Delivery> deliveries);
+  void begin_steps(Time now, Effects& effects);
+
+  std::vector<StepRecord> steps;
+  std::vector<StepItem> items;
+  std::vector<std::uint32_t> preempted;
+
+ private:
+  /// The steps of all members that begin together.
+  struct Flight {
+    Time scheduled, start, end;
+    std::uint64_t number = 0;
+    std::vector<Step> steps;  // [members]; a rank without work has an empty one
+  };
+
+  bool schedule_all(Time now, Flight& flight, Effects& effects);
+  void note(const Step& step, Scheduler& member);
+  void advance_sums(Time now);
+  Flight take_spare();
+
+  std::vector<Scheduler> members_;
+  StepModel& cost_;
+  bool reports_counts_, records_steps_;
+  std::size_t depth_;
+  std::deque<Flight> flight_;
+  std::vector<Flight> spare_;
+  Time busy_until_, summed_until_;
+  std::uint64_t next_number_ = 0;
+  std::vector<std::array<unsigned __int128, 3>> sums_;  // [members] used, running, waiting, times ps
+
+ public:
+  /// Writes the sums over time into the records of the members.
+  void close_records();
+};
+
+}  // namespace orrery::serving

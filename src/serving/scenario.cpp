@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/faults.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/serving/description.hpp"
+#include "orrery/workload/figures.hpp"
+
+namespace orrery::serving {
+namespace {
+
+/// Returns the keys and values of a token on one NPU, in bytes.
+double kv_bytes_on_npu(const Description& description, const InstanceParallel& parallel) {
+  const double stages = parallel.pp;
+  if (description.kv_bytes_per_token > 0 || !description.model)
+    return static_cast<double>(description.kv_bytes_per_token) / (parallel.tp * stages);
+  const workload::Transformer& model = *description.model;
+  const double all = static_cast<double>(kv_bytes_per_token(model, description.kv->bytes));
+  if (model.is_latent()) return all / stages;  // each NPU holds the whole vector
+  const double heads = model.kv_heads();
+  return all / heads * std::max(1.0, heads / parallel.tp) / stages;
+}
+
+double weights_on_npu(const Description& description, const InstanceParallel& parallel) {
+  double all = static_cast<double>(description.weight_bytes);
+  if (all == 0 && description.model)
+    all = static_cast<double>(workload::figures_of_model({*description.model, {}}).parameters) *
+          description.weights->bytes;
+  return all / (parallel.tp * parallel.pp);
+}
+
+void require_parallel(const workload::Transformer& model, const InstanceOptions& instance, const std::string& at) {
+  const InstanceParallel& p = instance.parallel;
+  const auto refuse = [&](const char* key, const std::string& found, const std::string& expected) {
+    throw Error(ErrorCode::bad_input, {.key = at + ".parallel." + key}, found, expected);
+  };
+  if (model.attention.heads % p.tp != 0)
+    refuse("tp", fmt::format("found {}", p.tp), fmt::format("a divisor of the {} heads", model.attention.heads));
+  if (model.kv_heads() > 1 && model.kv_heads() % p.tp != 0 && p.tp % model.kv_heads() != 0)
+    refuse("tp", fmt::format("found {}", p.tp),
+           fmt::format("a divisor or a multiple of the {} heads of keys and values", model.kv_heads()));
+  if (p.ep > 1 && model.mlp.experts == 0) refuse("ep", fmt::format("found {}, but the model is dense", p.ep), "1");
+  if (model.mlp.experts > 0 && (model.mlp.experts % p.ep != 0 || model.mlp.experts % p.dp != 0))
+    refuse(model.mlp.experts % p.ep != 0 ? "ep" : "dp",
+           fmt::format("found {}", model.mlp.experts % p.ep != 0 ? p.ep : p.dp),
+           fmt::format("a divisor of the {} experts", model.mlp.experts));
+}
+
+void require_roles(const Description& description, Faults& faults) {
+  bool has[3] = {};
+  for (const InstanceOptions& instance : description.instances) has[static_cast<int>(instance.role)] = true;
+  const auto place = Place{.key = "serving.instances"};
+  if (has[1] != has[2])
+    faults.add(Error(ErrorCode::bad_input, place,
+                     fmt::format("there are instances with the role {} and none with the role {}",
+                                 has[1] ? "prefill" : "decode", has[1] ? "decode" : "prefill"),
+                     "both roles, or role: both"));
+  for (const InstanceOptions& instance : description.instances)
+    if (instance.scheduler.block != description.instances.front().scheduler.block)
+      faults.add(Error(ErrorCode::bad_input, place,
+                       fmt::format("instances have blocks of {} and of {} tokens",
+                                   description.instances.front().scheduler.block, instance.scheduler.block),
+                       "one size, so that blocks can be sent"));
+}
+
+/// Adds a fault for the first request that an instance cannot hold.
+void require_room(const Scenario& scenario, Faults& faults) {
+  std::vector<bool> is_told(scenario.instances.size());
+  for (std::uint32_t id = 0; id < scenario.requests.size(); ++id) {
+    const Request& request = scenario.requests[id];
+    for (std::size_t i = 0; i < scenario.instances.size(); ++i) {
+      const InstanceSpec& instance = scenario.instances[i];
+      const auto& options = instance.scheduler;
+      if (is_told[i]) continue;
+      const std::uint64_t all = std::uint64_t{request.prompt} + request.output;
+      if (options.max_length > 0 && all > options.max_length) {
+        faults.add(Error(ErrorCode::bad_input, fmt::format("request {}: {} + {} tokens exceed max-length {}", id,
+                                                           request.prompt, request.output, options.max_length)));
+        return;
+      }
+      const bool is_decode = instance.role == Role::decode;
+      if (is_decode && request.output == 1) continue;
+      const std::uint64_t most =
+          request.prompt + (instance.role == Role::prefill ? 0 : std::uint64_t{request.output} - 1);
+      const std::uint64_t need = (most + options.block - 1) / options.block;
+      if (need <= instance.kv_blocks) continue;
+      is_told[i] = true;
+      faults.add(Error(ErrorCode::bad_input,
+                       fmt::format("request {} needs {} KV blocks, instance {} has {}: use more NPUs, a larger "
+                                   "memory-share or a shorter limit",
+                                   id, need, instance.name, instance.kv_blocks)));
+    }
+  }
+}
+
+void require_delays(const Scenario& scenario, Faults& faults) {
+  const RouterOptions& router = scenario.options.router;
+  const auto roles = scenario.roles();
+  const bool has_decode = std::ranges::count(roles, Role::decode) > 0;
+  const bool decides_late = router.policy->looks_at_instances || scenario.requests.is_closed || has_decode;
+  if (scenario.instances.size() > 1 && decides_late)
+    for (const auto& [key, time] :
+         {std::pair("serving.router.dispatch", router.dispatch), std::pair("serving.router.report", router.report)})
+      if (time < Time::from_ps(1))
+        faults.add(Error(ErrorCode::bad_input, {.key = key}, "found 0",
+                         fmt::format("1 ps or more: {}",
+                                     router.policy->looks_at_instances
+                                         ? fmt::format("the policy {} looks at several instances", router.policy.name())
+                                         : "the router learns of ends and then sends requests to several instances")));
+  if (has_decode && scenario.options.transfer.latency < Time::from_ps(1))
+    faults.add(Error(ErrorCode::bad_input, {.key = "serving.transfer.latency"}, "found 0", "1 ps or more"));
+}
+
+}  // namespace
+
+std::uint64_t kv_bytes_per_token(const workload::Transformer& model, double bytes_per_value) {
+  const double values = model.is_latent()
+                            ? static_cast<double>(model.layers * (model.latent.key_value + model.latent.rotary))
+                            : 2.0 * model.layers * static_cast<double>(model.kv_heads() * model.head_width());
+  return static_cast<std::uint64_t>(std::llround(values * bytes_per_value));
+}
+
+std::uint32_t kv_blocks(const Description& description, const InstanceOptions& instance) {
+  if (instance.kv_blocks > 0) return instance.kv_blocks;
+  const double per_token = kv_bytes_on_npu(description, instance.parallel);
+  if (description.memory == Bytes(0) || per_token == 0)
+    throw Error(ErrorCode::bad_input, {.key = "serving.instances"},
+                fmt::format("instance {} has neither kv-blocks nor {}", instance.name,
+                            per_token == 0 ? "a model whose keys and values have a size" : "a memory of a known size"),
+                "kv-blocks, or serving.model and a memory (serving.memory or system.local-memory.size)");
+  const double share = instance.memory_share * static_cast<double>(description.memory.count());
+  const double weights = weights_on_npu(description, instance.parallel);
+  const double left = share - weights - static_cast<double>(instance.reserve.count());
+  const double blocks = std::floor(left / (instance.scheduler.block * per_token)) - 1;
+  if (blocks < 1)
+    throw Error(
+        ErrorCode::bad_input,
+        fmt::format("instance {}: weights of {}B and {} reserve leave no KV blocks of {} ({} NPUs, memory-share "
+                    "{}): use more NPUs or fewer bytes for weights",
+                    instance.name, with_prefix(weights), size_text(instance.reserve.count(), 1U << 20U),
+                    size_text(static_cast<std::uint64_t>(share), 1U << 20U), instance.parallel.npus(),
+                    instance.memory_share));
+  return static_cast<std::uint32_t>(std::min(blocks, 4e9));
+}
+
+void Scenario::validate() const {
+  Faults faults;
+  require_delays(*this, faults);
+  require_room(*this, faults);
+  faults.raise();
+}
+
+Scenario make_scenario(const Description& description) {
+  Faults faults;
+  Scenario scenario;
+  scenario.options = {description.router, description.transfer, description.record_steps, description.seed};
+  require_roles(description, faults);
+  faults.attempt([&] {
+    scenario.requests =
+        make_requests(description.requests, description.instances.front().scheduler.block, description.seed);
+  });
+  scenario.kv_bytes_per_token = description.kv_bytes_per_token > 0 || !description.model
+                                    ? description.kv_bytes_per_token
+                                    : kv_bytes_per_token(*description.model, description.kv->bytes);
+  std::uint32_t number = 0;
+  for (std::size_t e = 0; e < description.instances.size(); ++e) {
+    const InstanceOptions& entry = description.instances[e];
+    faults.attempt([&] {
+      if (description.model) require_parallel(*description.model, entry, fmt::format("serving.instances.{}", e));
+      const std::uint32_t blocks = kv_blocks(description, entry);
+      std::shared_ptr<StepModel> cost;
+      for (std::uint32_t i = 0; i < entry.count; ++i) {
+        if (!cost || description.step.linear.is_exponential)
+          cost = description.step.model->make({description.step, description.model ? &*description.model : nullptr,
+                                               entry.parallel, description.weights, description.kv, description.seed,
+                                               number});
+        scenario.instances.push_back({.name = fmt::format("{}.{}", entry.name, i),
+                                      .role = entry.role,
+                                      .members = entry.parallel.dp,
+                                      .kv_blocks = blocks,
+                                      .scheduler = entry.scheduler,
+                                      .cost = cost});
+        number += entry.parallel.dp;
+      }
+    });
+  }
+  faults.raise();
+  scenario.validate();
+  return scenario;
+}
+
+}  // namespace orrery::serving

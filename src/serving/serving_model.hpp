@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "instance.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/pdes/model.hpp"
+#include "orrery/pdes/options.hpp"
+#include "orrery/pdes/scheduler.hpp"
+#include "orrery/serving/simulate.hpp"
+#include "router.hpp"
+#include "transfer_ports.hpp"
+
+namespace orrery::serving {
+
+/// Where the router is.
+enum class Routing : std::uint8_t {
+  inside,      ///< there is one logical process: the router is part of it
+  from_start,  ///< each rank computes all choices before the run
+  by_server,   ///< a logical process of rank 0
+};
+
+/// The logical processes of one rank. Instances are clients; the router and the ports of transfers are servers.
+class ServingModel final : public pdes::Model {
+ public:
+  ServingModel(const Scenario& scenario, parallel::Communicator& world);
+
+  pdes::Options kernel_options(const parallel::Communicator& world) const;
+  /// Schedules the first events.
+  void start(pdes::Scheduler& scheduler);
+  /// Returns the instances of this rank.
+  std::vector<std::unique_ptr<Instance>>& instances() { return instances_; }
+  /// Returns the arrivals that this rank decided: (request, time).
+  std::vector<std::pair<std::uint32_t, Time>> late_arrivals() const;
+  /// Returns (request, time from the wish to the end) of the transfers to instances here.
+  const std::vector<std::pair<std::uint32_t, Time>>& transfer_times() const { return transfer_times_; }
+
+  void handle(const pdes::Event& event) override;
+  void settle(Time now, pdes::Stage stage) override;
+  bool admit(pdes::Event&) override { return true; }
+  pdes::Awaited awaits(LpId) const override { return {.here = false, .sends = false, .replies = true}; }
+  void proceed(LpId) override {}
+  void receive(Rank, std::span<const std::byte>) override {}
+  pdes::LookaheadBounds lookahead() override;
+  Time pending_reply(Rank) const override { return Time::max(); }
+  std::string status() const override;
+
+ private:
+  enum Kind : std::uint16_t { wake = 1, deliver, deliver_decode, finished, waiting, running, pull, arrive, release };
+  /// What has come for an instance at the time at hand.
+  struct Inbox {
+    std::vector<Delivery> deliveries;
+    std::vector<Arrived> arrived;
+    bool is_touched = false;
+  };
+
+  void handle_router(const pdes::Event& event);
+  void handle_ports(const pdes::Event& event);
+  void settle_instance(std::uint32_t local, Time now);
+  void settle_router(Time now);
+  void run_alone(std::uint32_t local, Time now);
+  void moment_alone(Instance& instance, std::uint32_t local, Time now);
+  Time next_alone(const Instance& instance, std::uint32_t local) const;
+  void send_effects(std::uint32_t local, Time now);
+  void call(std::uint32_t local, LpId server, Rank rank, Time time, Kind kind, std::uint32_t node,
+            std::uint64_t detail);
+  pdes::Event event_of(Time time, pdes::Stage stage, LpId source, LpId target, Kind kind, std::uint32_t node,
+                       std::uint64_t detail);
+  void schedule_arrival();
+  std::uint32_t lp_of_member(std::uint32_t member) const { return lp_of_member_[member]; }
+  LpId router_lp() const { return LpId(num_lps_); }
+  LpId ports_lp() const { return LpId(num_lps_ + 1); }
+
+  const Scenario& scenario_;
+  Rank here_;
+  Routing routing_ = Routing::by_server;
+  bool has_decode_ = false, needs_reports_ = false;
+  std::uint32_t num_lps_ = 0;                         // of instances
+  std::vector<std::uint32_t> lp_of_member_;           // [schedulers]
+  std::vector<std::uint32_t> first_member_;           // [instances] the number of its first scheduler
+  std::vector<Rank> rank_of_lp_;                      // [instances]
+  std::uint32_t first_lp_ = 0;                        // of this rank
+  std::vector<std::unique_ptr<Instance>> instances_;  // of this rank
+  std::vector<Inbox> inbox_;                          // likewise
+  std::vector<std::vector<Delivery>> known_;          // likewise, if choices are known from the start
+  std::vector<std::size_t> next_known_;
+  std::vector<std::uint32_t> touched_;   // of this rank, at the time at hand
+  std::vector<std::uint64_t> sequence_;  // [instances of this rank, router, ports]
+  std::unique_ptr<Router> router_;
+  std::vector<Report> reports_;
+  std::vector<std::pair<Time, std::vector<Report>>> reports_inside_;  // that are on their way to a router inside
+  std::optional<TransferPorts> ports_;
+  std::vector<std::pair<std::uint32_t, Time>> wished_, transfer_times_;
+  Instance::Effects effects_;
+  Time scheduled_arrival_ = Time::max();
+  pdes::Scheduler* kernel_ = nullptr;
+};
+
+}  // namespace orrery::serving

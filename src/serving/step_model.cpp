@@ -1,0 +1,19 @@
+#include "orrery/serving/step_model.hpp"
+
+#include <algorithm>
+
+namespace orrery::serving {
+
+Time StepModel::group_duration(std::span<const StepShape* const> shapes, std::uint64_t number) {
+  static const StepShape idle = [] {
+    StepShape shape;
+    shape.add(1, 0);
+    return shape;
+  }();
+  Time longest = Time::from_ps(1);
+  for (const StepShape* const shape : shapes)
+    longest = std::max(longest, duration(shape->tokens() == 0 ? idle : *shape, number));
+  return longest;
+}
+
+}  // namespace orrery::serving

@@ -1,0 +1,13 @@
+#include "orrery/serving/step_options.hpp"
+
+namespace orrery::serving {
+
+// Each is in the source of its name.
+extern const StepModelType linear_cost, fitted_cost;
+
+std::span<const StepModelType* const> StepModelType::registry() {
+  static const StepModelType* const all[] = {&linear_cost, &fitted_cost};
+  return all;
+}
+
+}  // namespace orrery::serving
