@@ -165,6 +165,11 @@ Scenario make_scenario(const Description& description) {
   scenario.kv_bytes_per_token = description.kv_bytes_per_token > 0 || !description.model
                                     ? description.kv_bytes_per_token
                                     : kv_bytes_per_token(*description.model, description.kv->bytes);
+  if (description.step.model->needs_model && !description.model)
+    faults.add(Error(ErrorCode::bad_input, {.key = "serving.model"},
+                     fmt::format("it is missing, and step.model is {}", description.step.model.name()),
+                     "the sizes of a model, or the name of a preset"));
+  faults.raise();
   std::uint32_t number = 0;
   for (std::size_t e = 0; e < description.instances.size(); ++e) {
     const InstanceOptions& entry = description.instances[e];

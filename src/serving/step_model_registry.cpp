@@ -3,10 +3,10 @@
 namespace orrery::serving {
 
 // Each is in the source of its name.
-extern const StepModelType linear_cost, fitted_cost;
+extern const StepModelType linear_cost, fitted_cost, profile, operators;
 
 std::span<const StepModelType* const> StepModelType::registry() {
-  static const StepModelType* const all[] = {&linear_cost, &fitted_cost};
+  static const StepModelType* const all[] = {&linear_cost, &fitted_cost, &profile, &operators};
   return all;
 }
 

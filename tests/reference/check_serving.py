@@ -6,6 +6,7 @@ Each case becomes a CONFIG.yaml, and its results are those of `orrery run`. Prin
 "N passed, M failed".
 """
 import argparse
+import csv
 import glob
 import gzip
 import json
@@ -33,11 +34,19 @@ class Runner:
     def __init__(self, program, ranks):
         self.program, self.ranks = program, ranks
         self.folder = tempfile.mkdtemp(prefix='serving-')
-        self.base = ''              # folder of the cases at hand, for names of files in them
+        self.base = self.top = ''   # folders of the cases at hand, and of all of them
 
     def path(self, name):
         """Returns the name of a file beside the cases."""
         return os.path.join(self.base, name)
+
+    def tables(self, system):
+        """Returns the folder of AIConfigurator's tables of a system; none if there is none."""
+        for folder in (os.path.join(self.base, 'tables'), os.path.join(self.top, 'silicon', 'tables')):
+            name = os.path.join(folder, f'{system}-vllm-0.19.0')
+            if os.path.isdir(name):
+                return name
+        return None
 
     def write(self, name, text):
         path = os.path.join(self.folder, name)
@@ -348,7 +357,199 @@ def pd_split(runner, case):
     return not wrong, ', '.join(wrong) or f'{shares[0]:.4f} {shares[1]:.4f}'
 
 
-KINDS = {f.__name__: f for f in (scheduler, kv_bytes_per_token, kv_capacity, request_format, queue, linear_step, pd_split)}
+# ------------------------------------------------------------------------------------------------ measured runs
+def model_of(m):
+    """Returns a model of the cases as `serving.model` has it."""
+    out = {'layers': m['layers'], 'hidden': m['hidden'], 'heads': m.get('heads', 1), 'kv-heads': m.get('kv_heads', 0),
+           'head-size': m.get('head_dim', 0), 'ffn': m.get('expert_inter') or m.get('inter', 0),
+           'vocabulary': m.get('vocabulary', 0), 'sequence': 131072}
+    if m.get('experts'):
+        out.update({'experts': m['experts'], 'top-k': m['top']})
+    return out
+
+
+def serving_run(runner, case):
+    i = case['inputs']
+    engine, dp, tp = i['engine'], i.get('dp') or 1, i.get('tp') or 1
+    name = runner.path(i['requests'])
+    if not os.path.exists(name):
+        name += '.gz'
+    with (gzip.open(name, 'rt') if name.endswith('.gz') else open(name)) as file:
+        rows = list(csv.DictReader(file))
+    rows.sort(key=lambda r: int(r['arrival_ns']))
+    lines = ['arrival,prompt,output,hashes']
+    lines += [f"{r['arrival_ns']} ns,{r['prompt']},{r['output']},{r.get('hash_ids') or ''}" for r in rows]
+    serving = {'model': model_of(i['model']),
+               'requests': {'file': runner.write('requests.csv', '\n'.join(lines) + '\n'), 'format': 'orrery'},
+               'router': {'policy': i.get('router') or 'round-robin', 'dispatch': '0 ns', 'report': '0 ns'},
+               'scheduler': dict(scheduler_options(engine), block=i.get('block', 16)),
+               'instances': [{'kv-blocks': engine['kv_blocks'], 'parallel': {'tp': tp, 'dp': dp, 'ep': i.get('ep') or 1}}],
+               'step': {'model': 'profile', 'tables': runner.path(i['profile']), 'skew': i.get('attention_skew', 0),
+                        'graph-sizes': i.get('graph_sizes') or 'none'},
+               'host': {'step': f"{i.get('host_us', 0)} us"}}
+    if 'network' in i:
+        serving['step']['ring'] = {'bandwidth': f"{i['network']['bandwidth']} B/s",
+                                   'latency': f"{i['network']['latency_us']} us"}
+    with runner.run(serving) as results:
+        found = {f'{k}_ms': results['serving'].attrs[f'{k}_mean'] / PS_MS for k in ('ttft', 'tpot', 'latency')}
+        wall = float(results.attrs['wall_time'])
+    tolerance = case['tolerance']
+    text, good = [], True
+    for key in ('ttft_ms', 'tpot_ms', 'latency_ms'):
+        if key not in case['expected']:
+            continue
+        error = found[key] / case['expected'][key]['mean'] - 1
+        good = good and abs(error) <= tolerance[key]
+        rival = case['expected'][key].get('rival_mean')
+        text.append(f'{key[:-3]} {100 * error:+.2f} %' +
+                    (f" (rival {100 * (rival / case['expected'][key]['mean'] - 1):+.2f} %)" if rival else ''))
+    return good, ', '.join(text) + f', {wall:.2f} s'
+
+
+MODELS = {
+    'Llama-3.1-70B': dict(hidden=8192, layers=80, heads=64, kv_heads=8, head_dim=128, inter=28672, vocabulary=128256),
+    'Llama-3.1-8B-Instruct': dict(hidden=4096, layers=32, heads=32, kv_heads=8, head_dim=128, inter=14336,
+                                  vocabulary=128256),
+    'Qwen3-32B': dict(hidden=5120, layers=64, heads=64, kv_heads=8, head_dim=128, inter=25600, vocabulary=151936),
+    'Qwen3-14B': dict(hidden=5120, layers=40, heads=40, kv_heads=8, head_dim=128, inter=17408, vocabulary=151936),
+    'MiniMax-M2.5': dict(hidden=3072, layers=62, heads=48, kv_heads=8, head_dim=128, experts=256, top=8,
+                         expert_inter=1536, vocabulary=200064),
+    'CodeLlama-34b-Instruct-hf': dict(hidden=8192, layers=48, heads=64, kv_heads=8, head_dim=128, inter=22016,
+                                      vocabulary=32000),
+    'Llama-2-7b-hf': dict(hidden=4096, layers=32, heads=32, kv_heads=32, head_dim=128, inter=11008, vocabulary=32000),
+    'Llama-2-70b-hf': dict(hidden=8192, layers=80, heads=64, kv_heads=8, head_dim=128, inter=28672, vocabulary=32000),
+    'Mixtral-8x7B-v0.1': dict(hidden=4096, layers=32, heads=32, kv_heads=8, head_dim=128, experts=8, top=2,
+                              expert_inter=14336, vocabulary=32000),
+    'Mixtral-8x22B-Instruct-v0.1': dict(hidden=6144, layers=56, heads=48, kv_heads=8, head_dim=128, experts=8, top=2,
+                                        expert_inter=16384, vocabulary=32768),
+}
+BANDWIDTHS = {'h100_sxm': 3.35e12, 'h200_sxm': 4.8e12, 'b200_sxm': 7.7e12, 'b300_sxm': 7.7e12}
+MEMORIES = {'h100_sxm': 80 * 2**30, 'h200_sxm': 141e9, 'b200_sxm': 180 * 2**30, 'b300_sxm': 268 * 2**30}
+
+
+def parameters(m):
+    inner = m['inter'] if 'inter' in m else m['expert_inter'] * m['experts']
+    return (m['layers'] * (m['hidden'] * (2 * m['heads'] + 2 * m['kv_heads']) * m['head_dim'] + 3 * m['hidden'] * inner)
+            + 2 * m['vocabulary'] * m['hidden'])
+
+
+def operators_of(runner, system, m, gemm, graphs, **more):
+    """Returns `step` for AIConfigurator's tables of a system."""
+    return {'model': 'operators', 'tables': runner.tables(system), 'products': gemm, 'graph-sizes': graphs,
+            'memory-bandwidth': f'{BANDWIDTHS[system]:.0f} B/s', **more}
+
+
+def closed_loop(runner, case):
+    i = case['inputs']
+    system, m = i['system'], MODELS.get(i['model_path'].split('/')[-1])
+    if i['backend'] != 'vllm' or i['mode'] != 'agg' or m is None or runner.tables(system) is None:
+        return None, 'neither tables of this system and software, nor a model of it'
+    if i.get('attention_dp_size', 1) != 1 or i.get('pp_size', 1) != 1 or i.get('precision') not in ('fp8', 'fp4'):
+        return None, 'data-parallel attention, pipelines or 16 bits'
+    if i['osl'] > 1100 or i['batch_size'] > 256:
+        return None, 'long outputs or large batches'
+    gemm = 'nvfp4' if i['precision'] == 'fp4' else 'fp8_block' if m.get('experts') else 'fp8'
+    tp, users = int(i['tp_size']), i.get('concurrency', i['batch_size'])
+    weights = parameters(m) * (0.56 if gemm == 'nvfp4' else 1)
+    blocks = int((0.9 * MEMORIES[system] * tp - weights - 2e9 * tp) //
+                 (16 * 4 * m['layers'] * m['kv_heads'] * m['head_dim']))
+    serving = {'model': model_of(m),
+               'requests': {'arrivals': 'closed', 'users': users, 'count': 3 * users, 'prompt': i['isl'],
+                            'output': i['osl']},
+               'router': {'dispatch': '0 ns', 'report': '0 ns'},
+               'scheduler': {'max-seqs': 1024, 'max-tokens': 8192, 'prefix-cache': False},
+               'instances': [{'kv-blocks': blocks,
+                              'parallel': {'tp': tp, 'ep': int(i.get('moe_ep_size', 1)) if m.get('experts') else 1}}],
+               'step': operators_of(runner, system, m, gemm, [1, 2, 4] + list(range(8, 513, 8)))}
+    try:
+        with runner.run(serving) as results:
+            found = results['serving'].attrs['tpot_mean'] / PS_MS
+    except Failure as failure:
+        if 'the tables have no' in str(failure) or 'KV blocks' in str(failure):
+            return None, str(failure)[-160:]
+        raise
+    error = found / case['expected']['tpot_ms'] - 1
+    allowed = case['tolerance'].get('tpot_ms_median_of_all', 0.1)
+    return Sampled((system, i['model_path'].split('/')[-1]), error, max(allowed, LIMITS.get(system[:4], 0))), \
+        f"TPOT {found:.2f} ms of {case['expected']['tpot_ms']}, {100 * error:+.1f} %"
+
+
+LIMITS = {'h100': 0.09, 'h200': 0.09, 'b200': 0.12}
+
+
+def poisson_means(runner, case):
+    """Runs with the stated rate and lengths; the host's time and the front end's are those fitted to all of them."""
+    i, expected = case['inputs'], case['expected']
+    m = MODELS.get(i['model'].split('/')[-1])
+    system = 'h100_sxm'
+    if m is None or i['hardware'] != 'H100' or runner.tables(system) is None:
+        return None, 'neither a model nor tables'
+    if i['precision'] not in ('FP16', 'BF16', 'FP8'):
+        return None, i['precision']
+    fp8, tp = i['precision'] == 'FP8', i['tp']
+    blocks = int((i['gpu_memory_utilisation'] * MEMORIES[system] * tp - parameters(m) * (1 if fp8 else 2) - 2e9 * tp) //
+                 (16 * 4 * m['layers'] * m['kv_heads'] * m['head_dim']))
+    serving = {'model': model_of(m),
+               'requests': {'arrivals': 'poisson', 'rate': i['rate_per_s'], 'count': i['requests'],
+                            'prompt': i['prompt'], 'output': i['output']},
+               'router': {'dispatch': '0 ns', 'report': '0 ns'},
+               'scheduler': {'max-seqs': i['max_num_seqs'], 'max-tokens': i['max_num_batched_tokens']},
+               'instances': [{'kv-blocks': blocks, 'parallel': {'tp': tp}}], 'host': {'step': '1 ms'},
+               'front-end': '8 ms',
+               'step': operators_of(runner, system, m, 'fp8' if fp8 else 'bfloat16', 'vllm')}
+    try:
+        with runner.run(serving) as results:
+            attrs = dict(results['serving'].attrs)
+    except Failure as failure:
+        if 'the tables have no' in str(failure) or 'KV blocks' in str(failure):
+            return None, str(failure)[-160:]
+        raise
+    e2e = attrs['latency_mean'] / PS_MS / expected['e2e_mean'] - 1
+    ttft = attrs['ttft_mean'] / PS_MS / expected['ttft_mean'] - 1
+    return Sampled(('e2e',), e2e, 0.16, mean=True), f'e2e {100 * e2e:+.1f} %, TTFT {100 * ttft:+.1f} %'
+
+
+class Sampled:
+    """An error that is judged together with the others of its group, by their median or mean."""
+
+    def __init__(self, group, error, allowed, mean=False):
+        self.group, self.error, self.allowed, self.mean = group, error, allowed, mean
+
+
+def ep_bound(runner, case):
+    """A step of data-parallel ranks whose operators take no time: what is left is the exchange of the experts."""
+    i, expected = case['inputs'], case['expected']
+    folder = os.path.join(runner.folder, 'nothing')
+    os.makedirs(folder, exist_ok=True)
+    for name, text in {
+            'dense.csv': 'layer,tokens,time_us\nembedding,1,0\nfinal_layernorm,1,0\n',
+            'per_sequence.csv': 'layer,sequences,time_us\nlm_head,1,0\nsampler,1,0\n',
+            'attention.csv': 'prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,1,1,0\n16,0,0,0,0\n16,0,1,1,0\n',
+            'moe.csv': 'tokens,activated_experts,time_us\n1,1,0\n'}.items():
+        with open(os.path.join(folder, name), 'w') as file:
+            file.write(text)
+    tokens, ranks = i['tokens'], 2
+    lines = ['arrival,prompt,output'] + ['0 ns,16,2'] * (tokens * ranks)
+    serving = {'model': {'layers': i['layers'], 'hidden': i['hidden'], 'heads': 128, 'head-size': 128, 'sequence': 4096,
+                         'experts': 2 * i['experts'], 'top-k': i['experts'], 'ffn': 2048},
+               'requests': {'file': runner.write('requests.csv', '\n'.join(lines) + '\n')},
+               'router': {'dispatch': '0 ns', 'report': '0 ns'}, 'record': {'steps': True},
+               'scheduler': {'ahead': False, 'prefix-cache': False, 'max-tokens': 16 * tokens, 'max-seqs': tokens},
+               'instances': [{'kv-blocks': 4 * tokens, 'parallel': {'dp': ranks, 'ep': ranks}}],
+               'step': {'model': 'profile', 'tables': folder,
+                        'ring': {'bandwidth': f"{i['bandwidth']:.0f} B/s", 'latency': '0 ns'}},
+               'experts': {'exchange': 'each-expert', 'dispatch-bytes': i['dispatch_bytes'],
+                           'combine-bytes': i['combine_bytes']}}
+    with runner.run(serving) as results:
+        last = len(results['steps/end']) - 1
+        step = int(results['steps/end'][last] - results['steps/start'][last]) / PS_US
+    found = {'layer_us': step / i['layers'], 'token_ms': step * i['micro_batches'] / 1000}
+    wrong = [f'{k} is {found[k]} instead of {v}' for k, v in expected.items() if not within(found[k], v, case['tolerance'])]
+    return not wrong, ', '.join(wrong) or f"{found['layer_us']:.3f} us"
+
+
+KINDS = {f.__name__: f for f in (scheduler, kv_bytes_per_token, kv_capacity, request_format, queue, linear_step, pd_split,
+                                    serving_run, closed_loop, poisson_means, ep_bound)}
 
 
 def load(path):
@@ -365,7 +566,8 @@ def main():
     parser.add_argument('--program', default=os.path.join(ROOT, 'build', 'release', 'bin', 'orrery'))
     options = parser.parse_args()
     runner = Runner(os.path.abspath(options.program), [int(r) for r in options.ranks.split(',')])
-    passed = failed = 0
+    runner.top = os.path.abspath(options.folder)
+    counts, groups, skipped = [0, 0], {}, 0
     for path in sorted(glob.glob(os.path.join(options.folder, '**', 'cases.json*'), recursive=True)):
         runner.base = os.path.dirname(os.path.abspath(path))
         for case in load(path):
@@ -375,19 +577,37 @@ def main():
                 continue
             run = KINDS.get(case['kind'])
             if run is None:
-                print(f"skip {case['kind']} {case['id']}: this kind is not known")
-                continue
-            try:
-                good, text = run(runner, case)
-            except (Failure, KeyError, ValueError, OSError, subprocess.TimeoutExpired) as error:
-                good, text = False, f'{type(error).__name__}: {error}'
-            if good is None:
-                print(f"skip {case['kind']} {case['id']}: {text}")
-                continue
-            passed, failed = passed + bool(good), failed + (not good)
-            print(f"{'ok  ' if good else 'FAIL'} {case['kind']} {case['id']}: {text}", flush=True)
-    print(f'{passed} passed, {failed} failed')
-    return 1 if failed else 0
+                good, text = None, 'this kind is not known'
+            else:
+                try:
+                    good, text = run(runner, case)
+                except (Failure, KeyError, ValueError, OSError, subprocess.TimeoutExpired) as error:
+                    good, text = False, f'{type(error).__name__}: {error}'
+            word = 'skip' if good is None else 'ok  ' if good else 'FAIL'
+            if isinstance(good, Sampled):
+                groups.setdefault((case['kind'],) + good.group, []).append(good)
+                word = '....'
+            elif good is None:
+                skipped += 1
+            else:
+                counts[0 if good else 1] += 1
+            print(f"{word} {case['kind']} {case['id']}: {text}", flush=True)
+    judge(groups, counts)
+    if skipped:
+        print(f'{skipped} cases are skipped, for which there is no rule, table or model')
+    print(f'{counts[0]} passed, {counts[1]} failed')
+    return 1 if counts[1] else 0
+
+
+def judge(groups, counts):
+    """Judges the errors of each group, whose cases pass or fail together."""
+    for group, all_of in sorted(groups.items()):
+        errors = [abs(each.error) for each in all_of]
+        figure = statistics.mean(errors) if all_of[0].mean else statistics.median(errors)
+        good = figure <= all_of[0].allowed
+        counts[0 if good else 1] += len(all_of)
+        print(f"{'ok  ' if good else 'FAIL'} {' '.join(group)}: {len(all_of)} cases, {'mean' if all_of[0].mean else 'median'}"
+              f' error {100 * figure:.1f} %, at most {100 * all_of[0].allowed:.0f} %')
 
 
 if __name__ == '__main__':

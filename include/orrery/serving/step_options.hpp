@@ -38,7 +38,7 @@ struct TableNames {
 };
 
 /// How the experts of data-parallel ranks exchange rows.
-enum class Exchange : std::uint8_t { gather, all_to_all };
+enum class Exchange : std::uint8_t { gather, all_to_all, each_expert };
 
 /// How many experts have work, and how much the busiest rank has.
 struct ExpertOptions {
@@ -46,7 +46,7 @@ struct ExpertOptions {
   Load load = Load::balanced;
   double exponent = 1.2;  ///< power_law
   Exchange exchange = Exchange::gather;
-  double dispatch_bytes = 2, combine_bytes = 2;  ///< of a value; all_to_all
+  double dispatch_bytes = 2, combine_bytes = 2;  ///< of a value; not with gather
 
   friend bool operator==(const ExpertOptions&, const ExpertOptions&) = default;
 };

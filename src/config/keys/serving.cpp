@@ -71,7 +71,8 @@ const Words<serving::Exchange>& exchanges() {
   using serving::Exchange;
   static const Words<Exchange> words = {
       {"gather", Exchange::gather, "an all-gather of rows, and a reduce-scatter of results"},
-      {"all-to-all", Exchange::all_to_all, "each row once to each rank that has one of its experts"}};
+      {"all-to-all", Exchange::all_to_all, "each row once to each rank that has one of its experts"},
+      {"each-expert", Exchange::each_expert, "each row to each of its experts, wherever they are: a bound"}};
   return words;
 }
 
