@@ -232,6 +232,18 @@ void take_system(ServingConfiguration& result) {
   const npu::Options& execution = result.system.execution;
   if (result.serving.memory == Bytes(0)) result.serving.memory = execution.local_memory_size;
   if (result.serving.step.memory == Bandwidth()) result.serving.step.memory = execution.compute.local_memory;
+  const bool estimates = execution.compute.model->estimates_operations || execution.compute.model->uses_operations;
+  if (result.serving.step.model != serving::StepModelName() || !estimates) return;
+  /// A compute model with the options that it refers to.
+  struct Holder {
+    compute::Options options;
+    std::unique_ptr<const compute::ComputeModel> model;
+  };
+  auto holder = std::make_shared<Holder>();
+  holder->options = execution.compute;
+  holder->options.validate();
+  holder->model = compute::make_model(holder->options);
+  result.serving.step.compute = {holder, holder->model.get()};
 }
 
 }  // namespace

@@ -36,7 +36,8 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
   const auto roles = scenario.roles();
   has_decode_ = std::ranges::count(roles, Role::decode) > 0;
   routing_ = num_lps_ == 1 ? Routing::inside : looks_at_nothing(scenario) ? Routing::from_start : Routing::by_server;
-  needs_reports_ = options.router.policy->looks_at_instances || scenario.requests.is_closed;
+  needs_reports_ = options.router.policy->looks_at_instances || scenario.requests.is_closed ||
+                   scenario.instances.front().members > 1;
   std::uint32_t number = 0;
   for (std::uint32_t lp = 0; lp < num_lps_; ++lp) {
     const InstanceSpec& spec = scenario.instances[lp];
@@ -293,6 +294,8 @@ void ServingModel::run_alone(std::uint32_t local, Time now) {
 
 void ServingModel::moment_alone(Instance& instance, std::uint32_t local, Time now) {
   effects_.clear();
+  // Ranks that begin steps together look for one at every event of the group.
+  bool is_touched = instance.num_members() > 1 || instance.next_end() == now;
   instance.end_steps(now, effects_);
   auto& known = known_[local];
   if (routing_ == Routing::inside) {
@@ -310,11 +313,12 @@ void ServingModel::moment_alone(Instance& instance, std::uint32_t local, Time no
   const std::size_t first = next;
   while (next < known.size() && known[next].time == now) ++next;
   instance.take_deliveries(std::span(known).subspan(first, next - first));
+  is_touched = is_touched || next > first;
   if (next == known.size()) {
     known.clear();
     next = 0;
   }
-  instance.begin_steps(now, effects_);
+  if (is_touched) instance.begin_steps(now, effects_);
 }
 
 std::vector<std::pair<std::uint32_t, Time>> ServingModel::late_arrivals() const {

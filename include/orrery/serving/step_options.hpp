@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
 #include "orrery/base/time.hpp"
+#include "orrery/compute/model.hpp"
 #include "orrery/serving/number_format.hpp"
 #include "orrery/serving/options.hpp"
 #include "orrery/serving/step_model.hpp"
@@ -66,6 +66,7 @@ struct StepOptions {
   Time ring_latency = Time::from_ns(1000);
   Time host_step, host_sequence;
   ExpertOptions experts;
+  std::shared_ptr<const compute::ComputeModel> compute;  ///< of the system; null: it estimates no operations
 };
 
 /// What step times depend on beside the options.
