@@ -4,9 +4,11 @@
 #include "lone_file.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/serving.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/run/checkpoints.hpp"
 #include "orrery/run/preparation.hpp"
+#include "orrery/serving/description.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
@@ -41,11 +43,23 @@ void print_checkpoint_size(const run::Preparation& preparation, const config::Co
              has_packets ? ", and what the packets under way take" : "");
 }
 
+void check_serving(const config::Inputs& inputs) {
+  const config::ServingConfiguration configuration = config::read_serving(inputs);
+  for (const auto& warning : configuration.system.warnings) spdlog::warn("{}", warning);
+  const serving::Scenario scenario = serving::make_scenario(configuration.serving);
+  fmt::print("{}, {}: nothing wrong was found\n", counted(scenario.requests.size(), "request"),
+             counted(scenario.instances.size(), "instance"));
+}
+
 }  // namespace
 
 int check(const config::CheckCommand& command) {
   if (is_trace(command.inputs.file)) {
     check_trace(command.inputs);
+    return 0;
+  }
+  if (config::is_serving(command.inputs)) {
+    check_serving(command.inputs);
     return 0;
   }
   auto [configuration, faults] = config::examine(command.inputs);

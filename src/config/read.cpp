@@ -226,6 +226,22 @@ void read_rooted(const Keys<Target>& keys, std::string_view root_path, const Val
   sections.refuse_unknown();
 }
 
+/// Adds faults for what a run of requests does not have.
+void refuse_beside_serving(const Value& root, const Configuration& configuration, Faults& faults) {
+  const auto refuse = [&](bool is_found, std::string_view key, std::string_view expected) {
+    if (is_found)
+      faults.add(Error(ErrorCode::bad_input, configuration.place_of(key), "found it beside serving", expected));
+  };
+  refuse(configuration.run.fold, "run.fold", "a run without folding");
+  refuse(!configuration.run.checkpoint.empty(), "run.checkpoint", "a run without checkpoints");
+  refuse(!configuration.run.restart.empty(), "run.restart", "a run from the start");
+  refuse(configuration.perturbation.repetitions > 1, "perturbation.repetitions", "one run");
+  const Value* const slo = root.find("serving")->find("slo");
+  if (slo != nullptr && slo->find("ttft") == nullptr && slo->find("tpot") == nullptr)
+    faults.add(
+        Error(ErrorCode::bad_input, slo->place("serving.slo"), "found neither ttft nor tpot", "one of them, or both"));
+}
+
 /// Fills in what `serving` takes from the system where it does not say it itself.
 void take_system(ServingConfiguration& result) {
   if (!result.has_system) return;
@@ -302,12 +318,12 @@ ServingConfiguration read_serving(const Inputs& inputs) {
     const Value root = read_values(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()},
                                    inputs.overrides, configuration.inputs, faults);
     configuration.warnings = root.all_notes();
-    for (const char* const other : {"workload", "jobs"})
-      if (const Value* const value = root.find(other))
-        faults.add(Error(ErrorCode::bad_input, value->place(other), "serving is given too", "one of them"));
     result.has_system = root.find("system") != nullptr;
     Reading reading{configuration, faults, true};
     Sections sections(Section(&root, "", root, faults));
+    for (const char* const other : {"workload", "jobs"})
+      if (const Value* const value = sections.at("").find(other))
+        faults.add(Error(ErrorCode::bad_input, value->place(other), "serving is given too", "one of them"));
     if (result.has_system)
       for (const auto* const keys : configuration_keys())
         if (keys != &workload_keys() && keys != &generated_workload_keys() && keys != &job_list_keys())
@@ -316,10 +332,7 @@ ServingConfiguration read_serving(const Inputs& inputs) {
     read_rooted(serving_keys(), "serving", root, sections, result.serving, reading);
     sections.refuse_unknown();
     apply_flags(inputs.flags, configuration, faults);
-    if (configuration.run.fold || !configuration.run.checkpoint.empty() || !configuration.run.restart.empty())
-      faults.add(Error(ErrorCode::bad_input,
-                       configuration.place_of(configuration.run.fold ? "run.fold" : "run.checkpoint"),
-                       "found it beside serving", "a run without folding and checkpoints"));
+    refuse_beside_serving(root, configuration, faults);
     if (result.has_system) configuration.share_settings();
   });
   faults.raise();

@@ -5,6 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "orrery/base/error.hpp"
+
 namespace orrery::serving {
 
 /// Where a number lies among ascending ones: between two neighbours, with the weight of the upper one. Below the first
@@ -50,8 +54,15 @@ class MeasuredLine {
   double most_beyond() const { return most_; }
 
  private:
+  /// Takes note of a number beyond the last point. Throws Error (bad_input) if it is far beyond.
   void note(double x) const {
-    if (x > x_.back()) most_ = std::max(most_, x);
+    constexpr double far = 4;
+    if (x_.size() == 1 || x <= x_.back()) return;
+    if (x > far * x_.back() && x_.back() > 0)
+      throw Error(ErrorCode::bad_input, {.key = "serving.step.tables"},
+                  fmt::format("a step has a size of {:.0f}, and its table ends at {:.0f}", x, x_.back()),
+                  "at most 4 times as much", "Measure larger steps, or give the instances smaller ones.");
+    most_ = std::max(most_, x);
   }
 
   std::vector<double> x_, y_;

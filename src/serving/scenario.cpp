@@ -114,6 +114,18 @@ void require_delays(const Scenario& scenario, Faults& faults) {
     faults.add(Error(ErrorCode::bad_input, {.key = "serving.transfer.latency"}, "found 0", "1 ps or more"));
 }
 
+/// Adds a fault if it is known that no request arrives in the window.
+void require_window(const Description& description, const Requests& requests, Faults& faults) {
+  if (requests.is_closed || requests.list.empty()) return;
+  Time last;
+  for (const Request& request : requests.list) last = std::max(last, request.arrival);
+  if (last < description.measure.from)
+    faults.add(Error(
+        ErrorCode::bad_input, {.key = "serving.measure.from"},
+        fmt::format("found {}, and the last request arrives at {}", readable(description.measure.from), readable(last)),
+        "a time before that"));
+}
+
 }  // namespace
 
 std::uint64_t kv_bytes_per_token(const workload::Transformer& model, double bytes_per_value) {
@@ -162,6 +174,7 @@ Scenario make_scenario(const Description& description) {
     scenario.requests =
         make_requests(description.requests, description.instances.front().scheduler.block, description.seed);
   });
+  require_window(description, scenario.requests, faults);
   scenario.kv_bytes_per_token = description.kv_bytes_per_token > 0 || !description.model
                                     ? description.kv_bytes_per_token
                                     : kv_bytes_per_token(*description.model, description.kv->bytes);

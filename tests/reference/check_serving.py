@@ -575,7 +575,7 @@ def random_case(seed):
     if 'decode' in roles:
         inputs.update({'network': {'bandwidth': rnd.choice([10**9, 10**10]), 'latency_ps': 5_000_000},
                        'kv_bytes_per_token': 131072})
-    elif len(set(roles)) == 1 and rnd.random() < 0.2:
+    elif len(roles) > 1 and rnd.random() < 0.2:
         inputs['lockstep'] = True
     if inputs.get('lockstep'):
         inputs.update({'dispatch_ps': rnd.choice([0, 1000]), 'report_ps': rnd.choice([0, 1000])})
@@ -627,15 +627,19 @@ def load(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('folder')
+    parser.add_argument('folder', nargs='?', default=os.path.join(os.environ.get('ORRERY_SHARED', os.path.join(ROOT, '..', 'shared')),
+                                                                 'reference', 'serving'))
     parser.add_argument('--kind', action='append', help='cases of this kind only')
     parser.add_argument('--id', action='append', help='cases whose ids contain this text')
     parser.add_argument('--ranks', default='1', help='numbers of ranks for the scheduler cases, such as 1,2,3,4,8')
-    parser.add_argument('--program', default=os.path.join(ROOT, 'build', 'release', 'bin', 'orrery'))
+    parser.add_argument('--program', default=os.environ.get('ORRERY_BINARY', os.path.join(ROOT, 'build', 'release', 'bin', 'orrery')))
     parser.add_argument('--random', type=int, default=0, metavar='N',
                         help='compare N random lists with the reference program of the folder instead')
     parser.add_argument('--seed', type=int, default=1, help='number of the first random list')
     options = parser.parse_args()
+    if not os.path.isdir(options.folder):
+        print(f'there is no folder {options.folder}')
+        return 77
     runner = Runner(os.path.abspath(options.program), [int(r) for r in options.ranks.split(',')])
     runner.top = os.path.abspath(options.folder)
     if options.random:

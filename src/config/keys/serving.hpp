@@ -5,6 +5,12 @@
 
 namespace orrery::config {
 
+/// Returns a row of the scheduler's options, which stand at two places.
+template <class Target, class T, class Access>
+consteval Row<Target> of_scheduler(Text path, Text help, Text example, const Type<T>& type, Access access) {
+  return {path, help, example, Default::built_in(), type, access};
+}
+
 // The keys of `serving`, which stands in place of `workload`.
 
 const Keys<serving::Description>& serving_keys();

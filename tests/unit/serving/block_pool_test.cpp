@@ -14,6 +14,7 @@ std::vector<Block> taken(BlockPool& pool, std::uint32_t count) {
   return blocks;
 }
 
+// Four blocks, of which two requests have three: the list is 3, then the first request from its end, then the second.
 TEST(BlockPool, GivesBlocksInTheOrderInWhichTheyWereFreedTheLastOfARequestFirst) {
   BlockPool pool(4, true);
   const auto first = taken(pool, 2), second = taken(pool, 1);
@@ -24,6 +25,7 @@ TEST(BlockPool, GivesBlocksInTheOrderInWhichTheyWereFreedTheLastOfARequestFirst)
   EXPECT_EQ(pool.free(), 0U);
 }
 
+// A full block stays in the index when it is free, and leaves it when it is taken for other tokens.
 TEST(BlockPool, FindsAFreeBlockUntilItIsTakenForSomethingElse) {
   BlockPool pool(2, true);
   const auto blocks = taken(pool, 1);
@@ -41,6 +43,7 @@ TEST(BlockPool, FindsAFreeBlockUntilItIsTakenForSomethingElse) {
   EXPECT_EQ(pool.evicted(), 1U);
 }
 
+// Two blocks of one key: the first one is found.
 TEST(BlockPool, KeepsTheFirstBlockOfAKey) {
   BlockPool pool(3, true);
   const auto blocks = taken(pool, 2);
@@ -51,6 +54,7 @@ TEST(BlockPool, KeepsTheFirstBlockOfAKey) {
   EXPECT_EQ(found, blocks[0]);
 }
 
+// 100 keys that collide, of which every third is erased: the others are found.
 TEST(KeyIndex, FindsWhatWasInsertedAndNotErasedWhereverEntriesCollide) {
   KeyIndex index(100);
   for (std::uint64_t key = 0; key < 100; ++key) EXPECT_TRUE(index.insert(key * 64, static_cast<std::uint32_t>(key)));

@@ -36,6 +36,7 @@ class RequestFiles : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
+// Two rows around the end of a year, 200 ns apart: the first is time 0.
 TEST_F(RequestFiles, ReadsTracesOfAzureFromTheTimeOfTheFirstRow) {
   const auto requests = read(
       "TIMESTAMP,ContextTokens,GeneratedTokens\n"
@@ -48,6 +49,7 @@ TEST_F(RequestFiles, ReadsTracesOfAzureFromTheTimeOfTheFirstRow) {
   EXPECT_EQ(requests[1].output, 8U);
 }
 
+// Two prompts whose first 512 tokens are equal: their first 32 blocks of 16 tokens have equal keys.
 TEST_F(RequestFiles, ReadsIdsOfMooncakeAsKeysOfSmallerBlocks) {
   const auto requests = read(R"({"timestamp": 0, "input_length": 1000, "output_length": 5, "hash_ids": [7, 8]})"
                              "\n"
@@ -62,6 +64,7 @@ TEST_F(RequestFiles, ReadsIdsOfMooncakeAsKeysOfSmallerBlocks) {
   EXPECT_EQ(figures_of(requests).unlimited_hit, 512U);
 }
 
+// A request and a session of two calls: the second call follows the first one after 3 us.
 TEST_F(RequestFiles, ReadsSessionsOfLlmServingSimAsCallsThatFollowEachOther) {
   const auto requests =
       read(R"({"input_toks": 40, "output_toks": 3, "arrival_time_ns": 0})"
@@ -76,6 +79,7 @@ TEST_F(RequestFiles, ReadsSessionsOfLlmServingSimAsCallsThatFollowEachOther) {
   EXPECT_EQ(requests[2].think, Time::from_ns(3000));
 }
 
+// Three prompts of four tokens in blocks of two: equal tokens after other beginnings have other keys.
 TEST_F(RequestFiles, ChainsTheTokensOfLlmServingSim) {
   const std::string head = R"({"input_toks": 4, "output_toks": 1, "arrival_time_ns": 0, "input_tok_ids": )";
   const auto requests = read(head + "[1, 2, 3, 4]}\n" + head + "[1, 2, 9, 9]}\n" + head + "[5, 5, 3, 4]}\n", {}, 2);
@@ -84,6 +88,7 @@ TEST_F(RequestFiles, ChainsTheTokensOfLlmServingSim) {
   EXPECT_NE(requests.key(0, 1, 2), requests.key(2, 1, 2)) << "equal tokens after another beginning";
 }
 
+// Files with one fault each: the message has the line, what was found, and what is expected.
 TEST_F(RequestFiles, NamesTheLineOfWhatIsWrong) {
   const std::string azure = "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.97,480,10\n";
   EXPECT_NE(
@@ -111,6 +116,7 @@ RequestSource generated(Arrivals arrivals, double rate) {
   return source;
 }
 
+// Poisson arrivals of two rates with one seed: the lengths are equal, and the times are in the ratio of the rates.
 TEST(Generators, DrawLengthsThatDoNotDependOnRates) {
   const auto slow = make_requests(generated(Arrivals::poisson, 1), 16, 5);
   const auto fast = make_requests(generated(Arrivals::poisson, 8), 16, 5);
@@ -121,6 +127,7 @@ TEST(Generators, DrawLengthsThatDoNotDependOnRates) {
   EXPECT_NEAR(slow.list.back().arrival.seconds(), 8 * fast.list.back().arrival.seconds(), 1e-6);
 }
 
+// 20,000 arrivals of each process: the mean gap and its coefficient of variation are as given.
 TEST(Generators, HaveTheirRatesAndVariations) {
   for (const auto& [arrivals, rate, cv, expected_cv] :
        {std::tuple(Arrivals::poisson, 5.0, 1.0, 1.0), std::tuple(Arrivals::gamma, 5.0, 2.0, 2.0),
@@ -140,6 +147,7 @@ TEST(Generators, HaveTheirRatesAndVariations) {
   }
 }
 
+// Bursts of 1 s in periods of 4 s at 100 and 10 requests/s: 100 of 130 requests come in bursts.
 TEST(Generators, AlternateRatesInBursts) {
   auto source = generated(Arrivals::bursts, 10);
   source.burst_rate = 100;
@@ -151,6 +159,7 @@ TEST(Generators, AlternateRatesInBursts) {
   EXPECT_NEAR(static_cast<double>(in_bursts) / requests.size(), 100.0 / 130, 0.01);
 }
 
+// Texts of times: the result is exact to the ps, and none for what is no time.
 TEST(ExactTime, ReadsPicosecondsThatADoubleCannotHold) {
   EXPECT_EQ(exact_time("123456789123456789 ps")->ps(), 123456789123456789);
   EXPECT_EQ(exact_time("1.5 ms")->ps(), 1'500'000'000);

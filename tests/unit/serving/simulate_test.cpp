@@ -91,6 +91,7 @@ void expect_conserved(const Scenario& scenario, const Results& results) {
 
 class RandomLists : public ::testing::TestWithParam<std::uint32_t> {};
 
+// Random lists on four arrangements of instances, with all policies: no token and no block is lost.
 TEST_P(RandomLists, ConserveTokensAndBlocks) {
   const std::uint32_t seed = GetParam();
   std::mt19937 random(seed);
@@ -113,6 +114,7 @@ TEST_P(RandomLists, ConserveTokensAndBlocks) {
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomLists, ::testing::Range(0U, 60U));
 
+// One request of 100 + 3 tokens on one instance: the times of its first and last token by hand.
 TEST(Serving, MakesOneTokenAStepAfterThePrefill) {
   Description description = description_of({Role::both}, 100);
   description.router.dispatch = description.router.report = Time::zero();
@@ -125,6 +127,7 @@ TEST(Serving, MakesOneTokenAStepAfterThePrefill) {
   EXPECT_EQ(results.requests[0].last.ps(), 7 + prefill + 2 * decode + us / 50);
 }
 
+// 60 requests, two at a time: the integral of the number in the system is the sum of the times in it, exactly.
 TEST(Serving, ObeysLittlesLawExactly) {
   Description description = description_of({Role::both}, 60);
   description.router.dispatch = description.router.report = Time::zero();
@@ -139,6 +142,7 @@ TEST(Serving, ObeysLittlesLawExactly) {
   EXPECT_EQ(instance.running_sum_low + instance.waiting_sum_low, in_system);
 }
 
+// Requests and instances that contradict each other: each is refused with a message that names them.
 TEST(Serving, RefusesWhatCannotEverRun) {
   const auto fault_of = [](Description description, Requests requests) -> std::string {
     try {
@@ -159,12 +163,13 @@ TEST(Serving, RefusesWhatCannotEverRun) {
   Description hasty = description_of({Role::both, Role::both}, 100);
   hasty.router.policy = PolicyName("least-requests");
   hasty.router.dispatch = Time::zero();
-  EXPECT_NE(fault_of(hasty, one).find("serving.router.dispatch: found 0"), std::string::npos);
+  EXPECT_NE(fault_of(hasty, one).find("'serving.router.dispatch': found 0"), std::string::npos);
   Description mixed = description_of({Role::both, Role::both}, 100);
   mixed.instances[1].scheduler.block = 32;
   EXPECT_NE(fault_of(mixed, one).find("blocks of 16 and of 32 tokens"), std::string::npos);
 }
 
+// 80 GB of memory, 16 GB of weights, 2 GB of reserve: the blocks by hand, on one NPU and on two.
 TEST(Serving, FindsBlocksThatWeightsLeave) {
   Description description = description_of({Role::both}, 0);
   description.memory = Bytes(80'000'000'000);
@@ -179,6 +184,7 @@ TEST(Serving, FindsBlocksThatWeightsLeave) {
   EXPECT_THROW(kv_blocks(description, instance), Error);
 }
 
+// Llama 3 70B and DeepSeek-V3: the published bytes of keys and values of a token.
 TEST(Serving, KnowsTheKeysAndValuesOfModels) {
   workload::Transformer llama{.layers = 80, .hidden = 8192};
   llama.attention = {.heads = 64, .kv_heads = 8, .head_size = 128};
@@ -189,6 +195,7 @@ TEST(Serving, KnowsTheKeysAndValuesOfModels) {
   EXPECT_EQ(kv_bytes_per_token(deepseek, 2), 70272U);
 }
 
+// Times from 1 ps to 123 s: the middle of the bin of each is within 1 %.
 TEST(TokenGaps, HaveBinsOfOnePercent) {
   for (const std::int64_t ps : {1L, 127L, 128L, 1000L, 8'441'277'123L, 123'456'789'012'345L}) {
     const double middle = TokenGaps::middle_of(TokenGaps::bin_of(Time::from_ps(ps)));
