@@ -1,6 +1,7 @@
 #include "group_context.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "link_loads.hpp"
 
@@ -29,9 +30,15 @@ bool GroupContext::is_evenly_spaced() const {
 }
 
 Bytes GroupContext::beside_others(std::size_t k, Bytes size, std::uint64_t load) const {
-  const topology::ShapeType& shape = *delays.topology().dimension(axis.dimensions[k]).shape;
-  const bool one_link = shape.sends_over_one_link && !shape.is_of_links_only;
-  return times(size, share * std::max(one_link ? at_once : 1, load));
+  const topology::Dimension& dimension = delays.topology().dimension(axis.dimensions[k]);
+  const bool one_link = dimension.shape->sends_over_one_link && !dimension.shape->is_of_links_only;
+  const Bytes bytes = times(size, share * std::max(one_link ? at_once : 1, load));
+  const topology::SharedPort* const port = delays.topology().ports().of(axis.dimensions[k]);
+  if (port == nullptr || one_link || at_once <= 1) return bytes;
+  // Messages over several links leave through one port.
+  const double links = port->rate.bytes_per_ns() / dimension.bandwidth_of_links().bytes_per_ns();
+  const auto through_port = static_cast<double>(times(size, share * at_once).count()) / links;
+  return std::max(bytes, Bytes(static_cast<std::uint64_t>(std::ceil(through_port))));
 }
 
 std::uint64_t GroupContext::load(std::size_t k, Pair data) const {

@@ -10,6 +10,18 @@
 namespace orrery::collective {
 namespace {
 
+/// Returns the axis whose queues serve the chunks of a phase: dimensions that contend for a port have the queues of the
+/// lowest one of the route.
+std::uint32_t serving_axis(const topology::Topology& topology, const Route& route, const Phase& phase) {
+  std::uint64_t contending = 0;
+  for (const std::uint32_t d : phase.axis->dimensions) contending |= topology.ports().contending(std::uint64_t{1} << d);
+  std::uint32_t lowest = phase.axis_idx;
+  for (const Phase& other : route)
+    for (const std::uint32_t d : other.axis->dimensions)
+      if ((contending >> d & 1U) != 0) lowest = std::min(lowest, other.axis_idx);
+  return lowest;
+}
+
 /// Returns the stages of a route. With several queues the way up of an all-reduce takes turns in the first half of
 /// them, its way down in the second half; everything else takes turns in all queues.
 std::vector<ChunkStage> stages_of(const network::DelayModel& delays, const Options& options, Kind kind,
@@ -19,7 +31,7 @@ std::vector<ChunkStage> stages_of(const network::DelayModel& delays, const Optio
   std::vector<ChunkStage> stages;
   for (const Phase& phase : route) {
     ChunkStage stage;
-    stage.axis = phase.axis_idx;
+    stage.axis = serving_axis(delays.topology(), route, phase);
     stage.size = phase.shape.size;
     stage.phases_left = static_cast<std::uint32_t>(route.size() - stages.size());
     stage.turn = phase.down ? 1 : 0;
@@ -99,7 +111,7 @@ Plan::Plan(const network::DelayModel& delays, const Options& options, const Grou
   for (std::size_t p = 0; p < phases.size(); ++p) {
     const Phase& phase = *phases[p];
     GroupContext context = group_context(delays, options, layout, *phase.axis);
-    context.share = shares[phase.axis_idx] * collectives_that_share(options, layout.sharing, *phase.axis);
+    context.share = shares[work.stages[p].axis] * collectives_that_share(options, layout.sharing, *phase.axis);
     const auto evaluators_of = [&](const PhaseShape& shape) {
       return make_algorithms(shape, phase.axis->size, options.rules).map([&](const PhaseAlgorithm& algorithm) {
         return evaluate_groups(algorithm, context);

@@ -169,10 +169,10 @@ void Configuration::draw_with(std::uint32_t seed) {
 }
 
 topology::Topology Configuration::topology() const {
-  if (perturbation.links.empty()) return topology::Topology(dimensions);
+  if (perturbation.links.empty()) return topology::Topology(dimensions, {}, port_rates);
   topology::Links links(dimensions);
   for (const auto& entry : perturbation.links) links.add(link_fault(entry));
-  return topology::Topology(dimensions, std::move(links));
+  return topology::Topology(dimensions, std::move(links), port_rates);
 }
 
 Place Configuration::place_of(std::string_view path) const {

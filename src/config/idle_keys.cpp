@@ -107,8 +107,22 @@ std::vector<Condition> of_packets() {
   };
 }
 
+/// Says whether a port of dimensions keeps one of them from sending.
+bool has_effective_port(const Configuration& all) {
+  const topology::Topology topology = all.topology();
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    const topology::SharedPort* const port = topology.ports().of(d);
+    const bool is_slower = port != nullptr && port->rate < topology::injection_rate(all.dimensions[d]);
+    if (is_slower || (port != nullptr && port->is_contended)) return true;
+  }
+  return false;
+}
+
 std::vector<Condition> of_collectives() {
   return {
+      {{"system.network.dimensions.port", "system.network.ports."},
+       "where the port lets through what its dimensions can send together",
+       [](const Subject& s) { return has_effective_port(s.all); }},
       {{"system.network.dimensions.in-switch-operations"},
        "without the algorithm inSwitch",
        [](const Subject& s) { return s.all.collectives.uses_switch_operations(); }},

@@ -86,6 +86,7 @@ class Validation {
   void validate_uses();
   void validate_modules();
   void validate_network();
+  void validate_ports();
   void validate_graph();
   void validate_packets();
   void validate_recording();
@@ -179,6 +180,7 @@ void Validation::validate_network() {
                     text_of(drawn_per(), per)),
         "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
   if (network.graph) validate_graph();
+  validate_ports();
   validate_recording();
   if (network.model->sends_packets) validate_packets();
   if (network.model->simulates_links()) {
@@ -199,6 +201,34 @@ void Validation::validate_network() {
                         fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
                                     "shape; expected {}, or system.network.model: congestion-aware",
                                     d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
+}
+
+/// Ports are of NPUs with one link into a dimension where links are simulated, so that it is known which link is behind
+/// the port.
+void Validation::validate_ports() {
+  for (const auto& [port, rate] : c_.port_rates)
+    require(std::ranges::find(c_.dimensions, port, &topology::Dimension::port) != c_.dimensions.end(),
+            fmt::format("system.network.ports.{}", port), fmt::format("no dimension leads through a port '{}'", port),
+            "the name of a port that a dimension has (system.network.dimensions.port)");
+  for (std::uint32_t d = 0; d < c_.dimensions.size(); ++d) {
+    const topology::Dimension& dimension = c_.dimensions[d];
+    if (dimension.port.empty()) continue;
+    const std::string key = fmt::format("system.network.dimensions.{}.port", d);
+    require(c_.rule_set == RuleSet::physical, key, "found a port with ASTRA-sim's rules, which know none",
+            "no port, or rules: physical");
+    const topology::SharedPort* const port = topology_.ports().of(d);
+    if (!c_.execution.network.model->simulates_links() || port == nullptr || !port->is_contended) continue;
+    const std::string_view network = name(c_.execution.network.model);
+    require(
+        dimension.shape->sends_over_one_link, key,
+        fmt::format("found a port that dimensions share on a {} in the {} network", dimension.shape.name(), network),
+        fmt::format("a {}, or system.network.model: congestion-unaware",
+                    names_where<topology::ShapeType>(
+                        [](const topology::ShapeType& shape) { return shape.sends_over_one_link; })));
+    require(dimension.in_switch_operations == 0, key,
+            fmt::format("found a port that dimensions share beside in-switch-operations in the {} network", network),
+            "one of the two, or system.network.model: congestion-unaware");
+  }
 }
 
 /// The delay model takes the routes of a graph for its dimensions, and messages over links take them one by one.

@@ -28,6 +28,7 @@ class AloneLink {
     latency_ = delays.passes(link, Bytes(0));
     takes_whole_ = delays.fabric().takes_whole(link);
   }
+  const Fabric::Link& link() const { return link_; }
   std::uint32_t dimension() const { return link_.dimension; }
   bool takes_whole() const { return takes_whole_; }
   Time latency() const { return latency_; }
@@ -83,6 +84,9 @@ class AloneLinks {
       link = fabric_.next(found, members_[to]);
     }
     return way;
+  }
+  bool continue_over(const AloneLink& link, const AloneLink& next) const {
+    return fabric_.continues(link.link(), next.link());
   }
   /// Says whether one switch joins the two GPUs.
   bool are_at_a_switch(std::uint32_t a, std::uint32_t b) {
@@ -238,7 +242,7 @@ class AloneRun final : public Simulation {
     moving.tail = end + link.latency();
     if (moving.hop == way.size()) return push(moving.tail + delay_of(request.kind, parameters_), What::arrive, slot);
     const AloneLink& next = links_[way[moving.hop]];
-    const bool is_whole = next.dimension() != link.dimension() || next.takes_whole();
+    const bool is_whole = !links_.continue_over(link, next) || next.takes_whole();
     const Time there = is_whole ? moving.tail : begin + link.latency();
     if (!to_switch) return push_request(there, slot, request);
     Moving copy = moving;

@@ -48,6 +48,7 @@ class GraphLinks {
   }
   /// Returns when the link fails; max() if it does not.
   Time works_until(const Link& link) const { return links_[link.id.index()].works_until; }
+  bool continues(const Link&, const Link&) const { return true; }
   bool takes_whole(const Link&) const { return false; }
 
   /// What the delays of a link depend on: its rate and its delay.

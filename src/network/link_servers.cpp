@@ -275,7 +275,7 @@ void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
   if (server.server.serve(event.time, holds, size) == Time::max() || tail == Time::max()) return note_overrun(event);
   if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, event.node, size, begin + holds);
   const auto next = next_link(server, packet, begin + latency);
-  if (next && next->dimension == server.link.dimension) {
+  if (next && links_.continues(server.link, *next)) {
     Message::Packet& onward = messages_[event.node].packet;
     onward.is_at_first_link = false;
     onward.tail = tail;
@@ -307,7 +307,7 @@ void LinkServers<Links>::pass_request(Server& server, const pdes::Event& event) 
     part_.kernel.send(part_.hosting.of_npu[message.source.index()], left);
   }
   const auto next = next_link(server, message, begin + latency);
-  const bool goes_on = next && next->dimension == server.link.dimension;
+  const bool goes_on = next && links_.continues(server.link, *next);
   message.packet.tail = goes_on ? tail : Time();
   pass_on(server, event, next, goes_on && !links_.takes_whole(*next) ? begin + latency : tail);
 }

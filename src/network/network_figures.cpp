@@ -56,15 +56,13 @@ NetworkArcs arcs_of_shapes(const topology::Topology& topology) {
   };
   for (std::uint32_t id = 0; id < fabric.num_links(); ++id) {
     const topology::Fabric::Link link = fabric.find(topology::LinkId(id));
-    const std::uint32_t position = topology.coordinate(link.owner, link.dimension);
-    if (!topology.wiring(link.dimension).exists({position, link.number})) continue;
+    if (!fabric.exists(link)) continue;
     const auto [from, to] = fabric.ends(link);
     if (from >= 0 && to >= 0 && topology.links().has_failed(link.dimension, NpuId(node_of(from))) &&
         topology.links().next_step(link.dimension, NpuId(node_of(from)), NpuId(node_of(to))) !=
             topology.coordinate(NpuId(node_of(to)), link.dimension))
       continue;
-    const Bandwidth bandwidth = topology.dimension(link.dimension).bandwidth_of_links();
-    const double rate = bandwidth.bytes_per_ns() * 8e9 * fabric.port(link).bandwidth;
+    const double rate = fabric.bandwidth(link).bytes_per_ns() * 8e9;
     network.arcs.push_back({node_of(from), node_of(to), static_cast<std::uint64_t>(std::llround(rate))});
   }
   return network;

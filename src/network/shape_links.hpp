@@ -40,13 +40,16 @@ class ShapeLinks {
   Time works_until(const Link&) const { return Time::max(); }
   /// Returns the link that a message takes instead of one that has failed: no link of a shape fails during a run.
   topology::LinkId instead_of(const Link& link, const Message&, Time) const { return link.id; }
+  bool continues(const Link& link, const Link& next) const { return fabric_.continues(link, next); }
   bool takes_whole(const Link& link) const { return fabric_.takes_whole(link); }
 
-  /// What the delays of a link depend on: its dimension, its role, and the bandwidth and latency of its port.
-  using Kind = std::tuple<std::uint32_t, topology::LinkRole, double, double>;
+  /// What the delays of a link depend on: its dimension, its role, whether a port is beside it, and the bandwidth and
+  /// latency of the NPU's links.
+  using Kind = std::tuple<std::uint32_t, topology::LinkRole, bool, double, double>;
   Kind kind(const Link& link) const {
     const topology::Port port = fabric_.port(link);
-    return {link.dimension, fabric_.role(link), port.bandwidth, port.latency};
+    const bool is_beside_port = fabric_.port_before(link) != nullptr;
+    return {link.dimension, fabric_.role(link), is_beside_port, port.bandwidth, port.latency};
   }
   Time holds(const Link& link, Bytes size) const { return delays_.holds(link, size); }
   Time passes(const Link& link, Bytes size) const { return delays_.passes(link, size); }

@@ -59,7 +59,8 @@ std::vector<std::vector<std::uint32_t>> collectives_at_once(const RunContext& ru
   const std::uint32_t num_dimensions = topology.num_dimensions();
   const std::size_t num_sets = set_of.empty() ? 1 : std::ranges::max(set_of) + std::size_t{1};
   std::vector<std::uint64_t> spans;
-  for (const auto& spec : run.communicators) spans.push_back(dimensions_of(spec, topology));
+  for (const auto& spec : run.communicators)
+    spans.push_back(topology.ports().contending(dimensions_of(spec, topology)));
   const std::uint32_t streams = run.options.dimension_streams ? 1 : run.options.comm_streams;
   std::vector<std::int64_t> negated(num_sets * num_dimensions, -1);
   const auto look_at = [&](std::uint32_t set, const Program& program, const std::vector<std::uint64_t>& span_of_use) {

@@ -25,7 +25,7 @@ DimensionStreams dimension_streams_of(const RunContext& run) {
   std::vector<std::uint64_t> together;  // sets of dimensions, none of which meet
   std::vector<std::uint64_t> masks;     // [communicators]
   for (const auto& spec : run.communicators) {
-    std::uint64_t all = dimensions_of(spec, run.topology());
+    std::uint64_t all = run.topology().ports().contending(dimensions_of(spec, run.topology()));
     masks.push_back(all);
     std::erase_if(together, [&](std::uint64_t set) {
       const bool meets = (set & all) != 0;

@@ -12,8 +12,9 @@
 namespace orrery::npu {
 
 /// Which communication nodes take turns under Options::dimension_streams: collectives that use the same dimensions,
-/// also if others connect these dimensions, with those of their tier (yielding.hpp); and sends.
-/// Streams are numbered from 1: those of the sets of dimensions in tier 0, then in the other tiers, then that of sends.
+/// or dimensions that contend for a port, also if others connect these dimensions, with those of their tier
+/// (yielding.hpp); and sends. Streams are numbered from 1: those of the sets of dimensions in tier 0, then in the other
+/// tiers, then that of sends.
 struct DimensionStreams {
   std::vector<std::uint16_t> of_group;  ///< [communicators]
   std::uint16_t num_sets = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "orrery/base/error.hpp"
@@ -14,7 +15,7 @@ constexpr std::uint64_t max_npus = 1U << 24U;  // more would need more memory th
 
 }  // namespace
 
-Topology::Topology(std::vector<Dimension> dimensions, Links links)
+Topology::Topology(std::vector<Dimension> dimensions, Links links, const PortRates& rates)
     : dimensions_(std::move(dimensions)), links_(std::move(links)) {
   if (dimensions_.empty()) throw Error(ErrorCode::bad_input, "the topology has no dimension; expected 1 to 64");
   if (dimensions_.size() > max_dimensions)
@@ -32,6 +33,11 @@ Topology::Topology(std::vector<Dimension> dimensions, Links links)
                               name(dimension.shape), dimension.size, max_npus));
   }
   num_npus_ = static_cast<std::uint32_t>(num_npus);
+  ports_ = SharedPorts(dimensions_, rates);
+  for (std::uint32_t d = 0; d < num_dimensions(); ++d)
+    if (const SharedPort* const port = ports_.of(d))
+      dimensions_[d].bandwidth = std::min(
+          dimensions_[d].bandwidth, Bandwidth::from_bytes_per_ns(port->rate.bytes_per_ns() / dimensions_[d].links));
   for (const Dimension& dimension : dimensions_) {
     const bool is_uniform = dimension.shape->symmetry == HopSymmetry::permutations;
     GroupWiring& group = wirings_.emplace_back(make_wiring(dimension));

@@ -33,6 +33,8 @@ class LinkDelays {
   Rounding rounding_;
   /// [num_dimensions] the latency of the core of an oversubscribed switch: a part of that of the link behind it
   std::vector<Time> core_latency_;
+  /// [num_dimensions] the latency of the links of its port: a part of that of the links between switches and the port
+  std::vector<Time> port_latency_;
 };
 
 }  // namespace orrery::network

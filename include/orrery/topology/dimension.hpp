@@ -26,6 +26,7 @@ struct Dimension {
   /// Switch: its links together have so many times the bandwidth that passes it. FatTree: NPUs of an edge switch for
   /// each of its links up.
   double oversubscription = 1;
+  std::string port = {};  ///< name of the port that the links of an NPU lead through (SharedPorts); empty: none
   /// The values of ShapeType::parameters by name, all of them.
   std::map<std::string, std::uint32_t, std::less<>> parameters = {};
 

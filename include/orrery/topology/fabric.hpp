@@ -19,7 +19,9 @@ using LinkId = Id<struct LinkTag, std::uint32_t>;
 /// (topology::Dimension::links) are one.
 ///
 /// A message goes through the dimensions in which its source and destination differ one after the other, the lowest
-/// first, and around failed links as topology::Links::hops counts.
+/// first, and around failed links as topology::Links::hops counts. A port that dimensions contend for (SharedPorts) is
+/// a device of each NPU: a link leads from the NPU to it, one leads back, and the links of its dimensions begin and end
+/// there. Links of ports come after those of all dimensions.
 class Fabric {
  public:
   /// Where a link is. The functions below take it, so that it is found only once.
@@ -28,6 +30,7 @@ class Fabric {
     std::uint32_t dimension = 0;
     NpuId owner;
     std::uint32_t number = 0;  ///< among the links of the owner in this dimension
+    bool is_of_port = false;   ///< it joins the owner with a port, whose lowest dimension is `dimension`
   };
   /// The devices that a link joins: NPUs, or -1 - s for switch s of `switches`.
   struct Ends {
@@ -50,7 +53,7 @@ class Fabric {
   /// Returns the k-th of the `links_per_npu` links of an NPU.
   LinkId link_of(NpuId npu, std::uint32_t k) const;
   /// Returns the k with which `link_of` gives the link.
-  std::uint32_t number_at_owner(const Link& link) const { return dimensions_[link.dimension].before + link.number; }
+  std::uint32_t number_at_owner(const Link& link) const;
   Link find(LinkId link) const;
   Ends ends(const Link& link) const;
   /// Returns all switches, ordered by dimension and group.
@@ -61,6 +64,14 @@ class Fabric {
   /// Returns the link after this one on the route to `to`; none if this one leads there.
   std::optional<LinkId> next(const Link& link, NpuId to) const;
 
+  /// Returns whether a message that comes over a link goes on over `next` in the same dimension.
+  bool continues(const Link& link, const Link& next) const;
+  /// Returns whether the link is there: some NPUs may have fewer links than others.
+  bool exists(const Link& link) const;
+  /// Returns the bandwidth of the link, ports and cores counted.
+  Bandwidth bandwidth(const Link& link) const;
+  /// Returns the port between the link and the NPU at which it begins or ends; null if there is none.
+  const SharedPort* port_before(const Link& link) const;
   /// Returns whether a link begins to serve a message only when the message has come whole, with cut-through too. This
   /// holds for the core of a switch, which is faster than the links that lead to it.
   bool takes_whole(const Link& link) const { return role(link) == LinkRole::core; }
@@ -80,6 +91,16 @@ class Fabric {
     std::uint64_t first_switch = 0;
     std::uint32_t switches_per_group = 0;
   };
+  /// Returns the port that NPUs have links to in dimension d; null if it has none.
+  const SharedPort* port_of(std::uint32_t d) const {
+    const SharedPort* const port = topology_.ports().of(d);
+    return port != nullptr && port->is_contended ? port : nullptr;
+  }
+  /// Returns the place of a port among `dimensions_`.
+  std::size_t place_of(const SharedPort& port) const;
+  LinkId link_of_port(const SharedPort& port, NpuId npu, std::uint32_t number) const;
+  LinkId lowest_leaving(NpuId from, NpuId to) const;
+  std::optional<std::uint32_t> lowest_between(NpuId from, NpuId to) const;
   bool has_links(std::uint32_t d) const { return topology_.dimension(d).size > 1; }
   LinkId first_of(std::uint32_t d, NpuId npu) const;
   NpuId moved(NpuId npu, std::uint32_t d, std::uint32_t position) const;
@@ -87,7 +108,8 @@ class Fabric {
   std::uint32_t position_of(const Link& link) const { return topology_.coordinate(link.owner, link.dimension); }
 
   const Topology& topology_;
-  std::vector<PerDimension> dimensions_;
+  std::vector<PerDimension> dimensions_;  ///< and then those of the contended ports, in the order of SharedPorts
+  std::vector<const SharedPort*> ports_;  ///< that are contended
   std::uint32_t num_links_ = 0, per_npu_ = 0;
 };
 

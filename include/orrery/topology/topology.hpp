@@ -10,6 +10,7 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/topology/dimension.hpp"
 #include "orrery/topology/links.hpp"
+#include "orrery/topology/shared_ports.hpp"
 #include "orrery/topology/wiring.hpp"
 
 namespace orrery::topology {
@@ -19,16 +20,19 @@ namespace orrery::topology {
 class Topology {
  public:
   /// Throws Error (bad_input) that names the dimension: none at all, more than 64, one that is not valid, more than
-  /// 2^24 NPUs. `links` is made for these dimensions.
-  explicit Topology(std::vector<Dimension> dimensions, Links links = {});
+  /// 2^24 NPUs; or a port, as SharedPorts does. `links` is made for these dimensions.
+  explicit Topology(std::vector<Dimension> dimensions, Links links = {}, const PortRates& rates = {});
 
   std::uint32_t num_npus() const { return num_npus_; }
   std::uint32_t num_dimensions() const { return static_cast<std::uint32_t>(dimensions_.size()); }
+  /// Returns a dimension. Its bandwidth is no more than what its port lets through.
   const Dimension& dimension(std::uint32_t d) const { return dimensions_[d]; }
   /// Returns the links and routes of the groups of dimension d, as they are where every link works.
   const Wiring& wiring(std::uint32_t d) const { return *wirings_[d].wiring; }
   /// Returns what differs from the dimensions.
   const Links& links() const { return links_; }
+  /// Returns the ports that dimensions share.
+  const SharedPorts& ports() const { return ports_; }
 
   /// Returns the coordinate of `npu` in dimension d, 0 .. size - 1.
   std::uint32_t coordinate(NpuId npu, std::uint32_t d) const {
@@ -63,6 +67,7 @@ class Topology {
   std::vector<Divisors> divisors_;  // [dimensions]
   std::vector<GroupWiring> wirings_;
   Links links_;
+  SharedPorts ports_;
   std::uint32_t num_npus_ = 1;
 };
 

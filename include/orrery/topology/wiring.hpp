@@ -39,8 +39,9 @@ struct SwitchTier {
 };
 
 /// What a link is for. An oversubscribed switch has a core, the way through it, and behind it the links that lead from
-/// it, with which the core shares their latency.
-enum class LinkRole : std::uint8_t { plain, core, behind_core };
+/// it, with which the core shares their latency. A port that dimensions share has a link of its own to and from the
+/// NPU, which shares the latency of the links behind it.
+enum class LinkRole : std::uint8_t { plain, core, behind_core, port };
 
 /// Links of a dimension group that have failed in both directions: the positions that each joined, the lower one first.
 using FailedLinks = std::vector<std::pair<std::uint32_t, std::uint32_t>>;

@@ -153,6 +153,10 @@ constexpr Row<DimensionEntry> dimension_rows[] = {
      "its links together over what passes it at a time",
      "2", Default::built_in(), number("1 to 1e6"), [](auto& entry) { return &entry.dimension.oversubscription; },
      written_unless_default()},
+    {"system.network.dimensions.port",
+     "port of an NPU through which its links lead; dimensions that name one port share its rate", "nic",
+     Default::described("one of its own"), any_text("a name"), [](auto& entry) { return &entry.dimension.port; },
+     check(refuse_on_graph), written_unless_default()},
 };
 
 }  // namespace

@@ -83,6 +83,22 @@ void write_dimensions(const Configuration& target, std::string_view path, Writer
   writer.put_list(path, items);
 }
 
+void read_port_rates(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+  if (value.kind != Value::Kind::mapping || value.entries.empty())
+    throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()),
+                "a mapping of names of ports to their rates, such as {nic: 400 Gb/s}");
+  for (const Value::Entry& entry : value.entries)
+    reading.faults.attempt(
+        [&] { target.port_rates[entry.key] = as_bandwidth(entry.value, fmt::format("{}.{}", path, entry.key)); });
+}
+
+void write_port_rates(const Configuration& target, std::string_view path, Writer& writer) {
+  std::vector<std::string> entries;
+  for (const auto& [name, rate] : target.port_rates)
+    entries.push_back(fmt::format("{}: {}", in_quotes(name), bandwidth().text(rate).value_or("")));
+  if (!entries.empty()) writer.put_entries(path, std::move(entries));
+}
+
 void read_given_graph(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   WholeGraph whole = read_graph(value, path, GraphHosts::of_npus, reading.faults);
   target.execution.network.graph = std::make_shared<const network::GivenGraph>(std::move(whole.given));
@@ -138,6 +154,14 @@ constexpr Row<Configuration> network_rows[] = {
      ValueInfo("list", dimensions_expected, "-", "1 to 64 entries"),
      {read_dimensions, write_dimensions,
       [](const Configuration& a, const Configuration& b) { return a.dimensions == b.dimensions; }}},
+    {"system.network.ports",
+     "rates of the ports that dimensions name (`dimensions.port`), in each direction of an NPU",
+     "{nic: 400 Gb/s}",
+     Default::described("that of the fastest dimension of a port"),
+     ValueInfo("mapping to bandwidths", "a mapping of names of ports to their rates", "B/s", "1 B/s or more each"),
+     {read_port_rates, write_port_rates,
+      [](const Configuration& a, const Configuration& b) { return a.port_rates == b.port_rates; }},
+     see("network.md, *Shared ports*")},
 };
 
 }  // namespace

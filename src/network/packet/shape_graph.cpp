@@ -37,8 +37,7 @@ std::vector<ShapeGraph::Direction> ShapeGraph::directions() const {
   std::vector<Direction> directions;
   for (std::uint32_t id = 0; id < fabric_.num_links(); ++id) {
     const Fabric::Link link = fabric_.find(LinkId(id));
-    const std::uint32_t position = topology.coordinate(link.owner, link.dimension);
-    if (!topology.wiring(link.dimension).exists({position, link.number})) continue;
+    if (!fabric_.exists(link)) continue;
     const auto [from, to] = fabric_.ends(link);
     directions.push_back({link.id, node_of(from), node_of(to)});
   }
@@ -64,12 +63,11 @@ ShapeGraph::ShapeGraph(const Fabric& fabric, const Options& options) : fabric_(f
     const Direction other = opposite.front();
     opposite.pop_front();
     const Fabric::Link link = fabric.find(direction.link);
-    const Bandwidth bandwidth = fabric.topology().dimension(link.dimension).bandwidth_of_links();
-    const double rate = bandwidth.bytes_per_ns() * 8e9 * fabric.port(link).bandwidth;
+    const double rate = fabric.bandwidth(link).bytes_per_ns() * 8e9;
     const topology::GroupLink of_group{fabric.topology().coordinate(link.owner, link.dimension), link.number};
     graph_.add_link({other.from, other.to, static_cast<std::uint64_t>(std::llround(rate)),
                      delays.passes(link, Bytes(0)), link.dimension,
-                     fabric.topology().wiring(link.dimension).turns_channel(of_group)});
+                     !link.is_of_port && fabric.topology().wiring(link.dimension).turns_channel(of_group)});
     for (const Direction& way : {other, direction}) {
       ports_[way.link.index()] = static_cast<std::uint32_t>(links_[way.from].size());
       links_[way.from].push_back(way.link);
