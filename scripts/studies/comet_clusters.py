@@ -33,7 +33,7 @@ CLUSTERS = {"V100, 16 a server": {"system.compute.local-memory.size": "32 GB"},
             "H100, 8 a server": ("dgx-h100-superpod", [("Switch", 8, "450 GB/s"), ("Switch", 128, "400 Gb/s")]),
             "GB200, 64 a rack": ("gb200-nvl72", [("Switch", 64, "900 GB/s"), ("Switch", 16, "400 Gb/s")]),
             "TPU v4, torus": ("tpu-v4-torus", [("Ring", 16, "50 GB/s"), ("Ring", 8, "50 GB/s"), ("Ring", 8, "50 GB/s")]),
-            "TPU v5p, torus": ("tpu-v5p-torus", [("Ring", 16, "200 GB/s"), ("Ring", 8, "200 GB/s"), ("Ring", 8, "200 GB/s")])}
+            "TPU v5p, torus": ("tpu-v5p-torus", [("Ring", 16, "100 GB/s"), ("Ring", 8, "100 GB/s"), ("Ring", 8, "100 GB/s")])}
 EXTREMES = ("V100, 16 a server", "GB200, 64 a rack")  # the slowest and the fastest
 
 

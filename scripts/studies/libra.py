@@ -94,7 +94,7 @@ class Problem:
                 for i, (d, size, _) in enumerate(self.parts)]
         algorithms = ", ".join(ALGORITHMS[self.dimensions[d][0]] for d, _, _ in self.parts)
         kinds = "".join(f"    {kind}: [{algorithms}]\n" for kind in ("all-reduce", "all-gather", "reduce-scatter"))
-        return ("system:\n  network:\n    dimensions:\n" + "".join(rows) + f"  collectives:\n{kinds}    chunks: {CHUNKS}\n    endpoint-delay: 0 ns\n"
+        return ("system:\n  network:\n    dimensions:\n" + "".join(rows) + f"  collectives:\n{kinds}    chunks: {CHUNKS}\n    endpoint-delay: 0 ns\n    directions: one\n"
                 "workload: {traces: {all: libra.json}}\n")
 
     def write(self, folder, bandwidths):

@@ -16,18 +16,19 @@ Scheduler = collections.namedtuple("Scheduler", "dimension_order chunk_order")
 BASELINE, THEMIS_FIFO, THEMIS_SCF = Scheduler("ascending", "fifo"), Scheduler("themis", "fifo"), Scheduler("themis", "smallest-chunk-first")
 
 
-def dimension(block, size, bandwidth, latency):
+def dimension(number, block, size, bandwidth, latency):
     """As Orrery's file has it. The papers give the bandwidth of an NPU in a dimension: a fully connected link has its share of that, and a
-    ring sends with all of it one way round. A message passes two links of a switch, which share the latency of the step."""
+    ring sends with all of it one way round. A message passes two links of a switch, which share the latency of the step. Each dimension
+    is a port of its own."""
     per_link = bandwidth * 2**30 / (size - 1 if block == "FC" else 1)
     per_hop = latency / (2 if block == "SW" else 1)
-    return f"{{shape: {SHAPES[block]}, size: {size}, bandwidth: {per_link:.0f} B/s, latency: {per_hop} ns}}"
+    return f"{{shape: {SHAPES[block]}, size: {size}, bandwidth: {per_link:.0f} B/s, latency: {per_hop} ns, port: d{number}}}"
 
 
 def system(dimensions, scheduler, chunks=64):
-    return (f"system:\n  network: {{dimensions: [{', '.join(dimension(*one) for one in dimensions)}]}}\n"
+    return (f"system:\n  network: {{dimensions: [{', '.join(dimension(number, *one) for number, one in enumerate(dimensions))}]}}\n"
             f"  collectives: {{chunks: {chunks}, dimension-order: {scheduler.dimension_order}, chunk-order: {scheduler.chunk_order}, "
-            f"overlap-latency: true, endpoint-delay: 0 ns}}\n")
+            f"directions: one, overlap-latency: true, endpoint-delay: 0 ns}}\n")
 
 
 def milliseconds(orrery, config, kind, size):

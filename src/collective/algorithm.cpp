@@ -8,6 +8,7 @@
 
 #include "custom_phase.hpp"
 #include "orrery/collective/registry.hpp"
+#include "torus_phase.hpp"
 
 namespace orrery::collective {
 namespace {
@@ -154,6 +155,7 @@ std::uint64_t SteppedAlgorithm::depth() const {
 ForChunks<std::shared_ptr<const PhaseAlgorithm>> make_algorithms(const PhaseShape& shape, std::uint32_t size,
                                                                  const Rules& rules) {
   if (shape.is_custom) return {make_custom_phase(shape, size, rules)};
+  if (shape.torus != nullptr) return {make_torus_phase(shape)};
   const AlgorithmEntry& entry = entry_of(shape.algorithm);
   const auto make = [&](bool is_odd_chunk) -> std::shared_ptr<const PhaseAlgorithm> {
     return entry.make({.kind = shape.kind,

@@ -128,6 +128,10 @@ struct PhaseShape {
   bool reduces = true;           ///< GroupTask::reduces
   bool in_subgroup = false;      ///< GroupTask::in_subgroup
   bool begins_odd = false;       ///< even chunks take the steps of odd ones, and odd chunks those of even ones
+  /// The groups of this axis are tori or rings whose positions exchange data with all neighbours at once, in place of
+  /// what the algorithm does; null: they do not. It must outlive what is made of the shape.
+  const Axis* torus = nullptr;
+  bool both_directions = false;  ///< of the links, in a torus
   /// A custom collective takes the place of the algorithm.
   bool is_custom = false;
   const CustomCollective* custom = nullptr;  ///< of a custom one; null: no file spells it out for so many members

@@ -61,7 +61,9 @@ Ps Themis::duration(std::uint32_t a, Kind kind, Bytes size) {
   const auto [known, is_new] = durations_.try_emplace({a, kind, size}, 0);
   if (!is_new) return known->second;
   const Axis& axis = layout_.axes[a];
-  const PhaseShape shape{algorithms_for(options_, kind_)[axis.dimensions[0]], kind, size, reduces_};
+  PhaseShape shape = shape_on(options_, axis, algorithms_for(options_, kind_)[axis.dimensions[0]], kind);
+  shape.size = size;
+  shape.reduces = reduces_;
   const GroupContext context = group_context(delays_, options_, layout_, axis);
   const auto evaluators = make_algorithms(shape, axis.size, options_.rules).map([&](const PhaseAlgorithm& algorithm) {
     return evaluate_groups(algorithm, context);

@@ -125,12 +125,14 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
     members = world;
   }
   const Options& options = state_->options;
-  GroupLayout built = build_layout(state_->delays, {.members = members,
-                                                    .sub_grid = dimensions != all_dimensions,
-                                                    .needs_whole = custom > 0 || needs_whole(options),
-                                                    .subgroup_is_ring = options.rules.subgroup_is_ring,
-                                                    .world_by_ids = options.rules.subgroup_is_ring && custom == 0,
-                                                    .two_directions = options.rules.two_directions});
+  GroupLayout built =
+      build_layout(state_->delays, {.members = members,
+                                    .sub_grid = dimensions != all_dimensions,
+                                    .needs_whole = custom > 0 || needs_whole(options),
+                                    .subgroup_is_ring = options.rules.subgroup_is_ring,
+                                    .world_by_ids = options.rules.subgroup_is_ring && custom == 0,
+                                    .two_directions = options.rules.two_directions,
+                                    .all_axes = options.chunks.dimension_order == DimensionOrder::all_axes});
   if (!options.sharing.set_of.empty()) built.sharing = options.sharing.set_of[members.front().index()];
   if (custom > 0 && built.num_members > 1) built.custom = options.custom.of_nodes[custom - 1];
   std::vector<std::shared_ptr<const GroupLayout>>& alike = state_->layouts[hash(built)];

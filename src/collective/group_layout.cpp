@@ -97,6 +97,51 @@ void set_links(const Topology& topology, std::span<const NpuId> members, Axis& a
   if (std::ranges::all_of(axis.ports, [](std::uint16_t kind) { return kind == 0; })) axis.ports = {};
 }
 
+/// Returns how positions with these coordinates, ascending, lie along a Ring or Mesh; none if the dimension is neither.
+/// Some neighbours on a ring may be so far apart that messages between them go the other way round: then the positions
+/// are a row, which begins behind this gap.
+std::optional<TorusSide> torus_side(const topology::Dimension& dimension, std::span<const std::uint32_t> coordinates) {
+  using topology::HopSymmetry;
+  const HopSymmetry symmetry = dimension.shape->symmetry;
+  const bool is_mesh = symmetry == HopSymmetry::translations, is_ring = symmetry == HopSymmetry::rotations;
+  if (dimension.shape->pattern != topology::TrafficPattern::neighbours || (!is_mesh && !is_ring)) return {};
+  const auto n = static_cast<std::uint32_t>(coordinates.size());
+  TorusSide side{n, dimension.bandwidth_of_links().bytes_per_ns()};
+  if (is_mesh || n == 2) {
+    side.end = n - 1;
+    return side;
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t gap =
+        i + 1 < n ? coordinates[i + 1] - coordinates[i] : coordinates[0] + dimension.size - coordinates[n - 1];
+    if (2 * gap >= dimension.size) side.end = i;
+  }
+  return side;
+}
+
+/// Returns the groups along sides of the grid in a row, which together are tori: `first` is the first of them.
+Axis joint_axis(const Topology& topology, std::span<const NpuId> members, std::span<const Axis> axes, std::size_t first,
+                std::size_t count, const std::vector<std::uint32_t>& cells) {
+  Axis joint;
+  std::size_t stride = 1;
+  for (std::size_t a = 0; a < first; ++a) stride *= axes[a].size;
+  joint.size = 1;
+  for (const Axis& axis : axes.subspan(first, count)) joint.size *= axis.size;
+  std::uint32_t inner = 1;
+  for (const Axis& axis : axes.subspan(first, count)) {
+    joint.dimensions.push_back(axis.dimensions[0]);
+    joint.torus.push_back(axis.torus[0]);
+    for (std::uint32_t i = 0; i < joint.size; ++i) joint.coordinates.push_back(axis.coordinates[i / inner % axis.size]);
+    inner *= axis.size;
+  }
+  for (std::size_t high = 0; high < cells.size(); high += stride * joint.size)
+    for (std::size_t low = 0; low < stride; ++low)
+      for (std::size_t i = 0; i < joint.size; ++i) joint.members.push_back(cells[high + low + i * stride]);
+  joint.in_order = is_iota(joint.members);
+  set_links(topology, members, joint);
+  return joint;
+}
+
 /// Returns the groups along side `s` of the grid.
 Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const std::vector<Side>& sides, std::size_t s,
                const std::vector<std::uint32_t>& cells) {
@@ -113,7 +158,22 @@ Axis grid_axis(const Topology& topology, std::span<const NpuId> members, const s
   axis.in_order = is_iota(axis.members);
   axis.circulant = axis.transitive = evenly_spaced(topology, axis);
   set_links(topology, members, axis);
+  if (axis.npus.empty())
+    if (const auto side = torus_side(topology.dimension(sides[s].dimension), sides[s].coordinates))
+      axis.torus = {*side};
   return axis;
+}
+
+/// Returns the axes in a row, two or more, that together are tori.
+std::vector<JointAxes> joint_axes(const Topology& topology, std::span<const NpuId> members, std::span<const Axis> axes,
+                                  const std::vector<std::uint32_t>& cells) {
+  std::vector<JointAxes> result;
+  for (std::uint32_t first = 0, end = 0; first < axes.size(); first = end + 1) {
+    for (end = first; end < axes.size() && !axes[end].torus.empty();) ++end;
+    if (end - first > 1)
+      result.push_back({first, end - first, joint_axis(topology, members, axes, first, end - first, cells)});
+  }
+  return result;
 }
 
 /// Returns all members as one group in the order listed, or in the order of their ids.
@@ -196,6 +256,7 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
     ensure(!request.sub_grid || !cells.empty(), "members by involved dimensions are not a grid");
     for (std::size_t s = 0; !cells.empty() && s < sides.size(); ++s)
       layout.axes.push_back(grid_axis(topology, request.members, sides, s, cells));
+    if (request.all_axes) layout.joint = joint_axes(topology, request.members, layout.axes, cells);
   }
   if (layout.axes.empty() || request.needs_whole) {
     check_distinct(request.members);

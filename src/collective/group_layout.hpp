@@ -12,6 +12,18 @@
 
 namespace orrery::collective {
 
+/// How the positions of a group lie along one dimension whose links join neighbours.
+struct TorusSide {
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  std::uint32_t size = 0;    ///< positions along the dimension
+  double bandwidth = 0;      ///< bytes per ns, of the links between two neighbours in one direction
+  std::uint32_t end = none;  ///< the last position of a row, behind which the first one follows; none: it is a ring
+
+  bool is_row() const { return end != none; }
+  friend bool operator==(const TorusSide&, const TorusSide&) = default;
+};
+
 /// All dimension groups of one kind in a communicator: along one dimension of its grid, or the one group of all its
 /// members. But for `ports` and `npus` the groups are alike: position i of each has the same delay to position j.
 struct Axis {
@@ -31,6 +43,8 @@ struct Axis {
   std::vector<std::uint16_t> ports;
   /// [groups][size] the NPU in each position, where a link that they may use has failed; else empty.
   std::vector<NpuId> npus;
+  /// The dimensions as sides of a torus; empty: the groups are none, or a link has failed.
+  std::vector<TorusSide> torus;
 
   std::uint32_t num_groups() const { return static_cast<std::uint32_t>(members.size() / size); }
   std::uint16_t port(std::size_t dimension, std::uint32_t group, std::uint32_t position) const {
@@ -42,6 +56,12 @@ struct Axis {
   friend bool operator==(const Axis&, const Axis&) = default;
 };
 
+/// Axes of a grid in a row whose groups together are tori.
+struct JointAxes {
+  std::uint32_t first = 0, count = 0;  ///< among GroupLayout::axes
+  Axis axis;                           ///< along all of them
+};
+
 /// See collective.hpp. Communicators that behave alike have equal layouts and share one.
 class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
  public:
@@ -50,6 +70,7 @@ class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
   std::uint32_t sharing = 0;  ///< index into BandwidthSharing::sharers
   bool always_ring = false;   ///< one ring in the order listed, whatever the algorithms say
   std::vector<Axis> axes;     ///< of the grid, lowest dimension first; empty if there is none
+  std::vector<JointAxes> joint;  ///< with DimensionOrder::all_axes; they follow from `axes`
   std::optional<Axis> whole;  ///< all members as one group, in the order listed or by ids; kept where a kind may use it
   /// The same with the positions of each group in opposite order, where some chunks go round the other way; else empty.
   std::vector<Axis> axes_back;
@@ -71,6 +92,7 @@ struct GroupLayoutRequest {
   bool subgroup_is_ring = false;   ///< Rules::subgroup_is_ring
   bool world_by_ids = false;       ///< all NPUs as one group stand in the order of their ids, however they are listed
   bool two_directions = false;     ///< Rules::two_directions
+  bool all_axes = false;           ///< DimensionOrder::all_axes
 };
 
 /// Throws Error (internal) if a member appears twice, or `sub_grid` members are not a grid. O(members * dimensions).

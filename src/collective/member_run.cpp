@@ -157,7 +157,8 @@ bool MemberRun::begin_step(Active& here, CollectiveTransport& transport) {
                                                           : CollectiveTransport::Payload::data);
   } else {
     if (program_->sends_clears_first()) send_clears(here.service, here.step, step, transport);
-    for (const Receiver& to : step.sends) send_or_wait(here.service, to, step, transport);
+    for (std::size_t message = 0; message < step.sends.size(); ++message)
+      send_or_wait(here.service, step, message, transport);
     if (!program_->sends_clears_first()) send_clears(here.service, here.step, step, transport);
   }
   const std::uint32_t come = take_early(here.service, here.step);
@@ -176,9 +177,10 @@ void MemberRun::send_clears(std::uint32_t service, std::uint32_t k, const Step& 
 }
 
 /// Sends data now, or with rendezvous when the receiver's clear to send has come.
-void MemberRun::send_or_wait(std::uint32_t service, const Receiver& to, const Step& step,
+void MemberRun::send_or_wait(std::uint32_t service, const Step& step, std::size_t message,
                              CollectiveTransport& transport) {
-  const Rendezvous data{service, to.step, to.member, step.bytes, step.awaits_delivery};
+  const Receiver& to = step.sends[message];
+  const Rendezvous data{service, to.step, to.member, step.size_of(message), step.awaits_delivery};
   if (rendezvous_) {
     const auto clear =
         std::ranges::find_if(clears_to_send_, [&](const Rendezvous& other) { return is_same(data, other); });

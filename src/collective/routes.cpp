@@ -11,18 +11,41 @@
 namespace orrery::collective {
 namespace {
 
+/// Returns whether an algorithm is the ring of a dimension, which becomes an exchange with all neighbours in a torus.
+bool is_ring(const Algorithm& algorithm) { return algorithm == Algorithm{}; }
+
+/// Returns the joint axes that begin with an axis, if rings carry out the collective in all of them; else null.
+const JointAxes* joins(const GroupLayout& layout, const std::vector<Algorithm>& list, std::uint32_t axis) {
+  const auto found = std::ranges::find(layout.joint, axis, &JointAxes::first);
+  if (found == layout.joint.end()) return nullptr;
+  const bool are_rings = std::ranges::all_of(found->axis.dimensions, [&](std::uint32_t d) { return is_ring(list[d]); });
+  return are_rings ? &*found : nullptr;
+}
+
+/// Returns the axes of a grid as chunks take them: with joint ones in place of those that they consist of, if rings
+/// carry out the collective in all of these.
+AxisOrder joined(const GroupLayout& layout, const std::vector<Algorithm>& list, AxisOrder order) {
+  for (const JointAxes& joint : layout.joint) {
+    const auto is_inside = [&](std::uint32_t a) { return a > joint.first && a < joint.first + joint.count; };
+    if (joins(layout, list, joint.first) != nullptr) std::erase_if(order, is_inside);
+  }
+  return order;
+}
+
 /// Returns the phases over several axes. `baseline` takes the kind in each. A `local_bw_aware` all-reduce goes up,
 /// turns and comes down.
-Route grid_route(const Options& options, const GroupLayout& layout, Kind kind, const AxisOrder& order) {
+Route grid_route(const Options& options, const GroupLayout& layout, Kind kind, const AxisOrder& given) {
   const std::vector<Algorithm>& list = algorithms_for(options, kind);
+  const AxisOrder order = joined(layout, list, given);
   const auto phase = [&](std::uint32_t a, Kind phase_kind, bool down) {
-    const std::uint32_t d = layout.axes[a].dimensions[0];
-    return Phase{&layout.axes[a], {list[d], phase_kind}, a, down};
+    const JointAxes* const joint = joins(layout, list, a);
+    const Axis& axis = joint != nullptr ? joint->axis : layout.axes[a];
+    return Phase{&axis, shape_on(options, axis, list[axis.dimensions[0]], phase_kind), a, down};
   };
   Route route;
   if (goes_up_and_down(options, kind)) {
     // Chunks that take turns in a dimension take turns there between their two halves too.
-    const bool turns_in_one_phase = options.chunks.dimension_order == DimensionOrder::ascending;
+    const bool turns_in_one_phase = is_ascending(options.chunks.dimension_order);
     const std::size_t up = turns_in_one_phase ? order.size() - 1 : order.size();
     for (std::size_t k = 0; k < up; ++k) route.push_back(phase(order[k], Kind::reduce_scatter, false));
     if (up < order.size()) route.push_back(phase(order.back(), Kind::all_reduce, false));
@@ -164,6 +187,15 @@ bool is_in_one_group(const Options& options, const GroupLayout& layout, Kind kin
 
 }  // namespace
 
+PhaseShape shape_on(const Options& options, const Axis& axis, const Algorithm& algorithm, Kind kind) {
+  PhaseShape shape{.algorithm = algorithm, .kind = kind};
+  const bool has_both = options.chunks.directions == Directions::both;
+  if (axis.torus.empty() || !is_ring(algorithm) || (!has_both && axis.torus.size() == 1)) return shape;
+  shape.torus = &axis;
+  shape.both_directions = has_both;
+  return shape;
+}
+
 Kind parent(Kind kind) {
   switch (kind) {
     case Kind::broadcast:
@@ -224,7 +256,9 @@ std::vector<std::uint32_t> dimensions_of_turns(const Options& options, const Gro
 Chunks cut(const Options& options, Kind kind, Bytes size, std::uint64_t num_npus, std::uint32_t num_members) {
   if (kind == Kind::barrier) return {1, Bytes(num_members)};
   // Kernels of experts hand on what has come while more comes.
-  const std::uint32_t splits = is_of_experts(kind) ? std::max(options.chunks.splits, 8U) : options.chunks.splits;
+  std::uint64_t splits = is_of_experts(kind) ? std::max(options.chunks.splits, 8U) : options.chunks.splits;
+  if (const Bytes least = options.chunks.least; least > Bytes(0) && !is_of_experts(kind))
+    splits = std::clamp<std::uint64_t>(size.count() / least.count(), 1, splits);
   Bytes chunk = size / splits;
   if (parent(kind) != Kind::all_gather && chunk < Bytes(num_npus)) return {splits, Bytes(num_npus)};
   chunk = std::max(chunk, Bytes(1));
@@ -242,7 +276,7 @@ Routes routes_of(const network::DelayModel& delays, const Options& options, cons
   const DimensionOrder dimension_order = options.chunks.dimension_order;
   const bool has_choice =
       layout.axes.size() > 1 && !goes_whole(options, kind) && !is_in_one_group(options, layout, kind);
-  if (dimension_order == DimensionOrder::ascending || !has_choice)
+  if (is_ascending(dimension_order) || !has_choice)
     return in_both_directions(options, layout, kind, chunks.count,
                               route_of(options, layout, kind, chunks.size, ascending(layout)), turn);
   Routes result;
@@ -259,7 +293,7 @@ Routes routes_of(const network::DelayModel& delays, const Options& options, cons
 }
 
 std::vector<Route> possible_routes(const Options& options, const GroupLayout& layout, Kind kind) {
-  const bool any_order = options.chunks.dimension_order != DimensionOrder::ascending && !goes_whole(options, kind);
+  const bool any_order = !is_ascending(options.chunks.dimension_order) && !goes_whole(options, kind);
   std::vector<Route> routes;
   for (std::size_t turn = 0; turn < (any_order ? std::max<std::size_t>(layout.axes.size(), 1) : 1); ++turn)
     routes.push_back(

@@ -32,6 +32,10 @@ struct Phase {
 };
 using Route = std::vector<Phase>;  ///< the phases of a chunk in order; none for one member
 
+/// Returns what an algorithm carries out in the groups of an axis: in rings and tori an exchange with all neighbours,
+/// if the options have links used in both directions or several axes at once. The axis must outlive it.
+PhaseShape shape_on(const Options& options, const Axis& axis, const Algorithm& algorithm, Kind kind);
+
 /// How a collective is cut into chunks (docs/collectives.md, Chunks and dimensions).
 struct Chunks {
   std::uint64_t count = 1;

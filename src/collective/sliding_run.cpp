@@ -72,7 +72,8 @@ void MemberRun::begin_messages(Sliding& here, std::uint32_t first, Time now, Col
     send_clears(here.service, k, program_->step(here.service, k, member_).step, transport);
   for (std::uint32_t k = first; k < here.position.sent(); ++k) {
     const Step& step = program_->step(here.service, k, member_).step;
-    for (const Receiver& to : step.sends) send_or_wait(here.service, to, step, transport);
+    for (std::size_t message = 0; message < step.sends.size(); ++message)
+      send_or_wait(here.service, step, message, transport);
   }
   for (std::uint32_t k = first; k < here.position.sent(); ++k)
     for (std::uint32_t come = take_early(here.service, k); come > 0; --come) {

@@ -158,7 +158,15 @@ const Words<collective::DimensionOrder>& dimension_orders() {
   static const Words<DimensionOrder> words = {
       {"ascending", DimensionOrder::ascending, "from the lowest dimension on"},
       {"round-robin", DimensionOrder::round_robin, "each chunk begins one dimension later"},
-      {"themis", DimensionOrder::themis, "by the load that the chunks before it put on the dimensions"}};
+      {"themis", DimensionOrder::themis, "by the load that the chunks before it put on the dimensions"},
+      {"all-axes", DimensionOrder::all_axes, "from the lowest dimension on, but Rings and Meshes in a row at once"}};
+  return words;
+}
+
+const Words<collective::Directions>& directions() {
+  using collective::Directions;
+  static const Words<Directions> words = {{"both", Directions::both, "up and down at the same time"},
+                                          {"one", Directions::one, "up only"}};
   return words;
 }
 

@@ -65,6 +65,7 @@ const Words<gpu::Fineness>& gpu_finenesses();
 const Words<gpu::Evaluation>& gpu_evaluations();
 const Words<collective::Optimization>& collective_optimizations();
 const Words<collective::DimensionOrder>& dimension_orders();
+const Words<collective::Directions>& directions();
 const Words<collective::ChunkOrder>& chunk_orders();
 const Words<compute::ModelName>& compute_models();
 const Words<compute::ProcessorName>& processors();

@@ -211,7 +211,7 @@ class Custom(Folder):
         for npu in range(8):
             chakra.write(self.folder / f"w.{npu}.et", [Node(0, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
         times = set()
-        for collectives in ("all-reduce: [ring]", "custom: {all-reduce: ring-all-reduce-8.xml}", "custom: {all-reduce: chunks}",
+        for collectives in ("all-reduce: [ring], directions: one", "custom: {all-reduce: ring-all-reduce-8.xml}", "custom: {all-reduce: chunks}",
                             "custom: {all-reduce: bytes}"):
             path = self.folder / "ring.yaml"
             path.write_text("system:\n  network:\n    dimensions: [{shape: Ring, size: 8, bandwidth: 50 GB/s, latency: 500 ns}]\n"

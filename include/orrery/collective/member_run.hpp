@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -88,7 +89,7 @@ class MemberRun {
   void proceed(std::uint32_t service, Time now, CollectiveTransport& transport);
   bool begin_step(Active& active, CollectiveTransport& transport);
   void send_clears(std::uint32_t service, std::uint32_t k, const Step& step, CollectiveTransport& transport);
-  void send_or_wait(std::uint32_t service, const Receiver& to, const Step& step, CollectiveTransport& transport);
+  void send_or_wait(std::uint32_t service, const Step& step, std::size_t message, CollectiveTransport& transport);
   void take_one(Active& active, Time now, CollectiveTransport& transport);
   CustomCollectiveRun* custom_run(std::uint32_t service);
   void finish_custom(const CustomCollectiveRun& run, Time now, CollectiveTransport& transport);

@@ -49,8 +49,16 @@ std::string name(const Algorithm& algorithm);
 enum class Optimization : std::uint8_t { baseline, local_bw_aware };
 
 /// In which order a chunk takes the dimensions (docs/collectives.md, Schedulers): from the lowest; from the next one on
-/// with every chunk; by the load that the chunks before it leave there.
-enum class DimensionOrder : std::uint8_t { ascending, round_robin, themis };
+/// with every chunk; by the load that the chunks before it leave there; from the lowest, but rings in a row at once.
+enum class DimensionOrder : std::uint8_t { ascending, round_robin, themis, all_axes };
+
+/// Returns whether all chunks take the dimensions in ascending order.
+constexpr bool is_ascending(DimensionOrder order) {
+  return order == DimensionOrder::ascending || order == DimensionOrder::all_axes;
+}
+
+/// The directions of the links of a Ring or Mesh that the algorithm ring uses (docs/collectives.md, Rings and tori).
+enum class Directions : std::uint8_t { one, both };
 
 /// Which of the chunks that wait for a dimension is served first: the one that came first; the one with the fewest
 /// bytes; the one with the fewest phases left. Ties go to the one that came first.
@@ -60,11 +68,13 @@ enum class ChunkOrder : std::uint8_t { fifo, smallest_first, fewest_phases_first
 struct ChunkScheduling {
   Optimization optimization = Optimization::local_bw_aware;
   DimensionOrder dimension_order = DimensionOrder::ascending;
+  Directions directions = Directions::one;
   ChunkOrder chunk_order = ChunkOrder::fifo;
   /// A chunk holds its slot in a dimension for the time that its bytes take. Its latencies and endpoint delays delay
   /// the chunk, but not the chunk that follows.
   bool overlap_latency = false;
   std::uint32_t splits = 1;         ///< chunks of a collective (preferred-dataset-splits)
+  Bytes least;                      ///< of a chunk at a member: a smaller collective has fewer chunks. 0: no limit
   std::uint32_t active_chunks = 1;  ///< chunks in service at a time in each dimension
   std::uint32_t queues = 1;         ///< of each dimension
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -27,6 +28,7 @@ struct SwitchLoad {
 struct Step {
   Bytes bytes;                          ///< of each message that the position sends
   std::vector<Receiver> sends;          ///< in the order of sending
+  std::vector<Bytes> sizes;             ///< of each message where they differ; empty: all have `bytes`
   std::vector<std::uint32_t> receives;  ///< the senders of the messages that it waits for
   Bytes reduced;                        ///< by each reduction after the last message
   std::uint32_t num_reductions = 0;
@@ -36,9 +38,12 @@ struct Step {
   /// then sends one message to each of them. `sends` and `receives` are empty.
   std::optional<SwitchLoad> through_switch = {};
 
+  Bytes size_of(std::size_t message) const { return sizes.empty() ? bytes : sizes[message]; }
+
   /// Makes the step empty and keeps its memory.
   void reset() {
     sends.clear();
+    sizes.clear();
     receives.clear();
     bytes = reduced = Bytes(0);
     num_reductions = 0;

@@ -13,6 +13,8 @@ using topology::Dimension;
 
 using Algorithms = std::vector<Algorithm>;
 
+constexpr Bytes least_chunk{64 << 10};  // steps of smaller ones take their latencies
+
 /// Returns the algorithm that suits the shape of a dimension.
 Algorithm natural_algorithm(const Dimension& dimension, bool is_all_to_all) {
   const topology::TrafficPattern pattern = dimension.shape->pattern;
@@ -25,6 +27,19 @@ Algorithms natural_algorithms(const std::vector<Dimension>& dimensions, bool is_
   Algorithms algorithms;
   for (const auto& dimension : dimensions) algorithms.push_back(natural_algorithm(dimension, is_all_to_all));
   return algorithms;
+}
+
+/// Returns whether two dimensions in a row, those of one NPU left out, are Rings.
+bool has_torus(const std::vector<Dimension>& dimensions) {
+  static const topology::Shape ring("Ring");
+  bool follows_ring = false;
+  for (const Dimension& dimension : dimensions) {
+    if (dimension.size == 1) continue;
+    const bool is_ring = dimension.shape == ring;
+    if (is_ring && follows_ring) return true;
+    follows_ring = is_ring;
+  }
+  return false;
 }
 
 /// Returns one algorithm for each dimension, or a single one for the whole communicator.
@@ -96,8 +111,19 @@ constexpr Row<Configuration> collective_rows[] = {
      Type(algorithm_list), [](auto& c) { return &c.collectives.reduce; }},
     {"system.collectives.optimization", "phases of an all-reduce over several dimensions", "baseline",
      Default::built_in(), word<collective_optimizations>(), [](auto& c) { return &c.collectives.chunks.optimization; }},
-    {"system.collectives.dimension-order", "order in which a chunk takes the dimensions", "themis", Default::built_in(),
-     word<dimension_orders>(), [](auto& c) { return &c.collectives.chunks.dimension_order; }},
+    {"system.collectives.dimension-order", "order in which a chunk takes the dimensions", "themis",
+     Default::described("`all-axes` if two Rings are in a row, else `ascending`"), word<dimension_orders>(),
+     [](auto& c) { return &c.collectives.chunks.dimension_order; }, see("collectives.md, *Rings and tori*"),
+     prepare([](Configuration& c) {
+       if (c.rule_set == RuleSet::physical && has_torus(c.dimensions))
+         c.collectives.chunks.dimension_order = collective::DimensionOrder::all_axes;
+     })},
+    {"system.collectives.directions", "directions in which `ring` uses the links of a Ring or Mesh", "one",
+     Default::described("`both`; `one` with `rules: astra-sim`"), word<directions>(),
+     [](auto& c) { return &c.collectives.chunks.directions; }, see("collectives.md, *Rings and tori*"),
+     prepare([](Configuration& c) {
+       if (c.rule_set == RuleSet::physical) c.collectives.chunks.directions = collective::Directions::both;
+     })},
     {"system.collectives.chunk-order", "chunk that a dimension serves first if several wait for it",
      "smallest-chunk-first", Default::built_in(), word<chunk_orders>(),
      [](auto& c) { return &c.collectives.chunks.chunk_order; }},
@@ -106,6 +132,12 @@ constexpr Row<Configuration> collective_rows[] = {
      Default::built_in(), boolean(), [](auto& c) { return &c.collectives.chunks.overlap_latency; }},
     {"system.collectives.chunks", "pieces into which a collective is cut", "8", Default::built_in(), count(),
      [](auto& c) { return &c.collectives.chunks.splits; }},
+    {"system.collectives.least-chunk",
+     "least size of a chunk at a member: a collective of less than `chunks` of them has fewer", "1 MiB",
+     Default::described("64 KiB; none with `rules: astra-sim`"), size(0, "64 KiB"),
+     [](auto& c) { return &c.collectives.chunks.least; }, prepare([](Configuration& c) {
+       if (c.rule_set == RuleSet::physical) c.collectives.chunks.least = least_chunk;
+     })},
     {"system.collectives.active-chunks", "chunks that are in service at a time in each dimension", "2",
      Default::built_in(), count(), [](auto& c) { return &c.collectives.chunks.active_chunks; }},
     {"system.collectives.queues", "queues of each dimension", "2", Default::built_in(), count(),

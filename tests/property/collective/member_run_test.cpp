@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "group_layout.hpp"
 #include "message_player.hpp"
 #include "orrery/collective/registry.hpp"
 #include "random_case.hpp"
@@ -75,6 +76,56 @@ TEST(MemberRun, AgreesWithTheEngine) {
     RandomCase sample = one_at_a_time(random);
     if (round % 4 == 0) add_random_faults(random, sample);
     expect_engine_times(random, sample, [&](Time last) { return last + tick(sample.rules.rounding); });
+  }
+}
+
+// 300 random tori and rows of one to three dimensions, whose positions exchange data with all neighbours at once: in
+// both directions, or over all axes, with slow ports, rendezvous and members that come late. No message meets another
+// one.
+TEST(MemberRun, ToriAgreeWithTheEngine) {
+  std::mt19937_64 random(17);
+  for (int round = 0; round < 300; ++round) {
+    SCOPED_TRACE(round);
+    RandomCase sample = one_at_a_time(random);
+    sample.rules = AllRules::physical();
+    const std::size_t count = pick(random, 1, 3);
+    topology::Dimension side = sample.dimensions[0];
+    side.in_switch_operations = 0;
+    side.oversubscription = 1;
+    sample.dimensions.assign(count, side);
+    for (topology::Dimension& dimension : sample.dimensions) {
+      dimension.shape = topology::Shape(one_of(random, {"Ring", "Ring", "Mesh"}));
+      dimension.size = static_cast<std::uint32_t>(pick(random, 2, 5));
+      dimension.bandwidth = Bandwidth::from_bytes_per_ns(static_cast<double>(pick(random, 1, 100)));
+    }
+    Options& options = sample.options;
+    options.all_reduce = options.all_gather = options.reduce_scatter = options.all_to_all =
+        std::vector<Algorithm>(count, Algorithm{});
+    options.broadcast = options.reduce = {};
+    options.chunks.directions = one_of(random, {Directions::one, Directions::both});
+    options.chunks.dimension_order = count > 1 ? DimensionOrder::all_axes : DimensionOrder::ascending;
+    if (count == 1) options.chunks.directions = Directions::both;
+    sample.kind = one_of(random, {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all});
+    sample.faults = {};
+    if (round % 3 == 0) sample.faults.push_back({.dimension = 0, .npus = {NpuId(0)}, .port = {0.5, 2}, .failed = false});
+    const network::DelayModel delays = sample.delays();
+    Engine engine(delays, sample.engine_options());
+    const auto layout = engine.layout({}, all_dimensions);
+    const auto program = engine.message_program(*layout, sample.kind, sample.size);
+    for (const bool skew : {false, true}) {
+      const std::vector<Time> arrivals =
+          skew ? random_arrivals(random, layout->num_members) : std::vector<Time>(layout->num_members);
+      std::vector<Time> completions(arrivals.size());
+      engine.finish(*layout, sample.kind, sample.size, arrivals, completions);
+      MessagePlayer player = player_of(sample, delays, program);
+      std::vector<Time> played = player.run(arrivals);
+      for (Time& time : played) time = std::max(time, std::ranges::max(arrivals) + tick(sample.rules.rounding));
+      EXPECT_EQ(played, completions);
+      Bytes sent;
+      for (const Bytes bytes : engine.traffic(*layout, sample.kind, sample.size)) sent += bytes;
+      EXPECT_LE(sent.count(), player.sent().count() / layout->num_members);
+      EXPECT_GE(sent.count() + count, player.sent().count() / layout->num_members);
+    }
   }
 }
 
