@@ -7,6 +7,7 @@
 #include "astra_sim/astra_sim.hpp"
 #include "idle_keys.hpp"
 #include "keys/keys.hpp"
+#include "keys/packets.hpp"
 #include "keys/serving.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
@@ -80,6 +81,12 @@ void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Fau
 /// file that names them needs.
 void warn_of_idle_keys(const std::string& file, Configuration& result) {
   for (std::string& warning : warnings_of_idle_keys(result, file)) result.warnings.push_back(std::move(warning));
+}
+
+/// Notes ports that mark no packets, if nothing else is wrong.
+void warn_of_marks(Configuration& result, const Faults& faults) {
+  if (!faults.empty()) return;
+  if (auto warning = warning_of_marks(result)) result.warnings.push_back(std::move(*warning));
 }
 
 /// Notes settings that have no effect together with others, or one that nobody wants.
@@ -291,6 +298,7 @@ void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& f
   faults.attempt([&] { settle_partition(inputs, configuration); });
   // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
   if (faults.empty()) configuration.validate(faults);
+  warn_of_marks(configuration, faults);
 }
 
 std::optional<std::string> Inputs::flag(std::string_view key) const {
@@ -372,6 +380,7 @@ Configuration parse(std::string_view text, const std::string& name, const std::f
   warn_of_settings(result);
   if (!system_only) warn_of_idle_keys(name, result);
   if (faults.empty()) result.validate(faults);
+  warn_of_marks(result, faults);
   faults.raise();
   return result;
 }

@@ -19,9 +19,9 @@ double Options::least_factor() const {
 }
 
 Bytes Options::room() const {
-  if (compute.expanded.share == 0) return local_memory_size;
-  return Bytes(
-      static_cast<std::uint64_t>(static_cast<double>(local_memory_size.count()) / (1 - compute.expanded.share)));
+  const Bytes left = local_memory.size - std::min(local_memory.reserved, local_memory.size);
+  if (compute.expanded.share == 0) return left;
+  return Bytes(static_cast<std::uint64_t>(static_cast<double>(left.count()) / (1 - compute.expanded.share)));
 }
 
 void Options::validate() const {

@@ -25,6 +25,14 @@ struct ComputeNoise {
   Variations variations = {};  ///< with the same seed; those per machine and NPU are in Options::compute_speed
 };
 
+/// How much the local memory of an NPU holds.
+struct LocalMemorySize {
+  Bytes size;      ///< 0 = no limit
+  Bytes reserved;  ///< part of it that drivers and libraries take, and that fragments leave unused
+
+  friend bool operator==(const LocalMemorySize&, const LocalMemorySize&) = default;
+};
+
 /// What decides how long nodes take.
 struct NodeOptions {
   compute::Options compute;
@@ -43,7 +51,7 @@ struct Options : NodeOptions {
   /// An NPU handles the events of one time one after the other (EventPlace), and nodes begin after each of them; else
   /// it handles all of them before nodes begin.
   bool one_by_one = false;
-  Bytes local_memory_size;       ///< 0 = no limit
+  LocalMemorySize local_memory = {};
   std::uint32_t iterations = 1;  ///< each NPU starts its trace again when its own last node is done
   /// [num_npus] the same where NPUs differ, of which `iterations` is the most; empty: they do not.
   std::vector<std::uint32_t> own_iterations = {};

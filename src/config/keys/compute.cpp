@@ -162,8 +162,19 @@ constexpr Row<Configuration> compute_rows[] = {
      Default::built_in(), nanoseconds(), [](auto& c) { return &c.execution.compute.local_memory_latency_ns; }},
     {"system.compute.local-memory.size", "size of the local memory, which tensors may not exceed", "80 GiB",
      Default::described("no limit"), size(1, "80 GB", "Leave it out for a memory that holds anything."),
-     [](auto& c) { return &c.execution.local_memory_size; }, see("memory.md, *Capacity*"),
+     [](auto& c) { return &c.execution.local_memory.size; }, see("memory.md, *Capacity*"),
      flag("local-memory-size", Heading::model, "SIZE", {Taker::run, Taker::check})},
+    {"system.compute.local-memory.reserved",
+     "part of that size that drivers and libraries take, and that fragments leave unused", "4 GB", Default::built_in(),
+     size(0, "4 GB"), [](auto& c) { return &c.execution.local_memory.reserved; }, see("memory.md, *Capacity*"),
+     check([](const Configuration& c, const Place& place, const Reading&) {
+       const Bytes size = c.execution.local_memory.size;
+       if (size > Bytes(0) && c.execution.local_memory.reserved >= size)
+         throw Error(ErrorCode::bad_input, place,
+                     fmt::format("found {} B of {} B", c.execution.local_memory.reserved.count(), size.count()),
+                     "less than system.compute.local-memory.size");
+     }),
+     written_unless_default()},
 
     // Adds what the model `products` works with.
     {"system.compute.processor",

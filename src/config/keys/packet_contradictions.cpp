@@ -1,8 +1,14 @@
 #include <fmt/format.h>
 
+#include <cmath>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "orrery/network/packet_graph.hpp"
 #include "packets.hpp"
 
 namespace orrery::config {
@@ -96,7 +102,40 @@ std::optional<Contradiction> idle_key(const PacketRules& rules) {
   return {};
 }
 
+/// Returns the rates in bits per second of all ports of switches, or of hosts.
+std::set<std::uint64_t> rates_of_ports(const Configuration& configuration) {
+  std::set<std::uint64_t> rates;
+  if (const auto& given = configuration.execution.network.graph) {
+    for (const network::PacketGraph::Link& link : given->graph.links())
+      for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)})
+        if (!given->graph.node(from).is_host) rates.insert(link.way_to(to).rate);
+    return rates;
+  }
+  const topology::Topology topology = configuration.topology();
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (topology.dimension(d).size > 1 && !topology.wiring(d).switch_tiers().empty())
+      rates.insert(
+          static_cast<std::uint64_t>(std::llround(topology.dimension(d).bandwidth_of_links().bytes_per_ns() * 8e9)));
+  return rates;
+}
+
 }  // namespace
+
+std::optional<std::string> warning_of_marks(const Configuration& configuration) {
+  const PacketRules& rules = configuration.execution.network.packets;
+  if (!configuration.execution.network.model->sends_packets || !rules.control->needs_marks ||
+      rules.transport != network::PacketTransport::roce)
+    return {};
+  std::vector<std::string> without;
+  for (const std::uint64_t rate : rates_of_ports(configuration))
+    if (!rules.marks.contains(rate)) without.push_back(fmt::format("{:.6g} Gb/s", static_cast<double>(rate) / 1e9));
+  if (without.empty()) return {};
+  return fmt::format(
+      "switches mark no packets at ports of {}, so that {} does not slow flows that meet there: give thresholds of "
+      "this "
+      "rate in system.network.packets.marks",
+      fmt::join(without, ", "), rules.control.name());
+}
 
 std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has_graph) {
   if (!rules.has_enough_credits())

@@ -40,6 +40,9 @@ struct Contradiction {
   std::string key;  ///< to which the fault belongs
   std::string found, expected;
 };
+/// Returns a warning that names the rates of switches' ports that mark no packets although the congestion control acts
+/// by marks; none if all do.
+std::optional<std::string> warning_of_marks(const Configuration& configuration);
 /// Finds one, in a network with the links of shapes or with those of a graph.
 std::optional<Contradiction> contradiction_of(const network::PacketRules& rules, bool has_graph);
 

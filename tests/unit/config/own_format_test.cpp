@@ -195,7 +195,7 @@ TEST(OwnFormat, EveryKey) {
   EXPECT_EQ(c.execution.compute.peak_flops, 989.5e12);
   EXPECT_EQ(c.execution.compute.local_memory.bytes_per_ns(), 3350);
   EXPECT_EQ(c.execution.compute.local_memory_latency_ns, 80);
-  EXPECT_EQ(c.execution.local_memory_size, Bytes(std::uint64_t{80} << 30));
+  EXPECT_EQ(c.execution.local_memory.size, Bytes(std::uint64_t{80} << 30));
   EXPECT_EQ(c.execution.compute.cache.size, Bytes(50 << 20));
   EXPECT_EQ(c.execution.compute.cache.bandwidth.bytes_per_ns(), 12000);
   EXPECT_EQ(c.execution.compute.cache.latency_ns, 5);
