@@ -6,6 +6,7 @@
 
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
+#include "tiers.hpp"
 
 namespace orrery::config {
 
@@ -74,6 +75,36 @@ void Configuration::follow(RuleSet rules) {
                        .uneven_all_to_all = !astra_sim};
 }
 
+bool are_tiers(const topology::Dimension& a, const topology::Dimension& b) {
+  const auto may_be_tier = [](const topology::Dimension& dimension) {
+    return dimension.shape->sends_over_one_link && dimension.in_switch_operations == 0;
+  };
+  return may_be_tier(a) && may_be_tier(b) && a.bandwidth_of_links() == b.bandwidth_of_links();
+}
+
+void settle_ports(Configuration& configuration) {
+  if (configuration.rule_set == RuleSet::astra_sim || configuration.execution.network.graph) return;
+  auto& dimensions = configuration.dimensions;
+  std::string port = "nic";
+  const auto is_named = [&] {
+    return std::ranges::find(dimensions, port, &topology::Dimension::port) != dimensions.end();
+  };
+  for (std::size_t first = 0, end = 0; first < dimensions.size(); first = std::max(end, first + 1)) {
+    end = first;
+    if (dimensions[first].size == 1) continue;
+    std::size_t tiers = 0;
+    for (; end < dimensions.size(); ++end) {
+      if (dimensions[end].size == 1) continue;
+      if (!dimensions[end].port.empty() || !are_tiers(dimensions[first], dimensions[end])) break;
+      ++tiers;
+    }
+    if (tiers < 2) continue;
+    for (std::size_t d = first; is_named(); ++d) port = fmt::format("nic {}", d);
+    for (std::size_t d = first; d < end; ++d)
+      if (dimensions[d].size > 1) dimensions[d].port = port;
+  }
+}
+
 /// Chooses the streams where none were chosen: NPUs of ASTRA-sim count theirs, as those do that are told how many they
 /// have or in which order nodes take them. What a collective may use of a switch rests on turns that traces do not
 /// have.
@@ -87,6 +118,15 @@ void Configuration::settle_streams() {
     if (each->streams == Streams::automatic)
       each->streams = is_counted ? Streams::by_count : uses_switches ? Streams::by_dimension : Streams::by_name;
   execution.dimension_streams = workloads().front()->counts_by_dimension();
+}
+
+/// Lets devices cut messages through where nothing was chosen and links are simulated: a message of MBs that each
+/// switch stores whole takes its time once for each hop.
+void Configuration::settle_switching() {
+  if (rule_set == RuleSet::astra_sim || places.contains("system.network.switching")) return;
+  const network::ModelType& model = *execution.network.model;
+  const bool has_links = model.simulates_links() && !model.sends_packets;
+  execution.network.switching = has_links ? network::Switching::cut_through : network::Switching::store_and_forward;
 }
 
 /// Chooses how plans of GPUs are simulated where nothing was chosen, and hands them to who does so.
@@ -138,6 +178,8 @@ void Configuration::share_settings() {
   collectives.local_memory = execution.compute.local_memory;
   settle_streams();
   settle_experts();
+  settle_switching();
+  settle_ports(*this);
   for (Workload* const each : own_workloads())
     if (each->generated) each->generated->parallel.sharding.sums_apart = execution.dimension_streams;
   collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;

@@ -9,6 +9,8 @@
 #include <ranges>
 #include <span>
 
+#include "tiers.hpp"
+
 namespace orrery::config {
 namespace {
 
@@ -107,13 +109,26 @@ std::vector<Condition> of_packets() {
   };
 }
 
-/// Says whether a port of dimensions keeps one of them from sending.
+/// Says whether a port of dimensions keeps one of them from sending, or keeps tiers from sharing one.
 bool has_effective_port(const Configuration& all) {
   const topology::Topology topology = all.topology();
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     const topology::SharedPort* const port = topology.ports().of(d);
     const bool is_slower = port != nullptr && port->rate < topology::injection_rate(all.dimensions[d]);
-    if (is_slower || (port != nullptr && port->is_contended)) return true;
+    const bool is_tier_apart = d > 0 && are_tiers(all.dimensions[d - 1], all.dimensions[d]);
+    if (is_slower || is_tier_apart || (port != nullptr && port->is_contended)) return true;
+  }
+  return false;
+}
+
+/// Says whether a ring goes along links that join neighbours, of which each NPU has two.
+bool has_ring_of_neighbours(const Configuration& all) {
+  const auto& c = all.collectives;
+  for (std::size_t d = 0; d < all.dimensions.size(); ++d) {
+    if (all.dimensions[d].shape->pattern != topology::TrafficPattern::neighbours || all.dimensions[d].size < 3)
+      continue;
+    for (const auto* const list : {&c.all_reduce, &c.all_gather, &c.reduce_scatter, &c.all_to_all})
+      if (d < list->size() && (*list)[d] == collective::Algorithm{}) return true;
   }
   return false;
 }
@@ -128,11 +143,17 @@ std::vector<Condition> of_collectives() {
        [](const Subject& s) { return s.all.collectives.uses_switch_operations(); }},
       {{"system.collectives.all-reduce", "system.collectives.all-gather", "system.collectives.reduce-scatter",
         "system.collectives.all-to-all", "system.collectives.broadcast", "system.collectives.reduce",
-        "system.collectives.optimization", "system.collectives.dimension-order", "system.collectives.chunk-order",
-        "system.collectives.overlap-latency", "system.collectives.active-chunks", "system.collectives.queues",
-        "system.collectives.endpoint-delay"},
+        "system.collectives.optimization", "system.collectives.dimension-order", "system.collectives.directions",
+        "system.collectives.least-chunk", "system.collectives.chunk-order", "system.collectives.overlap-latency",
+        "system.collectives.active-chunks", "system.collectives.queues", "system.collectives.endpoint-delay"},
        "with system.collectives.library.name, whose collectives are in place of those of algorithms",
        [](const Subject& s) { return !s.all.collectives.library.library; }},
+      {{"system.collectives.directions"},
+       "without the algorithm ring in a Ring or Mesh of three NPUs or more, or with rules: astra-sim",
+       [](const Subject& s) { return s.all.rule_set == RuleSet::physical && has_ring_of_neighbours(s.all); }},
+      {{"system.collectives.least-chunk"},
+       "without system.collectives.chunks above 1",
+       [](const Subject& s) { return s.all.collectives.chunks.splits > 1; }},
       {{"perturbation.links", "system.network.dimensions.oversubscription"},
        "on collectives with system.collectives.library.name",
        [](const Subject& s) { return !s.all.collectives.library.library; }},
@@ -179,6 +200,9 @@ std::vector<Condition> of_npus() {
       {{"cost.operation.electricity", "cost.operation.lifetime", "cost.operation.utilisation"},
        "with cost.npu.rent, in which they are",
        [](const Subject& s) { return !(s.all.prices.npu.rent > 0); }},
+      {{"system.compute.local-memory.reserved"},
+       "without system.compute.local-memory.size",
+       [](const Subject& s) { return s.all.execution.local_memory.size > Bytes(0); }},
       {{"cost.npu.memory"},
        "without system.compute.local-memory.size",
        [](const Subject& s) { return s.all.execution.room().count() > 0; }},

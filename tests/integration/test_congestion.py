@@ -69,7 +69,7 @@ IDLE = [Node(1, chakra.COMP, duration=1)]
 class Congestion(harness.Folder):
     def config(self, dimensions, more="", workload="traces: w"):
         path = self.folder / "config.yaml"
-        path.write_text(f"system:\n  network:\n    dimensions: [{dimensions}]\n{more}workload: {{{workload}}}\n")
+        path.write_text(f"system:\n  network:\n    switching: store-and-forward\n    dimensions: [{dimensions}]\n{more}workload: {{{workload}}}\n")
         return path
 
     def traced(self, dimensions, nodes, groups=None, more=""):
@@ -154,7 +154,8 @@ class Congestion(harness.Folder):
         step 3: 2 and 3 send at 2230, 0 and 1 at 4430: at 3 at 3330, at 0, 1 and 2 at 5530.
         On the congestion-unaware network, which stores nothing on the way, the way back takes 1300: the longest three edges in a row are that
         one and two others, 3500."""
-        arguments = self.traced(f"{{shape: Mesh, size: 4, {LINK}}}", [collective(chakra.ALL_GATHER, 10_000)] * 4)
+        arguments = self.traced(f"{{shape: Mesh, size: 4, {LINK}}}", [collective(chakra.ALL_GATHER, 10_000)] * 4,
+                                more="  collectives: {directions: one}\n")
         times, links = self.results(arguments, 4)
         self.assertEqual(times, [5540, 5540, 5540, 3340])
         self.assertEqual({ends: row["messages"] for ends, row in links.items()}, {(0, 1): 3, (1, 2): 3, (2, 3): 3, (3, 2): 3, (2, 1): 3, (1, 0): 3})
@@ -363,7 +364,7 @@ class Congestion(harness.Folder):
         """Returns the arguments of a run of these nodes on Switches of these sizes that lie on a graph."""
         config = self.folder / "graph.yaml"
         dimensions = [{"shape": "Switch", "size": size} for size in sizes]
-        config.write_text(json.dumps({"system": {"network": {"graph": graph, "dimensions": dimensions}}}))
+        config.write_text(json.dumps({"system": {"network": {"switching": "store-and-forward", "graph": graph, "dimensions": dimensions}}}))
         harness.write_workload(self.folder, nodes)
         return [config, f"--set=workload.traces={self.folder / 'workload'}"]
 

@@ -246,7 +246,7 @@ class Graphs(harness.Folder):
         the packet network the ten packets of 1,036 B follow each other at the pace of the slowest link, and their acknowledgements of
         48 B come back over the other directions; NPUs hear of either after 1 ps."""
         bare = ["--network=packet", "--set=system.network.packets.window=none"]
-        stored = ["--network=congestion-aware"]
+        stored = ["--network=congestion-aware", "--set=system.network.switching=store-and-forward"]
         cut = [*stored, "--set=system.network.switching=cut-through"]
         fast, slow = 103_600, 414_400  # ps for a packet
         packets = {0: 11 * fast + 200_000 + 1, 1: fast + 10 * slow + 400_000 + 1}

@@ -27,7 +27,7 @@ class LinkFailures(harness.Folder):
         """Returns the arguments of a run in which NPU 0 sends two messages to NPU 1 at time 0."""
         config = self.folder / "graph.yaml"
         graph = {"hosts": 2, "switches": 2, "links": links, "failures": failures}
-        config.write_text(json.dumps({"system": {"network": {"graph": graph, "dimensions": [{"shape": "Switch", "size": 2}]}}}))
+        config.write_text(json.dumps({"system": {"network": {"switching": "store-and-forward", "graph": graph, "dimensions": [{"shape": "Switch", "size": 2}]}}}))
         nodes = [[Node(tag, kind, comm_src=0, comm_dst=1, comm_tag=tag, comm_size=1000) for tag in (1, 2)] for kind in (chakra.SEND, chakra.RECV)]
         harness.write_workload(self.folder, nodes)
         return [config, f"--set=workload.traces={self.folder / 'workload'}", "--set=system.communication.streams=2", *AWARE, *more]

@@ -220,6 +220,7 @@ struct Configuration {
   std::vector<Workload*> own_workloads();
   void settle_streams();
   void settle_experts();
+  void settle_switching();
   void settle_gpu();
 };
 
