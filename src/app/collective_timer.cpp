@@ -41,9 +41,14 @@ trace::NpuTrace trace_of(collective::Kind kind, Bytes bytes, GroupId group, trac
 }  // namespace
 
 CollectiveTimer::CollectiveTimer(const config::Configuration& configuration, std::vector<NpuId> members,
-                                 collective::Kind kind)
+                                 collective::Kind kind, std::uint32_t at_once)
     : configuration_(configuration), system_(configuration), members_(std::move(members)), kind_(kind) {
   const std::uint32_t num_npus = system_.topology().num_npus();
+  const std::size_t num_sets = configuration.collectives.sharing.set_of.empty()
+                                   ? 1
+                                   : std::ranges::max(configuration.collectives.sharing.set_of) + std::size_t{1};
+  if (at_once > 1 && !configuration.execution.network.model->simulates_links())
+    system_.engine.share_among({num_sets, std::vector(system_.topology().num_dimensions(), at_once)});
   num_members_ = members_.empty() ? num_npus : static_cast<std::uint32_t>(members_.size());
   layout_ = system_.engine.layout(members_, trace::all_dimensions);
   system_.engine.validate(*layout_, kind_);

@@ -22,9 +22,11 @@ class CollectiveTimer {
     Time first, last;
   };
 
-  /// `members` are ascending; empty: all NPUs. The configuration must outlive it. Throws Error (bad_input) if no
+  /// `members` are ascending; empty: all NPUs. So many such collectives of an NPU share its links at a time
+  /// (BandwidthSharing). The configuration must outlive it. Throws Error (bad_input) if no
   /// algorithm carries out the kind.
-  CollectiveTimer(const config::Configuration& configuration, std::vector<NpuId> members, collective::Kind kind);
+  CollectiveTimer(const config::Configuration& configuration, std::vector<NpuId> members, collective::Kind kind,
+                  std::uint32_t at_once = 1);
 
   std::uint32_t num_members() const { return num_members_; }
   /// Returns how the collective is carried out, and the bytes that a member sends in each dimension. What `done`

@@ -87,6 +87,42 @@ std::vector<std::string> texts_of(const collective::CollectiveFigures& figures) 
   return texts;
 }
 
+/// Returns what a library says of a collective.
+nlohmann::ordered_json library_json(const collective::LibraryFigures& figures, bool for_people) {
+  const auto& [time, range, correction] = figures;
+  const auto seconds = [&](double value) -> nlohmann::ordered_json {
+    if (!for_people) return value;
+    return readable(Time::from_ps(static_cast<std::int64_t>(value * 1e12)));
+  };
+  nlohmann::ordered_json json = {{"algorithm", time.algorithm}, {"bound", name(time.bound)}};
+  if (time.bound.bytes > 0) {
+    const auto& bound = time.bound;
+    if (for_people) {
+      json["bound"] =
+          fmt::format("{}: {} a member at {:.3g} of {}B/s", name(bound),
+                      size_text(static_cast<std::uint64_t>(bound.bytes), 0), bound.share, with_prefix(bound.capacity));
+    } else {
+      json["bound_bytes"] = bound.bytes;
+      json["bound_capacity_bytes_per_s"] = bound.capacity;
+      json["bound_share"] = bound.share;
+    }
+  }
+  json[for_people ? "latency" : "latency_s"] = seconds(time.latency);
+  json[for_people ? "ramp" : "ramp_s"] = seconds(time.ramp);
+  json[for_people ? "transfer" : "transfer_s"] = seconds(time.transfer);
+  json["range"] = range.reasons.empty() ? "inside" : "extrapolated";
+  if (!range.reasons.empty()) json["extrapolated_because"] = range.reasons;
+  if (correction.file != nullptr) {
+    json["corrected"] = correction.is_near ? "near" : "yes";
+    json["corrected_by"] = correction.file->file.string();
+  }
+  if (for_people)
+    json["error"] = fmt::format("{:.0f} %", 100 * range.error);
+  else
+    json["error"] = range.error;
+  return json;
+}
+
 /// Returns the phases, for people as texts.
 nlohmann::ordered_json phases_of(const collective::CollectiveFigures& figures, bool as_texts = false) {
   if (as_texts) return texts_of(figures);
@@ -128,6 +164,8 @@ void show_one(const config::ShowCollectiveCommand& command, CollectiveTimer& tim
   figures["chunks"] = parts.chunks;
   figures["steps_of_a_chunk"] = steps;
   figures["phases"] = phases_of(parts, command.form == config::TableForm::text);
+  if (!parts.phases.empty() && parts.phases.front().library)
+    figures["library"] = library_json(*parts.phases.front().library, command.form == config::TableForm::text);
   figures["first_done_ps"] = first.ps();
   figures["last_done_ps"] = last.ps();
   figures["time"] = readable(last);
@@ -203,7 +241,8 @@ void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& t
 
 void show_collective(const config::ShowCollectiveCommand& command) {
   const auto configuration = config::read(command.inputs);
-  CollectiveTimer timer(configuration, members_of(command, configuration.topology().num_npus()), command.kind);
+  CollectiveTimer timer(configuration, members_of(command, configuration.topology().num_npus()), command.kind,
+                        command.at_once);
   auto head = head_of(configuration, timer, command.kind);
   if (command.is_table)
     show_table(command, timer, std::move(head));

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "library_notices.hpp"
 #include "orrery/collective/kind.hpp"
 #include "preflight.hpp"
 #include "rings.hpp"
@@ -50,6 +51,7 @@ void check_algorithms(const Subject& subject, Findings findings) {
   collective::Engine& engine = subject.run.engine;
   FirstCalls first_calls;
   UnaskedRings rings(subject, findings.notices);
+  LibraryNotices library(subject, findings.notices);
   std::set<std::pair<GroupId, trace::CollectiveKind>> done;
   for (const auto& npu : subject.run.npus) {
     const auto represents = [&](GroupId group) {
@@ -65,8 +67,11 @@ void check_algorithms(const Subject& subject, Findings findings) {
       if (!layout || of_layout != group) layout = engine.layout(spec.group->members, spec.dimensions, spec.custom);
       of_layout = group;
       Faults found;
-      if (found.attempt([&] { engine.validate(*layout, collective::kind_of(kind)); }))
+      if (found.attempt([&] { engine.validate(*layout, collective::kind_of(kind)); })) {
         rings.look_at(spec, *layout, collective::kind_of(kind), npu.id);
+        library.look_at(spec, *layout, collective::kind_of(kind), Bytes(npu.program->graph->nodes[node.index()].size),
+                        npu.id);
+      }
       found.for_each([&](const Error& fault) {
         findings.faults.add(Error(fault.code(), place_of(subject, npu, node),
                                   fmt::format("{}: {}", trace::describe(*spec.group), fault.text())));
@@ -79,7 +84,8 @@ void check_algorithms(const Subject& subject, Findings findings) {
 
 Check algorithms() {
   return {"algorithms",
-          "no algorithm of the configuration can carry a collective; warning: one goes round a ring unasked",
+          "no algorithm of the configuration can carry a collective; warning: one goes round a ring unasked, or a "
+          "library says little of it",
           Check::Local(check_algorithms)};
 }
 

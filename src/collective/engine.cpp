@@ -10,6 +10,7 @@
 #include "dimension_order.hpp"
 #include "expert_layout.hpp"
 #include "group_layout.hpp"
+#include "library_collectives.hpp"
 #include "message_program_parts.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
@@ -77,11 +78,10 @@ struct Engine::State {
     return has_library() || is_of_experts(kind) || (options.custom.whole && carrier(layout, kind, size));
   }
   ExpertTime expert_time(const GroupLayout& layout, Bytes size) const;
-  LibraryGroup library_group(const GroupLayout& layout) const;
-  LibraryTime library_time(const GroupLayout& layout, Kind kind, Bytes size) const;
-  std::optional<LibraryChoice> library_choice(const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns what a collective takes from its last arrival by the library's figures; max() if that does not fit.
   Time library_duration(const GroupLayout& layout, Kind kind, Bytes size);
+  std::shared_ptr<const MessageProgram> make_program(const GroupLayout& layout, Kind kind, Bytes size, Turn turn);
+  CollectiveTraffic traffic_of(const GroupLayout& layout, Kind kind, Bytes size);
   /// Returns the completions of members that arrive together at 0 and do not complete together.
   const std::vector<Ps>& relative(Memo& memo, std::size_t num_members);
   void finish_unequal(const Memo& memo, std::span<const Time> arrivals, Time first, std::span<Time> completions);
@@ -95,6 +95,7 @@ struct Engine::State {
   std::unordered_map<Key, std::shared_ptr<const MessageProgram>, KeyHash> programs;
   std::size_t program_bytes = 0;  ///< of the programs, roughly
   std::unordered_map<const GroupLayout*, Time> minimum_durations;
+  LibraryCollectives library{delays, options};
   std::unordered_map<Key, Time, KeyHash> library_durations;
   std::unordered_map<const GroupLayout*, std::vector<NpuId>> first_members;  ///< with Options::whole
   Workspace workspace;
@@ -113,7 +114,8 @@ Time Engine::endpoint_delay(bool is_subgroup) const { return state_->options.end
 Time Engine::endpoint_delay(const GroupLayout& layout) const { return endpoint_delay(layout.subgroup); }
 
 void Engine::share_among(std::vector<std::vector<std::uint32_t>> sharers) {
-  ensure(state_->memos.empty(), "collectives have been computed already");
+  ensure(state_->memos.empty() && state_->library_durations.empty(), "collectives have been computed already");
+  state_->library.forget_groups();
   state_->options.sharing.sharers = std::move(sharers);
 }
 
@@ -135,6 +137,8 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
                                     .all_axes = options.chunks.dimension_order == DimensionOrder::all_axes});
   if (!options.sharing.set_of.empty()) built.sharing = options.sharing.set_of[members.front().index()];
   if (custom > 0 && built.num_members > 1) built.custom = options.custom.of_nodes[custom - 1];
+  if (state_->has_library() && !state_->delays.topology().links().empty())
+    built.slowest_ports = slowest_ports(state_->delays.topology(), members);
   std::vector<std::shared_ptr<const GroupLayout>>& alike = state_->layouts[hash(built)];
   for (const std::shared_ptr<const GroupLayout>& known : alike)
     if (*known == built) return known;
@@ -209,22 +213,6 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
   for (Time& completion : completions) completion = std::max(completion, least);
 }
 
-namespace {
-
-double buffer(Kind kind, std::uint32_t members, Bytes size) {
-  return static_cast<double>(whole_buffer(kind, members, size).count());
-}
-
-}  // namespace
-
-LibraryGroup Engine::State::library_group(const GroupLayout& layout) const {
-  const topology::Topology& topology = delays.topology();
-  LibraryGroup group{.ranks = layout.num_members, .nodes = nodes_of(layout, options.library.node_dimensions)};
-  if (options.library.node_dimensions < topology.num_dimensions())
-    group.nic = topology.dimension(options.library.node_dimensions).bandwidth.bytes_per_ns() * 1e9;
-  return group;
-}
-
 ExpertTime Engine::State::expert_time(const GroupLayout& layout, Bytes size) const {
   const std::uint32_t inner = options.library.node_dimensions;
   return expert_exchange(options.experts, expert_group(delays.topology(), layout, nodes_of(layout, inner), inner),
@@ -236,21 +224,12 @@ std::optional<std::string> Engine::State::carrier(const GroupLayout& layout, Kin
   return options.custom.whole->carrier(kind, layout.num_members, whole_buffer(kind, layout.num_members, size));
 }
 
-LibraryTime Engine::State::library_time(const GroupLayout& layout, Kind kind, Bytes size) const {
-  return collective::library_time(options.library, kind, library_group(layout), buffer(kind, layout.num_members, size));
-}
-
-std::optional<LibraryChoice> Engine::State::library_choice(const GroupLayout& layout, Kind kind, Bytes size) const {
-  const double bytes = buffer(kind, layout.num_members, size);
-  return collective::library_choice(options.library, kind, library_group(layout), bytes);
-}
-
 Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   const Key key{&layout, kind, size};
   if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
   const auto rounded = [&](double seconds) { return duration_from_ns(seconds * 1e9, delays.rounding()); };
   const Time time = is_of_experts(kind) ? rounded(expert_time(layout, size).seconds)
-                    : has_library()     ? rounded(library_time(layout, kind, size).seconds)
+                    : has_library()     ? rounded(library.time(layout, kind, size).seconds)
                                         : options.custom.whole->duration(delays, first_members.at(&layout), kind,
                                                                          whole_buffer(kind, layout.num_members, size));
   return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
@@ -308,6 +287,8 @@ bool Engine::turns_go_on() const {
   const Options& of = state_->options;
   return of.rules.turns_go_on && (of.chunks.queues > 1 || takes_turns_at_trees(of, Kind::all_reduce));
 }
+
+bool has_library(const Engine& engine) { return engine.state_->has_library(); }
 
 std::uint32_t num_queues(const Engine& engine) { return engine.state_->options.chunks.queues; }
 
@@ -433,8 +414,9 @@ CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes si
       whole.algorithm = *carrier;
       return {1, {whole}};
     }
-    whole.algorithm = state_->library_time(layout, kind, size).algorithm;
-    if (const auto choice = state_->library_choice(layout, kind, size)) {
+    whole.library = state_->library.figures(layout, kind, size);
+    whole.algorithm = whole.library->time.algorithm;
+    if (const auto choice = state_->library.choice(layout, kind, size)) {
       whole.algorithm = choice->algorithm;
       whole.protocol = choice->protocol;
       whole.channels = choice->channels;
@@ -469,15 +451,29 @@ bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
   }
 }
 
+std::shared_ptr<const MessageProgram> Engine::State::make_program(const GroupLayout& layout, Kind kind, Bytes size,
+                                                                  Turn turn) {
+  if (has_library() && !is_of_experts(kind)) return library.program(layout, kind, size);
+  const Schedule& schedule = memo(layout, kind, size, turn).plan.schedule();
+  return std::make_shared<const MessageProgram>(std::make_unique<const MessageProgram::Parts>(
+      delays, options, layout.shared_from_this(), kind, size, turn, schedule));
+}
+
+/// Returns the mean bytes that a member sends in each dimension.
+CollectiveTraffic Engine::State::traffic_of(const GroupLayout& layout, Kind kind, Bytes size) {
+  if (is_of_experts(kind))
+    return expert_traffic(delays.topology(), layout, expert_time(layout, size), options.library.node_dimensions);
+  if (has_library() && options.library.relative) return library.traffic(layout, kind, size);
+  return collective::traffic_of(delays, options, layout, kind, size);
+}
+
 std::shared_ptr<const MessageProgram> Engine::message_program(const GroupLayout& layout, Kind kind, Bytes size,
                                                               Turn turn) {
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size,
                 that_counts(state_->options, layout, kind, turn)};
   std::shared_ptr<const MessageProgram>& known = state_->programs[key];
   if (known) return known;
-  const Schedule& schedule = state_->memo(layout, kind, size, key.turn).plan.schedule();
-  const auto made = std::make_shared<const MessageProgram>(std::make_unique<const MessageProgram::Parts>(
-      state_->delays, state_->options, layout.shared_from_this(), kind, size, key.turn, schedule));
+  const auto made = state_->make_program(layout, kind, size, key.turn);
   state_->program_bytes += made->memory();
   if (state_->program_bytes > max_memo_bytes) {  // as with memos; who uses a program holds it
     state_->programs.clear();
@@ -493,12 +489,7 @@ const CollectiveTraffic& Engine::traffic(const GroupLayout& layout, Kind kind, B
   const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
   const auto found = state_->traffic.find(key);
   if (found != state_->traffic.end()) return found->second;
-  return state_->traffic
-      .emplace(key, is_of_experts(kind)
-                        ? expert_traffic(state_->delays.topology(), layout, state_->expert_time(layout, size),
-                                         state_->options.library.node_dimensions)
-                        : traffic_of(state_->delays, state_->options, layout, kind, size))
-      .first->second;
+  return state_->traffic.emplace(key, state_->traffic_of(layout, kind, size)).first->second;
 }
 
 }  // namespace orrery::collective

@@ -75,12 +75,16 @@ class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
   /// The same with the positions of each group in opposite order, where some chunks go round the other way; else empty.
   std::vector<Axis> axes_back;
   std::optional<Axis> whole_back;
+  /// [dimensions of the network] slowest ports of the members, where a library needs them and not all have the factors
+  /// 1; else empty.
+  std::vector<topology::Port> slowest_ports;
   /// What carries out its collectives, whatever their kind; null: what Options say.
   std::shared_ptr<const CustomCollective> custom;
 
   friend bool operator==(const GroupLayout& a, const GroupLayout& b) {
     return a.num_members == b.num_members && a.subgroup == b.subgroup && a.sharing == b.sharing &&
-           a.always_ring == b.always_ring && a.axes == b.axes && a.whole == b.whole && a.custom == b.custom;
+           a.always_ring == b.always_ring && a.axes == b.axes && a.whole == b.whole &&
+           a.slowest_ports == b.slowest_ports && a.custom == b.custom;
   }
 };
 

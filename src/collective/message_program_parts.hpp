@@ -25,6 +25,8 @@ struct ProgramPhase {
 struct MessageProgram::Parts {
   Parts(const network::DelayModel& delays, const Options& options, std::shared_ptr<const GroupLayout> layout, Kind kind,
         Bytes size, Turn turn, const Schedule& schedule);
+  /// Makes a program of all members together, which carry out all of `programs` beside each other.
+  Parts(std::shared_ptr<const GroupLayout> layout, std::vector<std::unique_ptr<PositionProgram>> programs);
 
   ProgramPhase make_phase(const network::DelayModel& delays, const Options& options, const Phase& phase);
   std::vector<bool> groups_with_data(const Axis& axis) const;
@@ -36,6 +38,7 @@ struct MessageProgram::Parts {
   std::vector<Service> services;
   std::vector<std::uint32_t> queue_of;                      ///< [services]
   std::map<const Axis*, std::vector<std::uint32_t>> cells;  ///< what phases point into
+  std::unique_ptr<Axis> everyone;                           ///< likewise: the group of all members
   std::vector<ProgramPhase> phases;                         ///< of all routes
 };
 

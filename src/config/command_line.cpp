@@ -286,6 +286,9 @@ Command make_show_collective(const Arguments& arguments) {
     read_option(arguments, "bytes", [&] { command.bytes = parse_bytes(text); });
   }
   command.npus = arguments.count("npus");
+  command.at_once = arguments.count("at-once").value_or(1);
+  if (command.at_once == 0)
+    refuse_usage("orrery show collective: --at-once 0 is given. Give the collectives that an NPU is in, 1 or more.");
   command.form = table_form(arguments, "show collective");
   if (command.form == TableForm::csv && !command.is_table)
     refuse_usage("orrery show collective: --csv is given without --table, which it prints.");

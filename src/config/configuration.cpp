@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
@@ -210,11 +211,42 @@ void Configuration::draw_with(std::uint32_t seed) {
     execution.compute_speed = compute_speeds(perturbation, execution.noise.variations, count_npus(dimensions));
 }
 
+namespace {
+
+/// Lets the dimensions between the nodes of a library share the port `nic`, but for those that name a port. Where links
+/// are simulated, only NPUs with one link into each of them can have such a port.
+void share_nic(const Configuration& c, std::vector<topology::Dimension>& dimensions) {
+  const std::size_t first = std::min<std::size_t>(c.collectives.library.node_dimensions, dimensions.size());
+  const std::span outer = std::span(dimensions).subspan(first);
+  const bool may_share = !c.execution.network.model->simulates_links() ||
+                         std::ranges::all_of(outer, [](const topology::Dimension& dimension) {
+                           return dimension.shape->sends_over_one_link && dimension.in_switch_operations == 0;
+                         });
+  for (topology::Dimension& dimension : outer)
+    if (may_share && dimension.port.empty()) dimension.port = "nic";
+}
+
+}  // namespace
+
 topology::Topology Configuration::topology() const {
-  if (perturbation.links.empty()) return topology::Topology(dimensions, {}, port_rates);
-  topology::Links links(dimensions);
+  std::vector<topology::Dimension> wired = dimensions;
+  if (collectives.library.library) share_nic(*this, wired);
+  if (perturbation.links.empty()) return topology::Topology(std::move(wired), {}, port_rates);
+  topology::Links links(wired);
   for (const auto& entry : perturbation.links) links.add(link_fault(entry));
-  return topology::Topology(dimensions, std::move(links), port_rates);
+  return topology::Topology(std::move(wired), std::move(links), port_rates);
+}
+
+collective::Options Configuration::collective_options() const {
+  collective::Options options = collectives;
+  const network::Options& network = execution.network;
+  if (network.model->sends_packets) {
+    // Members receive what they send, and acknowledge it.
+    const auto& packets = network.packets;
+    const double with_overhead = static_cast<double>(packets.full_packet() + packets.acknowledgement);
+    options.library.goodput = static_cast<double>(packets.payload) / with_overhead;
+  }
+  return options;
 }
 
 Place Configuration::place_of(std::string_view path) const {

@@ -154,9 +154,6 @@ std::vector<Condition> of_collectives() {
       {{"system.collectives.least-chunk"},
        "without system.collectives.chunks above 1",
        [](const Subject& s) { return s.all.collectives.chunks.splits > 1; }},
-      {{"perturbation.links", "system.network.dimensions.oversubscription"},
-       "on collectives with system.collectives.library.name",
-       [](const Subject& s) { return !s.all.collectives.library.library; }},
       {{"system.gpu."},
        "without a plan in system.collectives.custom",
        [](const Subject& s) {

@@ -249,7 +249,7 @@ const Subcommand& calibrate_subcommand() {
        {"Collectives",
         {{"library", "NAME", "the library to correct, such as nccl-h100; needed"},
          {"kind", "KIND", "of the collectives that were measured (default: all-reduce)"},
-         {"fabric", "NAME", "network between nodes, infiniband or efa (default: infiniband)"},
+         {"fabric", "NAME", "network between nodes, a word of library.fabric (default: infiniband)"},
          {"nic", "BANDWIDTH", "bandwidth of a rank to other nodes (default: 400 Gb/s)"}}}},
       {"step", "collectives"}};
   return command;
@@ -321,7 +321,10 @@ const Subcommand& show_collective_subcommand() {
              "with its unit, as \"64 MiB\": the shard of a member for all-gather and gather, else the buffer; needed "
              "but for a barrier and with --table"},
             {"table", "", "print a line for each size from 1 KiB to 16 GiB, in the columns of nccl-tests"},
-            {"npus", "N", "the first N NPUs take part (default: all)"}}}} +
+            {"npus", "N", "the first N NPUs take part (default: all)"},
+            {"at-once", "N",
+             "each NPU is in N such collectives at a time, which share its links in the congestion-unaware network "
+             "(default: 1)"}}}} +
           key_groups(Taker::show_collective) +
           std::vector<OptionGroup>{{"Output", {json_option(), {"csv", "", "print the table as CSV"}}},
                                    own_inputs(),

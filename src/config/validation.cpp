@@ -203,12 +203,19 @@ void Validation::validate_network() {
                                     d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
 }
 
+/// Returns whether a dimension leads through the port; those between the nodes of a library share one unasked.
+bool leads_through(const topology::Topology& topology, std::string_view port) {
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (topology.dimension(d).port == port) return true;
+  return false;
+}
+
 /// Ports are of NPUs with one link into a dimension where links are simulated, so that it is known which link is behind
 /// the port.
 void Validation::validate_ports() {
   for (const auto& [port, rate] : c_.port_rates)
-    require(std::ranges::find(c_.dimensions, port, &topology::Dimension::port) != c_.dimensions.end(),
-            fmt::format("system.network.ports.{}", port), fmt::format("no dimension leads through a port '{}'", port),
+    require(leads_through(topology_, port), fmt::format("system.network.ports.{}", port),
+            fmt::format("no dimension leads through a port '{}'", port),
             "the name of a port that a dimension has (system.network.dimensions.port)");
   for (std::uint32_t d = 0; d < c_.dimensions.size(); ++d) {
     const topology::Dimension& dimension = c_.dimensions[d];
@@ -290,9 +297,6 @@ void Validation::validate_library() {
   const std::string_view key = "system.collectives.library.name";
   require(c_.rule_set == RuleSet::physical, key, "found a library with ASTRA-sim's rules, which know algorithms only",
           "no library, or rules: physical");
-  require(!c_.execution.network.model->simulates_links(), key,
-          "found a library in the congestion-aware network, whose links carry the messages of algorithms",
-          "no library, or system.network.model: congestion-unaware");
   require(c_.collectives.custom.of_kind.empty() && c_.collectives.custom.of_nodes.empty(), key,
           "found a library beside custom collectives, which it would replace", "one of the two");
   require(library.node_dimensions <= topology_.num_dimensions(), "system.collectives.library.node-dimensions",

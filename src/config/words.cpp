@@ -117,10 +117,16 @@ const Words<gpu::Evaluation>& gpu_evaluations() {
   return words;
 }
 
-const Words<collective::Fabric>& fabrics() {
-  using collective::Fabric;
-  static const Words<Fabric> words = {{"infiniband", Fabric::infiniband, "InfiniBand or RoCE"},
-                                      {"efa", Fabric::efa, "Amazon's Elastic Fabric Adapter"}};
+const Words<collective::FabricName>& fabrics() {
+  static const Words<collective::FabricName> words = words_of<collective::FabricName>();
+  return words;
+}
+
+const Words<collective::LinkRates>& link_rates() {
+  using collective::LinkRates;
+  static const Words<LinkRates> words = {
+      {"data-sheet", LinkRates::data_sheet, "the rates of data sheets, of which a library reaches a share"},
+      {"reached", LinkRates::reached, "what rings reach already"}};
   return words;
 }
 

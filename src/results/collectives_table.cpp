@@ -17,51 +17,98 @@ namespace {
 
 using communicator::CollectiveRecord;
 
-const std::array<Column<CollectiveRecord>, 10> collective_columns{{
-    {"group", {"1", "group", "index into /groups"}, [](const CollectiveRecord& c) { return c.group.value(); }},
+/// A collective, and what a library says of it.
+struct CollectiveRow : CollectiveRecord {
+  LibraryRecord library;
+};
+
+std::vector<std::string> resource_names() {
+  return {"latency", "links in the node", "NIC", "dimension", "GPU channels"};
+}
+
+const std::array<Column<CollectiveRow>, 11> library_columns{{
+    {"algorithm",
+     {"1", "algorithm", "index into the attribute values: what the library's time counts"},
+     [](const CollectiveRow& c) { return static_cast<std::int8_t>(c.library.algorithm); },
+     library_algorithms},
+    {"bound",
+     {"1", "bound", "index into the attribute values: the resource that decides how long the bytes take"},
+     [](const CollectiveRow& c) { return static_cast<std::int8_t>(c.library.bound); },
+     resource_names},
+    {"bound_dimension",
+     {"1", "bound dimension", "the dimension, if the resource is one; else 0"},
+     [](const CollectiveRow& c) { return c.library.dimension; }},
+    {"bound_bytes",
+     {"byte", "bound bytes", "bytes of a member that pass the resource"},
+     [](const CollectiveRow& c) { return c.library.bytes; }},
+    {"bound_capacity",
+     {"byte/s", "bound capacity", "what the resource carries for a member"},
+     [](const CollectiveRow& c) { return c.library.capacity; }},
+    {"bound_share",
+     {"1", "bound share", "share of the capacity that the bytes reach"},
+     [](const CollectiveRow& c) { return c.library.share; }},
+    {"latency",
+     {"s", "latency", "time of a collective without bytes"},
+     [](const CollectiveRow& c) { return c.library.latency; }},
+    {"ramp", {"s", "ramp", "time for filling the pipelines"}, [](const CollectiveRow& c) { return c.library.ramp; }},
+    {"transfer",
+     {"s", "transfer", "time of the bytes in the resource"},
+     [](const CollectiveRow& c) { return c.library.transfer; }},
+    {"extrapolated",
+     {"1", "extrapolated", "1 if the network or the group is unlike those that were measured"},
+     [](const CollectiveRow& c) { return static_cast<std::int8_t>(c.library.is_extrapolated ? 1 : 0); }},
+    {"error",
+     {"1", "error", "relative standard error of the time"},
+     [](const CollectiveRow& c) { return c.library.error; }},
+}};
+
+const std::array<Column<CollectiveRow>, 10> collective_columns{{
+    {"group", {"1", "group", "index into /groups"}, [](const CollectiveRow& c) { return c.group.value(); }},
     {"ordinal",
      {"1", "ordinal", "number of the collective among those of its group, from 0"},
-     [](const CollectiveRecord& c) { return c.ordinal; }},
+     [](const CollectiveRow& c) { return c.ordinal; }},
     {"kind",
      {"1", "kind", "index into the attribute values"},
-     [](const CollectiveRecord& c) { return static_cast<std::int8_t>(c.kind); },
+     [](const CollectiveRow& c) { return static_cast<std::int8_t>(c.kind); },
      format::collective_kinds},
     {"bytes",
      {"byte", "bytes",
       "all-gather and gather: the shard that each member brings; other kinds: the whole buffer of a member"},
-     [](const CollectiveRecord& c) { return static_cast<std::int64_t>(c.size.count()); }},
-    {"members", {"1", "members", "number of members"}, [](const CollectiveRecord& c) { return c.members; }},
+     [](const CollectiveRow& c) { return static_cast<std::int64_t>(c.size.count()); }},
+    {"members", {"1", "members", "number of members"}, [](const CollectiveRow& c) { return c.members; }},
     {"first_arrival",
      {"ps", "first arrival", "time at which the first member joined"},
-     [](const CollectiveRecord& c) { return c.first_arrival.ps(); }},
+     [](const CollectiveRow& c) { return c.first_arrival.ps(); }},
     {"last_arrival",
      {"ps", "last arrival", "time at which the last member joined"},
-     [](const CollectiveRecord& c) { return c.last_arrival.ps(); }},
+     [](const CollectiveRow& c) { return c.last_arrival.ps(); }},
     {"finish",
      {"ps", "finish", "time at which the last member completed the collective"},
-     [](const CollectiveRecord& c) { return c.finish.ps(); }},
+     [](const CollectiveRow& c) { return c.finish.ps(); }},
     {"algorithm_bandwidth",
      {"byte/s", "algorithm bandwidth",
       "bytes (all-gather, gather: times members) over finish - last_arrival; NaN if that is 0"},
-     algorithm_bandwidth},
+     [](const CollectiveRow& c) { return algorithm_bandwidth(c); }},
     {"bus_bandwidth",
      {"byte/s", "bus bandwidth",
       "algorithm bandwidth times the factor of the kind in nccl-tests, to compare with a link's bandwidth"},
-     [](const CollectiveRecord& c) {
+     [](const CollectiveRow& c) {
        return algorithm_bandwidth(c) * bus_factor(static_cast<collective::Kind>(c.kind), c.members);
      }},
 }};
 
-/// Returns the records with groups as in the file, in the order of group and ordinal.
-std::vector<CollectiveRecord> renumbered(std::span<const CollectiveRecord> mine,
-                                         std::span<const std::uint32_t> group_position) {
-  std::vector<CollectiveRecord> records(mine.begin(), mine.end());
-  for (CollectiveRecord& record : records) {
+/// Returns the rows with groups as in the file, in the order of group and ordinal.
+std::vector<CollectiveRow> renumbered(const RankResults& mine, std::span<const std::uint32_t> group_position) {
+  std::vector<CollectiveRow> rows;
+  rows.reserve(mine.collectives.size());
+  for (std::size_t i = 0; i < mine.collectives.size(); ++i) {
+    const CollectiveRecord& record = mine.collectives[i];
     ensure(record.group.index() < group_position.size(), "the group of a collective is known");
-    record.group = GroupId(group_position[record.group.index()]);
+    CollectiveRow& row = rows.emplace_back(CollectiveRow{record, mine.has_library ? mine.library[i] : LibraryRecord()});
+    row.group = GroupId(group_position[record.group.index()]);
   }
-  std::ranges::sort(records, {}, &CollectiveRecord::group);
-  return records;
+  std::ranges::sort(rows, {}, &CollectiveRow::group);
+  return rows;
 }
 
 /// Returns the number of all collectives of all ranks, recorded or not. Collective.
@@ -82,8 +129,8 @@ bool comes_before(const CollectiveRecord& a, const CollectiveRecord& b) {
 
 void write_collectives(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position) {
   auto& world = output.world();
-  std::vector<CollectiveRecord> records;
-  world.agree([&] { records = renumbered(mine.collectives, group_position); });
+  std::vector<CollectiveRow> records;
+  world.agree([&] { records = renumbered(mine, group_position); });
   std::vector<std::int64_t> rows(group_position.size(), 0);
   for (const auto& record : records) ++rows[record.group.index()];
   world.sum(rows);
@@ -96,12 +143,19 @@ void write_collectives(Output& output, const RankResults& mine, std::span<const 
     file.attribute("/collectives", "recorded", recorded);
     file.attribute("/collectives", "total", all);
     create_columns(file, "/collectives", collective_columns, num_rows, "collective", File::Layout::compressed);
+    if (mine.has_library)
+      create_columns(file, "/collectives", library_columns, num_rows, "collective", File::Layout::compressed);
   });
-  auto consume = [&](std::uint64_t first, std::span<const CollectiveRecord> block) {
+  auto consume = [&](std::uint64_t first, std::span<const CollectiveRow> block) {
     write_columns(output.file(), "/collectives", collective_columns, first, block);
+    if (mine.has_library) write_columns(output.file(), "/collectives", library_columns, first, block);
   };
-  gather_in_order<CollectiveRecord>(
-      world, records, rows, [](const CollectiveRecord& c) { return c.group.index(); }, comes_before, consume);
+  gather_in_order<CollectiveRow>(
+      world, records, rows, [](const CollectiveRow& c) { return c.group.index(); }, comes_before, consume);
+}
+
+std::vector<std::string> library_algorithms() {
+  return {"none", "ring", "tree", "NVLS", "NVLSTree", "CollNet", "direct"};
 }
 
 }  // namespace orrery::results

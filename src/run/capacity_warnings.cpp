@@ -16,7 +16,8 @@ constexpr double rounding = 1e-6;
 
 /// Says why times may be shorter than links allow in a network that does not simulate them.
 std::string_view reason_for_short_times(const config::Configuration& configuration) {
-  if (configuration.collectives.library.library) return "a library says what whole collectives take";
+  if (configuration.collectives.library.library && !configuration.collectives.library.relative)
+    return "a library says what whole collectives take";
   if (configuration.rule_set == config::RuleSet::astra_sim)
     return "each message has all of the bandwidth under rules: astra-sim";
   return "collectives and messages that meet do not share links in the congestion-unaware network";

@@ -1,7 +1,9 @@
 #include "orrery/run/collect.hpp"
 
 #include <algorithm>
+#include <map>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "orrery/base/host.hpp"
@@ -58,6 +60,51 @@ results::Load load_of(const model::RankModel& model, const pdes::LoadRecorder& r
   return load;
 }
 
+/// Says what the library makes of collectives. What it has said it keeps. `preparation` must outlive it.
+class LibraryRecords {
+ public:
+  LibraryRecords(const Preparation& preparation, collective::Engine& engine)
+      : preparation_(preparation), engine_(engine) {}
+
+  results::LibraryRecord operator()(const communicator::CollectiveRecord& record) {
+    const collective::GroupLayout*& layout = layouts_[record.group];
+    if (layout == nullptr) {
+      const communicator::CommunicatorSpec& spec = preparation_.communicators()[record.group.index()];
+      layout = engine_.layout(spec.group->members, spec.dimensions, spec.custom).get();
+    }
+    const auto [found, is_new] = known_.try_emplace({layout, record.kind, record.size});
+    if (is_new) found->second = made(*layout, static_cast<collective::Kind>(record.kind), record.size);
+    return found->second;
+  }
+
+ private:
+  results::LibraryRecord made(const collective::GroupLayout& layout, collective::Kind kind, Bytes size) const {
+    results::LibraryRecord record;
+    const auto figures = engine_.figures(layout, kind, size);
+    if (figures.phases.empty() || !figures.phases.front().library) return record;
+    const auto& [time, range, correction] = *figures.phases.front().library;
+    const auto names = results::library_algorithms();
+    const auto found = std::ranges::find(names, time.algorithm);
+    record.algorithm = static_cast<std::uint8_t>(found == names.end() ? 0 : found - names.begin());
+    record.bound = static_cast<std::uint8_t>(time.bound.kind);
+    record.dimension = time.bound.dimension;
+    record.is_extrapolated = !range.reasons.empty();
+    record.bytes = time.bound.bytes;
+    record.capacity = time.bound.capacity;
+    record.share = time.bound.share;
+    record.latency = time.latency;
+    record.ramp = time.ramp;
+    record.transfer = time.transfer;
+    record.error = range.error;
+    return record;
+  }
+
+  const Preparation& preparation_;
+  collective::Engine& engine_;
+  std::map<GroupId, const collective::GroupLayout*> layouts_;  ///< which the engine keeps
+  std::map<std::tuple<const collective::GroupLayout*, std::uint8_t, Bytes>, results::LibraryRecord> known_;
+};
+
 }  // namespace
 
 results::RankResults collect(const Preparation& preparation, const Simulation& simulation,
@@ -74,6 +121,11 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   mine.npus = model.npus().records();  // a class has one record for all its NPUs
   mine.collectives = model.communicators().records();
   if (folding) mine.collectives = folding->expand(mine.collectives);
+  mine.has_library = has_library(model.run().engine);
+  if (mine.has_library) {
+    LibraryRecords of(preparation, model.run().engine);
+    for (const communicator::CollectiveRecord& record : mine.collectives) mine.library.push_back(of(record));
+  }
   mine.collective_sums = model.communicators().sums();
   mine.timeline = of_all(model.npus().timeline());
   mine.usage = of_all(model.npus().usage_timeline());

@@ -26,6 +26,13 @@ using CollectiveTraffic = std::vector<Bytes>;
 /// Every dimension of the world takes part: the value of `dimensions` for an ordinary communicator.
 constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
 
+/// What a library says of a collective.
+struct LibraryFigures {
+  LibraryTime time;
+  LibraryRange range;
+  Correction correction;  ///< whose file the engine's options hold
+};
+
 /// What carries out a chunk of a collective in the dimension groups of one kind.
 struct PhaseFigures {
   std::vector<std::uint32_t> dimensions;  ///< of the groups; several if all members form one group
@@ -40,6 +47,7 @@ struct PhaseFigures {
   std::string protocol = {};
   std::uint32_t channels = 0;
   std::optional<ExpertTime> experts = {};  ///< of an exchange by kernels of experts
+  std::optional<LibraryFigures> library = {};
 };
 
 /// A collective as the options have it carried out.
@@ -114,6 +122,8 @@ class Engine {
   friend bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
   /// Returns the number of queues of each dimension.
   friend std::uint32_t num_queues(const Engine& engine);
+  /// Returns whether a library decides how collectives are carried out.
+  friend bool has_library(const Engine& engine);
   /// Returns whose turn it is after a collective of the communicator that begins with `turn`.
   Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
@@ -159,5 +169,6 @@ class Engine {
 
 bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
 std::uint32_t num_queues(const Engine& engine);
+bool has_library(const Engine& engine);
 
 }  // namespace orrery::collective

@@ -184,6 +184,7 @@ struct ShowCollectiveCommand {
   bool is_table = false;  ///< a line for each size instead of the figures for `bytes`
   Bytes bytes;
   std::optional<std::uint32_t> npus;  ///< the first this many NPUs take part; none: all
+  std::uint32_t at_once = 1;          ///< collectives of an NPU that share its links
   TableForm form = TableForm::text;   ///< text or JSON; of a table CSV too
 };
 

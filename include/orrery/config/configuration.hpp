@@ -202,6 +202,8 @@ struct Configuration {
   void draw_with(std::uint32_t seed);
   /// Returns the topology with the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;
+  /// Returns `collectives` with what the network model decides of them.
+  collective::Options collective_options() const;
   network::DelayModel delays() const { return network::DelayModel(topology(), execution.network.rules); }
   /// Returns where a key was given; only its path if it was not.
   Place place_of(std::string_view path) const;

@@ -31,6 +31,19 @@
 
 namespace orrery::results {
 
+/// What a library says of a collective (collective::LibraryFigures).
+struct LibraryRecord {
+  std::uint8_t algorithm = 0;  ///< index into library_algorithms
+  std::uint8_t bound = 0;      ///< collective::ResourceKind
+  bool is_extrapolated = false;
+  std::uint32_t dimension = 0;                 ///< of the resource that binds, if it is a dimension
+  double bytes = 0, capacity = 0, share = 0;   ///< of the resource that binds: collective::Resource
+  double latency = 0, ramp = 0, transfer = 0;  ///< seconds
+  double error = 0;                            ///< relative standard error
+};
+/// Returns the names of the algorithms of libraries.
+std::vector<std::string> library_algorithms();
+
 enum class Status : std::uint8_t { complete, stuck, interrupted };
 
 /// What the kernel did on one rank (docs/results.md, /kernel), and the largest resident memory of the rank.
@@ -58,8 +71,14 @@ struct Load {
   std::vector<LoadCommunicator> communicators;  ///< ascending in id
 };
 
+/// What a library says of the collectives of one rank.
+struct LibraryResults {
+  bool has_library = false;            ///< a library carried them out, on all ranks
+  std::vector<LibraryRecord> library;  ///< [RankResults::collectives] if one did, else empty
+};
+
 /// What one rank knows when the run has ended.
-struct RankResults {
+struct RankResults : LibraryResults {
   std::vector<npu::NpuRecord> npus;                          ///< simulated on this rank, ascending in NPU
   std::vector<communicator::CollectiveRecord> collectives;   ///< recorded, of the communicators hosted here
   std::vector<communicator::CollectiveSum> collective_sums;  ///< of these communicators, recorded or not

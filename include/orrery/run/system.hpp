@@ -14,7 +14,7 @@ struct System {
   explicit System(const config::Configuration& configuration)
       : delays(configuration.delays()),
         memory(configuration.remote_memory, delays.topology().num_npus()),
-        engine(delays, configuration.collectives) {}
+        engine(delays, configuration.collective_options()) {}
 
   const topology::Topology& topology() const { return delays.topology(); }
 

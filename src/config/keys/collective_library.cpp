@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
@@ -9,13 +10,46 @@ namespace {
 
 using collective::Kind;
 using collective::LibraryName;
+using collective::MeasuredFile;
 
 bool has_library(const Configuration& c) { return c.collectives.library.library.has_value(); }
 
-std::vector<std::filesystem::path> measured_files(const Configuration& c, Kind kind) {
-  const auto found = c.collectives.library.files.find(kind);
-  if (found == c.collectives.library.files.end()) return {};
+std::span<const MeasuredFile> measured_files(const Configuration& c, Kind kind) {
+  const auto found = c.collectives.library.measured.find(kind);
+  if (found == c.collectives.library.measured.end()) return {};
   return found->second;
+}
+
+/// Returns the file that a name, or a mapping with more about its machine, stands for.
+MeasuredFile measured_file(const Value& value, const std::string& at, Reading& reading) {
+  MeasuredFile measured;
+  if (value.kind == Value::Kind::mapping) {
+    Section section(&value, at, value, reading.faults);
+    const Value* const file = section.need("file", "the output of nccl-tests");
+    if (const Value* const node = section.find("node")) measured.node = as_count(*node, section.path("node"), 1);
+    if (const Value* const bandwidths = section.find("bandwidths"))
+      for (const Value& item :
+           as_list(*bandwidths, section.path("bandwidths"), "a list of bandwidths, one for each dimension"))
+        measured.bandwidths.push_back(as_bandwidth(item, section.path("bandwidths")));
+    section.refuse_unknown();
+    if (file == nullptr) return measured;  // a fault already
+    measured.file = as_path(*file, section.path("file"));
+  } else {
+    measured.file = as_path(value, at);
+  }
+  measured.series = collective::read_nccl_tests(measured.file);
+  return measured;
+}
+
+std::string text_of(const MeasuredFile& measured) {
+  std::string text = in_quotes(normal_path(measured.file));
+  if (!measured.node && measured.bandwidths.empty()) return text;
+  text = fmt::format("{{file: {}", text);
+  if (measured.node) text += fmt::format(", node: {}", *measured.node);
+  std::vector<std::string> bandwidths;
+  for (const Bandwidth link : measured.bandwidths) bandwidths.push_back(bandwidth().text(link).value_or(""));
+  if (!bandwidths.empty()) text += fmt::format(", bandwidths: [{}]", fmt::join(bandwidths, ", "));
+  return text + "}";
 }
 
 /// Returns the row of a measured table of a kind of collectives.
@@ -29,24 +63,24 @@ consteval Row<Configuration> measured_row(Text path, Text help, Text example) {
       ValueInfo("files", "the output of nccl-tests, or a list of them", "-", "one for each group that was measured"),
       Handling<Configuration>{
           [](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
-            auto& library = target.collectives.library;
-            const auto read = [&](const Value& name) {
-              const auto file = as_path(name, at);
-              library.measured[kind].push_back(collective::read_nccl_tests(file));
-              library.files[kind].push_back(file);
-              target.inputs.emplace_back(fmt::format("{}-{}.txt", collective::name(kind), library.files[kind].size()),
-                                         read_text(file));
+            const auto read = [&](const Value& item) {
+              MeasuredFile measured = measured_file(item, at, reading);
+              if (measured.series.points.empty()) return;
+              auto& files = target.collectives.library.measured[kind];
+              target.inputs.emplace_back(fmt::format("{}-{}.txt", collective::name(kind), files.size() + 1),
+                                         read_text(measured.file));
+              files.push_back(std::move(measured));
             };
             if (value.kind != Value::Kind::sequence) return read(value);
             for (const Value& item : value.items) reading.faults.attempt([&] { read(item); });
           },
           [](const Configuration& c, std::string_view at, Writer& writer) {
-            std::vector<std::string> names;
-            for (const auto& file : measured_files(c, kind)) names.push_back(in_quotes(normal_path(file)));
-            if (!names.empty()) writer.put(at, fmt::format("[{}]", fmt::join(names, ", ")));
+            std::vector<std::string> texts;
+            for (const MeasuredFile& measured : measured_files(c, kind)) texts.push_back(text_of(measured));
+            if (!texts.empty()) writer.put(at, fmt::format("[{}]", fmt::join(texts, ", ")));
           },
           [](const Configuration& a, const Configuration& b) {
-            return std::ranges::equal(measured_files(a, kind), measured_files(b, kind), {}, normal_path, normal_path);
+            return std::ranges::equal(measured_files(a, kind), measured_files(b, kind), {}, text_of, text_of);
           }}};
 }
 
@@ -70,8 +104,52 @@ constexpr Row<Configuration> collective_library_rows[] = {
     {"system.collectives.library.collnet", "switches between nodes reduce (SHARP), which NCCL may use", "true",
      Default::built_in(), boolean(), [](auto& c) { return &c.collectives.library.collnet; }, written_if(has_library)},
     {"system.collectives.library.node-dimensions", "dimensions of the network within a node, from the first on", "1",
-     Default::built_in(), count(), [](auto& c) { return &c.collectives.library.node_dimensions; },
+     Default::built_in(), count(0), [](auto& c) { return &c.collectives.library.node_dimensions; },
      written_if(has_library)},
+    {"system.collectives.library.nics-per-node", "number of NICs that the NPUs of a node share", "4",
+     Default::described("one for each NPU"), factor(), [](auto& c) { return &c.collectives.library.nics_per_node; },
+     written_if([](const Configuration& c) { return c.collectives.library.nics_per_node > 0; })},
+    {"system.collectives.library.launch", "time that no collective takes less than: that of a launch by the host",
+     "12.5 us", Default::built_in(), duration(), [](auto& c) { return &c.collectives.library.launch; },
+     written_if(has_library)},
+    {"system.collectives.library.rates", "meaning of the bandwidths of the network", "reached", Default::built_in(),
+     word<link_rates>(), [](auto& c) { return &c.collectives.library.rates; }, written_if(has_library)},
+    {"system.collectives.library.relative",
+     "let the library reach shares of the described links; `false`: the bandwidths of the machine that was measured",
+     "false", Default::built_in(), boolean(), [](auto& c) { return &c.collectives.library.relative; },
+     written_if(has_library)},
+    {"system.collectives.library.shares.ring", "share of the bandwidth of links within a node that rings reach", "0.8",
+     Default::described("that of the library"), efficiency(),
+     [](auto& c) { return &c.collectives.library.shares.ring; },
+     written_if([](const Configuration& c) { return c.collectives.library.shares.ring > 0; })},
+    {"system.collectives.library.shares.nvls", "the same of all-reduces in the switch (NVLS)", "0.6",
+     Default::described("that of the library"), efficiency(),
+     [](auto& c) { return &c.collectives.library.shares.nvls; },
+     written_if([](const Configuration& c) { return c.collectives.library.shares.nvls > 0; })},
+    {"system.collectives.library.shares.nvls-tree", "the same of trees whose switch reduces (NVLSTree)", "0.55",
+     Default::described("that of the library"), efficiency(),
+     [](auto& c) { return &c.collectives.library.shares.nvls_tree; },
+     written_if([](const Configuration& c) { return c.collectives.library.shares.nvls_tree > 0; })},
+    {"system.collectives.library.shares.tree", "the same of other trees", "0.46",
+     Default::described("that of the library"), efficiency(),
+     [](auto& c) { return &c.collectives.library.shares.tree; },
+     written_if([](const Configuration& c) { return c.collectives.library.shares.tree > 0; })},
+    {"system.collectives.library.shares.all-to-all", "the same of all-to-alls", "0.75",
+     Default::described("that of the library"), efficiency(),
+     [](auto& c) { return &c.collectives.library.shares.all_to_all; },
+     written_if([](const Configuration& c) { return c.collectives.library.shares.all_to_all > 0; })},
+    {"system.collectives.library.shares.nic-ring", "share of the bandwidth of NICs that rings over nodes reach", "0.9",
+     Default::described("that of the fabric"), efficiency(),
+     [](auto& c) { return &c.collectives.library.nic_shares.ring; },
+     written_if([](const Configuration& c) { return c.collectives.library.nic_shares.ring > 0; })},
+    {"system.collectives.library.shares.nic-tree", "the same of trees", "0.85",
+     Default::described("that of the fabric"), efficiency(),
+     [](auto& c) { return &c.collectives.library.nic_shares.tree; },
+     written_if([](const Configuration& c) { return c.collectives.library.nic_shares.tree > 0; })},
+    {"system.collectives.library.shares.nic-all-to-all", "the same of all-to-alls over nodes", "0.8",
+     Default::described("that of the fabric"), efficiency(),
+     [](auto& c) { return &c.collectives.library.nic_shares.all_to_all; },
+     written_if([](const Configuration& c) { return c.collectives.library.nic_shares.all_to_all > 0; })},
     measured_row<Kind::all_reduce>(
         "system.collectives.library.all-reduce",
         "what all_reduce_perf of nccl-tests printed on the machine: it corrects the library's times", "all-reduce.txt"),

@@ -41,6 +41,9 @@ def read(file):
     return ranks, max(len(hosts), 1), sorted((size, seconds, line) for size, (seconds, line) in points.items())
 
 
+LINKS = {"nccl-a100": 300, "nccl-h100": 450, "nccl-b200": 900, "rccl-mi300x": 448}  # GB/s of a GPU
+
+
 def require_kind(file, kind):
     """Refuses the output of a program for another kind of collective, as far as the output tells."""
     if kind not in PROGRAMS:
@@ -55,8 +58,8 @@ def require_kind(file, kind):
 
 
 def configuration(ranks, nodes, library, fabric, nic, correction=""):
-    """A system that has such a group."""
-    dimensions = [f"{{shape: Switch, size: {ranks // nodes}, bandwidth: 400 GB/s, latency: 500 ns}}"]
+    """A system that has such a group, with the links within nodes that the library was measured on."""
+    dimensions = [f"{{shape: Switch, size: {ranks // nodes}, bandwidth: {LINKS.get(library, 450)} GB/s, latency: 500 ns}}"]
     if nodes > 1:
         dimensions.append(f"{{shape: Switch, size: {nodes}, bandwidth: {nic}, latency: 1 us}}")
     return (f"system:\n  network: {{dimensions: [{', '.join(dimensions)}]}}\n"
