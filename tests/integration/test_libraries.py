@@ -73,6 +73,7 @@ class Libraries(harness.Folder):
         places = [ran.out.index(rate) for rate in ("900 GB/s", "200 GB/s", "45 GB/s")]
         self.assertEqual(places, sorted(places), ran.out)
 
+    @harness.long
     def test_one_answer_where_links_are_simulated(self):
         """Collectives of a library are flows over links: every NPU finishes at the same time on 1 to 8 ranks."""
         for model in ("model: congestion-aware\n    switching: cut-through", "model: packet"):
