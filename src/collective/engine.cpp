@@ -215,7 +215,8 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
 
 ExpertTime Engine::State::expert_time(const GroupLayout& layout, Bytes size) const {
   const std::uint32_t inner = options.library.node_dimensions;
-  return expert_exchange(options.experts, expert_group(delays.topology(), layout, nodes_of(layout, inner), inner),
+  return expert_exchange(options.library.experts,
+                         expert_group(delays.topology(), layout, nodes_of(layout, inner), inner),
                          static_cast<double>(size.count()));
 }
 
@@ -370,7 +371,8 @@ Time Engine::minimum_duration(const GroupLayout& layout) {
 Time Engine::State::minimum_duration(const GroupLayout& layout) const {
   const Time endpoint_delay = options.endpoint_delay_of(layout.subgroup);
   // Kernels of experts know no endpoint delays.
-  const double ns = std::min(options.experts.kernels->latency, options.experts.kernels->latency_in_server) * 1e9;
+  const double ns =
+      std::min(options.library.experts.kernels->latency, options.library.experts.kernels->latency_in_server) * 1e9;
   const Time least_of_experts = duration_from_ns(ns, delays.rounding());
   std::uint64_t fewest = ~std::uint64_t{0};
   for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
@@ -399,7 +401,7 @@ const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kin
 CollectiveFigures Engine::figures(const GroupLayout& layout, Kind kind, Bytes size) const {
   if (layout.num_members == 1) return {};
   const Options& options = state_->options;
-  const auto carrier = is_of_experts(kind) ? std::optional(std::string(options.experts.kernels.name()))
+  const auto carrier = is_of_experts(kind) ? std::optional(std::string(options.library.experts.kernels.name()))
                                            : state_->carrier(layout, kind, size);
   if (state_->has_library() || carrier) {
     PhaseFigures whole;

@@ -97,8 +97,8 @@ ExpertFactors expert_factors(const Options& options, const GroupLayout& layout) 
   ExpertGroup group{.ranks = layout.num_members, .link = 1, .nic = 1};
   for (const Axis& axis : layout.axes)
     if (axis.dimensions[0] >= options.library.node_dimensions) group.servers *= axis.size;
-  const ExpertTime of_byte = expert_exchange(options.experts, group, 1);
-  const ExpertKernels& kernels = *options.experts.kernels;
+  const ExpertTime of_byte = expert_exchange(options.library.experts, group, 1);
+  const ExpertKernels& kernels = *options.library.experts.kernels;
   const double servers = group.servers, npus = static_cast<double>(group.ranks) / servers;
   return {servers > 1 ? of_byte.nic_bytes / (1 - 1 / servers) / kernels.nic_share : 0,
           npus > 1 ? of_byte.link_bytes / (1 - 1 / npus) / kernels.link_share : 0};

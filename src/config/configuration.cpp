@@ -149,7 +149,7 @@ void Configuration::settle_gpu() {
 /// exchanges out. A library means GPUs, whose kernels send a token to each server once.
 void Configuration::settle_experts() {
   using workload::ExpertExchange;
-  collective::ExpertOptions& options = collectives.experts;
+  collective::ExpertOptions& options = collectives.library.experts;
   std::uint32_t npus_of_node = 1;
   for (std::size_t d = 0; d < std::min<std::size_t>(dimensions.size(), collectives.library.node_dimensions); ++d)
     npus_of_node *= std::max(dimensions[d].size, 1U);

@@ -414,7 +414,7 @@ void Validation::validate_experts(const workload::Description& generated) {
   if (model == nullptr || !generated.parallel.has_expert_kernels()) return;
   const std::string_view key = "workload.parallel.expert-exchange", expected = "all-to-all";
   require(c_.rule_set == RuleSet::physical, key, "found kernels of experts with ASTRA-sim's rules", expected);
-  const auto& options = c_.collectives.experts;
+  const auto& options = c_.collectives.library.experts;
   const bool is_low_latency = generated.parallel.experts.exchange == workload::ExpertExchange::low_latency;
   require(is_low_latency != options.kernels->sends_once, key,
           fmt::format("found {}, but the kernels are {}", is_low_latency ? "low-latency" : "once-per-server",

@@ -32,15 +32,15 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
   const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
   if (const double share = context.options.compute.collectives_share; share > 0)
-    shared_units_ = std::make_unique<SharedUnits>(share);
+    units_.shared = std::make_unique<SharedUnits>(share);
   if (const double share = context.options.compute.experts_share; share > 0)
-    held_units_ = std::make_unique<HeldUnits>(share);
+    units_.held = std::make_unique<HeldUnits>(share);
   if (gpu_ && context.gpus->options.compute_share)
-    shared_sms_ = std::make_unique<SharedSms>([this](NodeId id, std::uint32_t held) {
+    units_.sms = std::make_unique<SharedSms>([this](NodeId id, std::uint32_t held) {
       return execution_.context().gpus->stretch(execution_.node(id), held);
     });
   // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
-  goes_ahead_ = !collectives_ && !gpu_ && !shared_units_ && !held_units_ && !moment_;
+  goes_ahead_ = !collectives_ && !gpu_ && !units_.shared && !units_.held && !moment_;
 }
 
 bool Npu::handle(const pdes::Event& event) {
@@ -56,10 +56,9 @@ bool Npu::apply(const pdes::Event& event) {
       return true;
     case EventKind::complete:
       // A node whose end has changed has several events, of which one counts.
-      if (shared_sms_ && execution_.node(id).kind == NodeKind::compute && !shared_sms_->end(id, event.time))
-        return false;
-      if ((yielding_ || shared_units_ || held_units_) && is_put_off(id, event.time)) return false;
-      if (holds_units(id)) held_units_->end_exchange(event.time);
+      if (units_.sms && execution_.node(id).kind == NodeKind::compute && !units_.sms->end(id, event.time)) return false;
+      if ((yielding_ || units_.shared || units_.held) && is_put_off(id, event.time)) return false;
+      if (holds_units(id)) units_.held->end_exchange(event.time);
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -181,9 +180,9 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
       return issue_collective(id, now);
     default:
       const Time takes = compute_time(id);
-      if (held_units_ && execution_.node(id).kind == NodeKind::compute) held_units_->begin_compute(id, now);
-      const bool shares = shared_sms_ && execution_.node(id).kind == NodeKind::compute && takes > Time::zero();
-      const Time finish = shares ? shared_sms_->begin(id, takes, now) : now + takes;
+      if (units_.held && execution_.node(id).kind == NodeKind::compute) units_.held->begin_compute(id, now);
+      const bool shares = units_.sms && execution_.node(id).kind == NodeKind::compute && takes > Time::zero();
+      const Time finish = shares ? units_.sms->begin(id, takes, now) : now + takes;
       if (shares && finish == Time::max()) return;  // until an SM is free
       return execution_.end_at(id, now, finish);
   }
@@ -191,8 +190,8 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
 
 /// Moves the ends of compute nodes if thread blocks hold another number of SMs.
 void Npu::share_sms(Time now) {
-  if (!shared_sms_) return;
-  for (const auto& [id, finish] : shared_sms_->hold(gpu_->sms(), now)) {
+  if (!units_.sms) return;
+  for (const auto& [id, finish] : units_.sms->hold(gpu_->sms(), now)) {
     execution_.running(id).finish = finish;
     if (finish < Time::max()) execution_.end_at(id, now, finish);
   }
@@ -218,31 +217,31 @@ Time Npu::owed_to_collective(NodeId id, Time now) {
     const std::size_t tier = tier_of(*execution_.npu().program->graph, id);
     if (const Time owed = yielding_->take_owed(set_of(id), tier, id, since, now); owed > Time::zero()) return owed;
   }
-  if (!shared_units_ || holds_units(id)) return Time::zero();
+  if (!units_.shared || holds_units(id)) return Time::zero();
   Time beside = Time::zero();
   for (const RunningNode& running : execution_.all_running())
     if (execution_.node(running.node).kind == NodeKind::compute && running.start < now)
       beside += now - std::max(running.start, std::min(since, now));
-  shared_units_->end_transfer(since, beside);
+  units_.shared->end_transfer(since, beside);
   return Time::zero();
 }
 
 bool Npu::holds_units(NodeId id) const {
   const trace::Node& node = execution_.node(id);
-  return held_units_ && node.kind == NodeKind::collective &&
+  return units_.held && node.kind == NodeKind::collective &&
          collective::is_of_experts(collective::kind_of(node.collective)) && membership(id).members > 1;
 }
 
 /// Returns how much later a compute node ends because collectives took compute units.
 Time Npu::owed_to_compute(NodeId id, Time now) {
-  if (held_units_)
-    if (const Time owed = held_units_->take_owed(id, now); owed > Time::zero()) return owed;
-  if (!shared_units_) return Time::zero();
-  const Time owed = shared_units_->take_owed();
+  if (units_.held)
+    if (const Time owed = units_.held->take_owed(id, now); owed > Time::zero()) return owed;
+  if (!units_.shared) return Time::zero();
+  const Time owed = units_.shared->take_owed();
   if (owed == Time::zero())
-    shared_units_->count_compute(execution_.running(id).start, now);
-  else if (held_units_)
-    held_units_->begin_compute(id, now);  // it goes on
+    units_.shared->count_compute(execution_.running(id).start, now);
+  else if (units_.held)
+    units_.held->begin_compute(id, now);  // it goes on
   return owed;
 }
 
@@ -286,9 +285,9 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, turn);
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (holds_units(id))
-    held_units_->begin_exchange(now);
-  else if (shared_units_)
-    shared_units_->begin_transfer();
+    units_.held->begin_exchange(now);
+  else if (units_.shared)
+    units_.shared->begin_transfer();
   execution_.awaited().add(awaited_by(id));
   if (execution_.context().keeps_histories()) {
     join.order = {histories_of(execution_).next(now, events_of_join), join.turn};
@@ -438,8 +437,8 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, cons
   if (moment_) archive(*moment_);
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);
-  if (shared_units_) archive(*shared_units_);
-  if (held_units_) archive(*held_units_);
+  if (units_.shared) archive(*units_.shared);
+  if (units_.held) archive(*units_.held);
   std::vector<pdes::Event> with_moment;  // and those that it puts off within the time at hand
   if (moment_ && !moment_->empty()) {
     with_moment.assign(pending.begin(), pending.end());
@@ -449,7 +448,7 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, cons
   messaging_->serialize(execution_, archive, pending, predecessor);
   if (collectives_) collectives_->serialize(execution_, memberships_, archive);
   if (gpu_) gpu_->serialize(execution_, memberships_, archive);
-  if (shared_sms_) archive(*shared_sms_);
+  if (units_.sms) archive(*units_.sms);
   auto& communicators = execution_.context().services.communicators;
   for (auto one = memberships_.begin(); one != memberships_.end(); ++one) {
     const auto is_same = [&](const communicator::Membership& other) {

@@ -125,17 +125,22 @@ class Npu {
     return execution_.context().streams.of_group[group.index()] - std::size_t{1};
   }
 
+  /// What takes compute units from compute nodes; null where nothing does.
+  struct ComputeUnits {
+    std::unique_ptr<SharedSms> sms;       ///< thread blocks of collectives
+    std::unique_ptr<SharedUnits> shared;  ///< collectives
+    std::unique_ptr<HeldUnits> held;      ///< exchanges of experts
+  };
+
   Execution execution_;
   std::unique_ptr<Messaging> messaging_;
   std::unique_ptr<LinkCollectives> collectives_;       // null if hosts of communicators carry collectives out
   std::unique_ptr<GpuCollectives> gpu_;                // null if no thread blocks carry out collectives
   std::vector<communicator::Membership> memberships_;  // [uses]
   std::unique_ptr<Yielding> yielding_;                 // null if no collective yields here
-  std::unique_ptr<SharedSms> shared_sms_;              // null if thread blocks take no SMs from compute nodes
-  std::unique_ptr<SharedUnits> shared_units_;          // null if collectives take no compute units
-  std::unique_ptr<HeldUnits> held_units_;              // null if exchanges of experts take no compute units
-  memory::MemoryServer own_memory_;                    // if no memory is shared
-  bool goes_ahead_ = false;                            // it ends nodes before the kernel sees their events
+  ComputeUnits units_;
+  memory::MemoryServer own_memory_;  // if no memory is shared
+  bool goes_ahead_ = false;          // it ends nodes before the kernel sees their events
   QueueTurn queues_;
   std::unique_ptr<std::vector<pdes::Event>> moment_;  // that `settle` handles; null without Options::one_by_one
   bool has_settled_ = false;                          // its first nodes have begun

@@ -11,6 +11,7 @@
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
+#include "orrery/collective/expert_exchange.hpp"
 #include "orrery/collective/measured_series.hpp"
 
 namespace orrery::collective {
@@ -103,6 +104,7 @@ struct LibraryOptions {
   FabricName fabric;
   bool collnet = false;               ///< switches between nodes reduce (SHARP), which NCCL may use
   std::uint32_t node_dimensions = 1;  ///< dimensions of the network within a node
+  ExpertOptions experts = {};         ///< with and without a library
   Time launch;                        ///< time that no collective takes less than
   LinkRates rates = LinkRates::data_sheet;
   double nics_per_node = 0;  ///< NICs of a node; 0: one for each NPU

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
-#include "orrery/collective/expert_exchange.hpp"
 #include "orrery/collective/library.hpp"
 #include "orrery/topology/topology.hpp"
 
@@ -180,7 +179,6 @@ struct Options {
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
-  ExpertOptions experts = {};
   LibraryOptions library = {};  ///< what decides the times in place of algorithms, if it names a library
   Rules rules = {};
 

@@ -151,16 +151,16 @@ constexpr Row<Configuration> collective_rows[] = {
      see("model.md, *Streams*")},
     {"system.collectives.experts.kernels",
      "kernels that bring tokens to experts, with a `workload.parallel.expert-exchange` that is no all-to-all",
-     "deepep-v2", Default::built_in(), word<expert_kernels>(), [](auto& c) { return &c.collectives.experts.kernels; },
-     see("workloads.md, *Experts*")},
+     "deepep-v2", Default::built_in(), word<expert_kernels>(),
+     [](auto& c) { return &c.collectives.library.experts.kernels; }, see("workloads.md, *Experts*")},
     {"system.collectives.experts.sm-share",
      "share of an NPU's compute units that an exchange of tokens holds from begin to end", "0.1",
      Default::described("SMs of the kernels over those of the processor"), Type(share_or_none),
-     [](auto& c) { return &c.collectives.experts.sm_share; }, see("workloads.md, *Experts*")},
+     [](auto& c) { return &c.collectives.library.experts.sm_share; }, see("workloads.md, *Experts*")},
     {"system.collectives.experts.top-k", "experts of a token, of traces; generated workloads have those of their model",
-     "8", Default::built_in(), count(), [](auto& c) { return &c.collectives.experts.top_k; }},
+     "8", Default::built_in(), count(), [](auto& c) { return &c.collectives.library.experts.top_k; }},
     {"system.collectives.experts.servers", "largest number of servers on which these are, of traces; 0: any number",
-     "4", Default::built_in(), count(0), [](auto& c) { return &c.collectives.experts.servers; }},
+     "4", Default::built_in(), count(0), [](auto& c) { return &c.collectives.library.experts.servers; }},
 };
 
 }  // namespace
