@@ -255,7 +255,7 @@ std::vector<Condition> of_model() {
        }},
       {{"workload.model.recompute-modules"},
        "with workload.parallel.recompute-modules",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.recomputed_modules; }); }},
+       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.pipeline.recomputed_modules; }); }},
       {{"workload.parallel.table-sharding", "workload.parallel.table-balance", "workload.parallel.table-columns"},
        "without workload.model.kind: dlrm",
        [](const Subject& s) { return s.is_dlrm(); }},

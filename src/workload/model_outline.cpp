@@ -35,6 +35,7 @@ Parallel without_rest(const Parallel& parallel) {
   same[Axis::pp] = has_ends_apart(parallel) ? 2 : 1;
   same.interleaving = 1;
   same.pipeline = {};
+  same.pipeline.recomputed_modules = parallel.pipeline.recomputed_modules;
   return same;
 }
 

@@ -56,7 +56,7 @@ StageOutline outline_with_groups(const Parallel& parallel, std::span<const std::
 bool has_outline(const Description& description) {
   const Parallel& parallel = description.parallel;
   return std::holds_alternative<Transformer>(description.model) && !parallel.is_inference() &&
-         !parallel.is_mirrored() && !parallel.pairs_passes() && parallel.experts.imbalance == 0;
+         !parallel.is_mirrored() && !pairs_passes(parallel) && parallel.experts.imbalance == 0;
 }
 
 std::vector<NpuId> npus_of_stages(const Parallel& parallel) {

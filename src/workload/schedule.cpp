@@ -48,7 +48,7 @@ std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
 /// Returns how many forward passes a stage has before its first backward one with interleaved 1F1B, if it has as many.
 std::uint32_t interleaved_warm_up(const Parallel& parallel, std::uint32_t stage) {
   const std::uint32_t of_pairs =
-      parallel.pairs_passes() ? 1 : 0;  // the forward pass of a pair is of another micro-batch
+      pairs_passes(parallel) ? 1 : 0;  // the forward pass of a pair is of another micro-batch
   return (parallel[Axis::pp] - stage - 1) * 2 + (parallel.interleaving - 1) * parallel[Axis::pp] + of_pairs;
 }
 
@@ -57,7 +57,7 @@ std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   const auto plain = [](Pass::Kind kind) { return [kind](std::uint32_t k) { return Pass{kind, k, 0}; }; };
   if (parallel.pipeline.schedule == Schedule::gpipe)
     return alternate(batches, batches, plain(forward), plain(backward));
-  if (chunks == 1 && !parallel.pairs_passes())
+  if (chunks == 1 && !pairs_passes(parallel))
     return alternate(std::min(pp - stage - 1, batches), batches, plain(forward), plain(backward));
   const auto unit = [&](Pass::Kind kind) {
     return [=](std::uint32_t k) {
@@ -67,7 +67,7 @@ std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   };
   const std::uint32_t count = batches * chunks;
   const std::uint32_t warm_up = std::min(interleaved_warm_up(parallel, stage), count);
-  if (!parallel.pairs_passes()) return alternate(warm_up, count, unit(forward), unit(backward));
+  if (!pairs_passes(parallel)) return alternate(warm_up, count, unit(forward), unit(backward));
   auto passes = alternate(warm_up, count, unit(forward), unit(backward));
   // The last forward pass of the warm-up is no half of a pair: the backward pass after it may be of its micro-batch.
   const std::size_t steady = std::min<std::size_t>(warm_up, passes.size());
@@ -161,14 +161,14 @@ std::optional<std::uint32_t> most_kept(const Parallel& parallel, std::uint32_t s
   if (parallel.is_inference()) return {};
   if (parallel.pipeline.schedule == Schedule::gpipe) return parallel.micro_batches;
   if (parallel.pipeline.schedule != Schedule::one_forward_one_backward) return {};
-  if (parallel.interleaving == 1 && !parallel.pairs_passes())
+  if (parallel.interleaving == 1 && !pairs_passes(parallel))
     return std::min(parallel[Axis::pp] - stage, parallel.micro_batches);
   return std::min(interleaved_warm_up(parallel, stage) + 1, parallel.micro_batches * parallel.interleaving);
 }
 
 void require_possible_schedule(const Parallel& parallel) {
   require_interleaving(parallel);
-  if (parallel.pairs_passes()) require_pairs(parallel);
+  if (pairs_passes(parallel)) require_pairs(parallel);
   const std::uint32_t stages = parallel[Axis::pp];
   const bool is_plain =
       parallel.pipeline.schedule == Schedule::one_forward_one_backward || parallel.pipeline.schedule == Schedule::gpipe;

@@ -155,7 +155,7 @@ class StepBuilder {
     while (!passes.empty()) {
       const auto pair = passes.first(passes.front().is_with_next ? 2 : 1);
       for (const Pass& pass : pair) add_receive(pass);
-      if (pair.size() == 2 && parallel_.pairs_passes())
+      if (pair.size() == 2 && pairs_passes(parallel_))
         add_beside(pair[1], pair[0]);
       else
         for (const Pass& pass : pair) add_layers(pass);

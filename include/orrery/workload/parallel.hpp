@@ -139,6 +139,8 @@ struct Pipeline {
   std::vector<std::uint64_t> stage_layers = {};
   /// With full recomputation: how many layers of each virtual stage are computed again; empty: all.
   std::optional<std::uint32_t> recompute_layers = {};
+  std::optional<RecomputedModules> recomputed_modules = {};  ///< none: those of the model
+  std::optional<Precision> cache_precision = {};  ///< inference: of keys and values; none: Parallel::precision
 
   friend bool operator==(const Pipeline&, const Pipeline&) = default;
 };
@@ -157,9 +159,7 @@ struct Parallel {
   std::uint32_t micro_batches = 1;  ///< number per step and replica
   Pipeline pipeline;
   Recompute recompute = Recompute::none;
-  std::optional<RecomputedModules> recomputed_modules = {};  ///< none: those of the model
   Precision precision = Precision::bf16;
-  std::optional<Precision> cache_precision = {};  ///< inference: of keys and values; none: `precision`
   Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
   Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32
   Detail detail = Detail::block;
@@ -172,7 +172,6 @@ struct Parallel {
   std::uint32_t num_chunks() const { return interleaving * (is_folded() || is_mirrored() ? 2 : 1); }
   /// Returns the number of parts of the model. With DualPipe two NPUs have a copy of each.
   std::uint32_t num_virtual_stages() const { return (*this)[Axis::pp] * (is_mirrored() ? 1 : num_chunks()); }
-  Precision precision_of_cache() const { return cache_precision.value_or(precision); }
   bool is_inference() const { return pipeline.phase != Phase::training; }
   /// Returns the bytes of the message in which an NPU hands these bytes to the next stage.
   std::uint64_t message_bytes(std::uint64_t handed) const {
@@ -197,16 +196,6 @@ struct Parallel {
     return num_expert_ranks() > 1 &&
            (experts.exchange == ExpertExchange::once_per_server || experts.exchange == ExpertExchange::low_latency);
   }
-  /// Says whether forward and backward passes go in pairs, each of which computes while the tokens of the other travel.
-  bool pairs_passes() const {
-    return overlap.experts == ExpertOverlap::batches && num_expert_ranks() > 1 && !is_inference();
-  }
-  /// Returns the precision in which tokens travel to experts, or back.
-  Precision precision_of_tokens(bool to_experts) const {
-    const Precision values = precision == Precision::fp32 ? Precision::fp32 : Precision::bf16;
-    if (!to_experts) return experts.combine.value_or(values);
-    return experts.dispatch.value_or(precision == Precision::fp8 && has_expert_kernels() ? precision : values);
-  }
   /// Returns how many NPUs share an expert.
   std::uint32_t expert_tp() const { return experts.tp == 1 ? 1 : (*this)[Axis::tp]; }
   /// Returns among how many NPUs, or sets of NPUs that share experts, the experts of a layer are divided.
@@ -226,5 +215,24 @@ struct Parallel {
 
   friend bool operator==(const Parallel&, const Parallel&) = default;
 };
+
+/// Returns the precision in which inference keeps keys and values.
+inline Precision precision_of_cache(const Parallel& parallel) {
+  return parallel.pipeline.cache_precision.value_or(parallel.precision);
+}
+
+/// Says whether forward and backward passes go in pairs, each of which computes while the tokens of the other travel.
+inline bool pairs_passes(const Parallel& parallel) {
+  return parallel.overlap.experts == ExpertOverlap::batches && parallel.num_expert_ranks() > 1 &&
+         !parallel.is_inference();
+}
+
+/// Returns the precision in which tokens travel to experts, or back.
+inline Precision precision_of_tokens(const Parallel& parallel, bool to_experts) {
+  const Precision values = parallel.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16;
+  if (!to_experts) return parallel.experts.combine.value_or(values);
+  const bool is_fp8 = parallel.precision == Precision::fp8 && parallel.has_expert_kernels();
+  return parallel.experts.dispatch.value_or(is_fp8 ? Precision::fp8 : values);
+}
 
 }  // namespace orrery::workload

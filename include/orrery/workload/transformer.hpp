@@ -88,7 +88,7 @@ struct Transformer {
   }
   RecomputedModules recomputed_modules(const Parallel& parallel) const {
     if (parallel.is_inference() || parallel.recompute == Recompute::full) return {};
-    return parallel.recomputed_modules.value_or(recomputed);
+    return parallel.pipeline.recomputed_modules.value_or(recomputed);
   }
   /// Returns the parameters of latent attention, without norms of the block, on one of `tp` NPUs.
   std::uint64_t latent_parameters(std::uint64_t tp) const;

@@ -119,12 +119,14 @@ constinit const ValueKind<std::optional<Precision>> precision_or_none = kind_of<
 
 constexpr Handling<Parallel> modules_of_step() {
   return {[](const Value& value, const std::string& path, Parallel& parallel, Reading&) {
-            parallel.recomputed_modules = as_recomputed_modules(value, path);
+            parallel.pipeline.recomputed_modules = as_recomputed_modules(value, path);
           },
           [](const Parallel& parallel, std::string_view path, Writer& writer) {
-            if (parallel.recomputed_modules) writer.put(path, text_of(*parallel.recomputed_modules));
+            if (parallel.pipeline.recomputed_modules) writer.put(path, text_of(*parallel.pipeline.recomputed_modules));
           },
-          [](const Parallel& a, const Parallel& b) { return a.recomputed_modules == b.recomputed_modules; }};
+          [](const Parallel& a, const Parallel& b) {
+            return a.pipeline.recomputed_modules == b.pipeline.recomputed_modules;
+          }};
 }
 
 /// Exchanges that the system decides are resolved before they are written.
@@ -268,7 +270,7 @@ constexpr Row<Parallel> parallel_rows[] = {
      "fp8", Default::built_in(), word<precisions>(), [](auto& parallel) { return &parallel.precision; }},
     {"workload.parallel.cache-precision", "inference: precision in which keys and values are kept", "bf16",
      Default::described("that of `precision`"), Type(precision_or_none),
-     [](auto& parallel) { return &parallel.cache_precision; }, see("workloads.md, *Inference*")},
+     [](auto& parallel) { return &parallel.pipeline.cache_precision; }, see("workloads.md, *Inference*")},
     {"workload.parallel.gradients", "precision in which gradients are kept and summed", "fp32",
      Default::described("bf16; fp32 with precision: fp32"), word<gradient_precisions>(),
      [](auto& parallel) { return &parallel.gradients; }, prepare([](Parallel& parallel) {

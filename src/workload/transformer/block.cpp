@@ -46,7 +46,7 @@ Layer TransformerLayers::block(std::uint32_t index) {
   layer.output = own_tokens_ * hidden_ * bytes_;
   if (parallel_.is_inference()) {
     layer.cache = parallel_.micro_batch * model_.sequence / parallel_[Axis::cp] * cache_width() *
-                  operand_bytes(parallel_.precision_of_cache());
+                  operand_bytes(precision_of_cache(parallel_));
     layer.activations = layer.recomputed = 0;
   }
   return layer;

@@ -106,7 +106,7 @@ void TransformerLayers::exchange(std::vector<Operator>& operators, const char* n
 /// have the bytes of the tokens. FP8 has a scale of 4 bytes for 128 values. The gradients of what is combined are
 /// dispatched, and those of what is dispatched are combined.
 TransformerLayers::Exchange TransformerLayers::exchange_of(double load, bool to_experts) const {
-  const Precision precision = parallel_.precision_of_tokens(to_experts);
+  const Precision precision = precision_of_tokens(parallel_, to_experts);
   std::uint64_t bytes = hidden_ * operand_bytes(precision);
   if (precision == Precision::fp8) bytes += (hidden_ + 127) / 128 * 4;
   if (!parallel_.has_expert_kernels()) return {CollectiveKind::all_to_all, routed(own_tokens_, load) * bytes};
