@@ -6,6 +6,7 @@
 #include "library_flows.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/kind.hpp"
+#include "ps.hpp"
 #include "resources.hpp"
 
 namespace orrery::collective {
@@ -40,7 +41,7 @@ LibraryGroup LibraryCollectives::make_group(const GroupLayout& layout, std::span
   const auto& sharers = options_.sharing.sharers;
   std::span<const std::uint32_t> sharing;
   if (!sharers.empty() && options_.rules.share_bandwidth) sharing = sharers[layout.sharing];
-  return library_group(delays_.topology(), options_.library, layout, sharing, bandwidths);
+  return library_group(delays_.topology(), options_.library, layout, sharing, options_.chunks.directions, bandwidths);
 }
 
 LibraryTime LibraryCollectives::time(const GroupLayout& layout, Kind kind, Bytes size) {
@@ -68,7 +69,7 @@ LibraryFigures LibraryCollectives::figures(const GroupLayout& layout, Kind kind,
 CollectiveTraffic LibraryCollectives::traffic(const GroupLayout& layout, Kind kind, Bytes size) {
   CollectiveTraffic sent(delays_.topology().num_dimensions());
   if (layout.num_members == 1) return sent;
-  for (const LibraryFlow& flow : library_flows(layout, options_.library, group(layout), time(layout, kind, size))) {
+  for (const LibraryFlow& flow : library_flows(layout, options_, group(layout), time(layout, kind, size))) {
     if (flow.bytes > static_cast<double>(Bytes::most().count())) throw OutOfRange();
     for (const std::uint32_t d : flow.axis->dimensions)
       sent[d] = std::max(sent[d], Bytes(static_cast<std::uint64_t>(flow.bytes)));
@@ -77,7 +78,7 @@ CollectiveTraffic LibraryCollectives::traffic(const GroupLayout& layout, Kind ki
 }
 
 std::shared_ptr<const MessageProgram> LibraryCollectives::program(const GroupLayout& layout, Kind kind, Bytes size) {
-  return library_program(delays_, layout.shared_from_this(), options_.library, group(layout), time(layout, kind, size));
+  return library_program(delays_, layout.shared_from_this(), options_, group(layout), time(layout, kind, size));
 }
 
 }  // namespace orrery::collective

@@ -34,7 +34,7 @@ class Peers {
     const topology::Shape shape = topology.dimension(axis_.dimensions.front()).shape;
     const bool is_one = axis_.dimensions.size() == 1;
     to_all_ = flow.to_all || (is_one && shape->pattern == topology::TrafficPattern::all_pairs);
-    both_ways_ = is_one && axis_.size > 2 && shape->pattern == topology::TrafficPattern::neighbours;
+    both_ways_ = is_one && !flow.one_way && axis_.size > 2 && shape->pattern == topology::TrafficPattern::neighbours;
   }
 
   std::uint32_t count() const { return to_all_ ? axis_.size - 1 : both_ways_ ? 2 : 1; }
@@ -170,8 +170,9 @@ double body_of(const std::vector<LibraryFlow>& flows, const LibraryGroup& group)
 
 }  // namespace
 
-std::vector<LibraryFlow> library_flows(const GroupLayout& layout, const LibraryOptions& options,
-                                       const LibraryGroup& group, const LibraryTime& time) {
+std::vector<LibraryFlow> library_flows(const GroupLayout& layout, const Options& of, const LibraryGroup& group,
+                                       const LibraryTime& time) {
+  const LibraryOptions& options = of.library;
   const Resource* const links = resource_of(time, ResourceKind::links);
   const Resource* const nic = resource_of(time, ResourceKind::nic);
   const bool is_direct = time.algorithm == "direct";
@@ -197,6 +198,7 @@ std::vector<LibraryFlow> library_flows(const GroupLayout& layout, const LibraryO
           {&axis, nic->bytes * part_of(group, *outer, is_direct), nic->share, outer->direct, true, is_direct});
     ++outer;
   }
+  for (LibraryFlow& flow : flows) flow.one_way = of.chunks.directions == Directions::one;
   return flows;
 }
 
@@ -217,9 +219,8 @@ MessageProgram::Parts::Parts(std::shared_ptr<const GroupLayout> of, std::vector<
 }
 
 std::shared_ptr<const MessageProgram> library_program(const network::DelayModel& delays,
-                                                      std::shared_ptr<const GroupLayout> layout,
-                                                      const LibraryOptions& options, const LibraryGroup& group,
-                                                      const LibraryTime& time) {
+                                                      std::shared_ptr<const GroupLayout> layout, const Options& options,
+                                                      const LibraryGroup& group, const LibraryTime& time) {
   std::vector<LibraryFlow> flows = library_flows(*layout, options, group, time);
   if (flows.empty()) {  // a barrier
     const Axis& any = layout->axes.empty() ? *layout->whole : layout->axes.front();
@@ -234,7 +235,7 @@ std::shared_ptr<const MessageProgram> library_program(const network::DelayModel&
   const Time opening = Time::from_ps(std::llround(std::max(left - body, 0.0) * 1e12));
   std::vector<std::unique_ptr<PositionProgram>> programs;
   for (const LibraryFlow& flow : flows) {
-    const double share = std::min(1.0, flow.share / options.goodput);
+    const double share = std::min(1.0, flow.share / options.library.goodput);
     const double nics = flow.is_outer ? std::min(group.nics, 1.0) : 1;
     programs.push_back(
         std::make_unique<FlowProgram>(opening, delays.topology(), flow, scale * flow.bytes / (share * nics)));

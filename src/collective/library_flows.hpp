@@ -19,18 +19,18 @@ struct LibraryFlow {
   double rate = 0;        ///< bytes per second of a member
   bool is_outer = false;  ///< the axis is between nodes
   bool to_all = false;    ///< to all positions; else to the neighbours
+  bool one_way = false;   ///< to the next position only, in Rings and Meshes too
 };
 
 /// Returns the flows that put the bytes of a collective on the links of its grid. Of what leaves a node, each axis
 /// carries what differs in its dimension and in no higher one. O(axes).
-std::vector<LibraryFlow> library_flows(const GroupLayout& layout, const LibraryOptions& options,
-                                       const LibraryGroup& group, const LibraryTime& time);
+std::vector<LibraryFlow> library_flows(const GroupLayout& layout, const Options& options, const LibraryGroup& group,
+                                       const LibraryTime& time);
 
 /// Returns a program whose flows share links with whatever else is under way, and which takes `time` where nothing is:
 /// the members wait for what the flows do not take, send, and end together, after the last flow.
 std::shared_ptr<const MessageProgram> library_program(const network::DelayModel& delays,
-                                                      std::shared_ptr<const GroupLayout> layout,
-                                                      const LibraryOptions& options, const LibraryGroup& group,
-                                                      const LibraryTime& time);
+                                                      std::shared_ptr<const GroupLayout> layout, const Options& options,
+                                                      const LibraryGroup& group, const LibraryTime& time);
 
 }  // namespace orrery::collective

@@ -42,11 +42,12 @@ std::vector<std::uint64_t> units_from(const topology::Topology& topology, const 
 class DescribedNetwork {
  public:
   DescribedNetwork(const topology::Topology& topology, const LibraryOptions& options, const GroupLayout& layout,
-                   std::span<const std::uint32_t> sharers, std::span<const Bandwidth> bandwidths)
+                   std::span<const std::uint32_t> sharers, Directions directions, std::span<const Bandwidth> bandwidths)
       : topology_(topology),
         options_(options),
         layout_(layout),
         sharers_(sharers),
+        directions_(directions),
         bandwidths_(bandwidths),
         units_(units_from(topology, layout)) {}
 
@@ -83,7 +84,7 @@ class DescribedNetwork {
     if (shape->pattern == topology::TrafficPattern::all_pairs)
       places = std::max(members(d) - (has_failed ? 2 : 1), 1.0);
     else if (shape->pattern == topology::TrafficPattern::neighbours)
-      places = has_failed ? 1 : 2;
+      places = has_failed || directions_ == Directions::one ? 1 : 2;
     return links_rate(d) * places;
   }
   bool any_failed(std::uint32_t d) const {
@@ -136,6 +137,7 @@ class DescribedNetwork {
   const LibraryOptions& options_;
   const GroupLayout& layout_;
   std::span<const std::uint32_t> sharers_;
+  Directions directions_;
   std::span<const Bandwidth> bandwidths_;
   std::vector<std::uint64_t> units_;
 };
@@ -143,8 +145,9 @@ class DescribedNetwork {
 }  // namespace
 
 LibraryGroup library_group(const topology::Topology& topology, const LibraryOptions& options, const GroupLayout& layout,
-                           std::span<const std::uint32_t> sharers, std::span<const Bandwidth> bandwidths) {
-  return DescribedNetwork(topology, options, layout, sharers, bandwidths).group();
+                           std::span<const std::uint32_t> sharers, Directions directions,
+                           std::span<const Bandwidth> bandwidths) {
+  return DescribedNetwork(topology, options, layout, sharers, directions, bandwidths).group();
 }
 
 }  // namespace orrery::collective

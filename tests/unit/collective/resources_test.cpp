@@ -96,6 +96,16 @@ TEST(Resources, MeshesHaveLinksToMembers) {
   EXPECT_DOUBLE_EQ(resource(time_of(failed, Kind::all_reduce, one_gib), ResourceKind::links).capacity, 384e9);
 }
 
+// A ring of 4 with links of 100 GB/s each way: both ways, or one as `directions` says.
+TEST(Resources, RingsHaveTwoDirections) {
+  for (const auto& [directions, capacity] : {std::pair{Directions::both, 200e9}, {Directions::one, 100e9}}) {
+    Options options = with_library();
+    options.chunks.directions = directions;
+    System system({described(topology::Shape("Ring"), 4, 100)}, options);
+    EXPECT_DOUBLE_EQ(resource(time_of(system, Kind::all_gather, one_gib), ResourceKind::links).capacity, capacity);
+  }
+}
+
 // The slowest port of the members counts: a tenth at NPU 3, whose node others do not have.
 TEST(Resources, TheSlowestPortCounts) {
   topology::Links links(pod());
