@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Holds what the program says of collectives to a folder of cases.
 
     check_collectives.py [FOLDER] [--select TEXT] [--orrery PROGRAM]
