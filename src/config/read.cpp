@@ -253,7 +253,7 @@ void refuse_beside_serving(const Value& root, const Configuration& configuration
 void take_system(ServingConfiguration& result) {
   if (!result.has_system) return;
   const npu::Options& execution = result.system.execution;
-  if (result.serving.memory == Bytes(0)) result.serving.memory = execution.local_memory_size;
+  if (result.serving.memory == Bytes(0)) result.serving.memory = execution.local_memory.size;
   if (result.serving.step.memory == Bandwidth()) result.serving.step.memory = execution.compute.local_memory;
   const bool estimates = execution.compute.model->estimates_operations || execution.compute.model->uses_operations;
   if (result.serving.step.model != serving::StepModelName() || !estimates) return;

@@ -205,6 +205,9 @@ std::optional<Contributors> wanted(const Entry& entry, std::uint32_t root, std::
       return i == root ? std::optional(Contributors{1} << b) : std::nullopt;
     case Kind::all_to_all:
       return b % entry.size == i ? std::optional(Contributors{1} << (b / entry.size)) : std::nullopt;
+    case Kind::expert_dispatch:
+    case Kind::expert_combine:
+      break;  // which no algorithm carries out
   }
   return std::nullopt;
 }
