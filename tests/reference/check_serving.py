@@ -55,9 +55,9 @@ class Runner:
             file.write(text)
         return path
 
-    def run(self, serving, ranks=1):
-        """Returns the open results of a configuration, a mapping of what stands below `serving`."""
-        config = self.write('config.yaml', json.dumps({'serving': serving}))
+    def run(self, serving, ranks=1, system=None):
+        """Returns the open results of a configuration, mappings of what stands below `serving` and `system`."""
+        config = self.write('config.yaml', json.dumps({'serving': serving, **({'system': system} if system else {})}))
         output = os.path.join(self.folder, 'results.h5')
         command = [self.program, 'run', config, '--output', output, '--force', '--quiet']
         if ranks > 1:
@@ -415,6 +415,13 @@ MODELS = {
     'Qwen3-14B': dict(hidden=5120, layers=40, heads=40, kv_heads=8, head_dim=128, inter=17408, vocabulary=151936),
     'MiniMax-M2.5': dict(hidden=3072, layers=62, heads=48, kv_heads=8, head_dim=128, experts=256, top=8,
                          expert_inter=1536, vocabulary=200064),
+    'Llama-3.1-70B-Instruct': dict(hidden=8192, layers=80, heads=64, kv_heads=8, head_dim=128, inter=28672,
+                                   vocabulary=128256),
+    'Mistral-Nemo-Instruct-2407': dict(hidden=5120, layers=40, heads=32, kv_heads=8, head_dim=128, inter=14336,
+                                       vocabulary=131072),
+    'Qwen2.5-7B-Instruct': dict(hidden=3584, layers=28, heads=28, kv_heads=4, head_dim=128, inter=18944,
+                                vocabulary=152064),
+    'Yi-34B': dict(hidden=7168, layers=60, heads=56, kv_heads=8, head_dim=128, inter=20480, vocabulary=64000),
     'CodeLlama-34b-Instruct-hf': dict(hidden=8192, layers=48, heads=64, kv_heads=8, head_dim=128, inter=22016,
                                       vocabulary=32000),
     'Llama-2-7b-hf': dict(hidden=4096, layers=32, heads=32, kv_heads=32, head_dim=128, inter=11008, vocabulary=32000),
@@ -488,6 +495,8 @@ def poisson_means(runner, case):
     system = 'h100_sxm'
     if m is None or i['hardware'] != 'H100' or runner.tables(system) is None:
         return None, 'neither a model nor tables'
+    if 'rate_per_s' not in i:
+        return None, 'the rate is not stated'
     if i['precision'] not in ('FP16', 'BF16', 'FP8'):
         return None, i['precision']
     fp8, tp = i['precision'] == 'FP8', i['tp']
@@ -511,6 +520,44 @@ def poisson_means(runner, case):
     e2e = attrs['latency_mean'] / PS_MS / expected['e2e_mean'] - 1
     ttft = attrs['ttft_mean'] / PS_MS / expected['ttft_mean'] - 1
     return Sampled(('e2e',), e2e, 0.16, mean=True), f'e2e {100 * e2e:+.1f} %, TTFT {100 * ttft:+.1f} %'
+
+
+BLOOM = dict(hidden=14336, layers=70, heads=112, kv_heads=112, head_dim=128, inter=57344, vocabulary=250880)
+BATCH_MODELS = {'llama2-70b': MODELS['Llama-2-70b-hf'], 'bloom-176b': BLOOM}
+PROCESSORS = {'a100-80gb': ('a100', 312, 2039, 300), 'h100-80gb': ('h100', 989, 3350, 450)}
+# ms of the host for each step: software of 2023, whose Python host decides at small sizes; fitted to the public rows.
+HOSTS = {}
+
+
+def static_batch(runner, case, host=None):
+    """One batch that is prefilled in one step, and then generates."""
+    i, expected = case['inputs'], case['expected']
+    m, hardware, tp = BATCH_MODELS.get(i['model']), PROCESSORS.get(i['hardware']), i['tp']
+    if m is None or hardware is None:
+        return None, 'neither a model nor a processor'
+    name, peak, memory, link = hardware
+    model = model_of(m)
+    if i['model'].startswith('llama'):
+        model.update({'gated': True, 'rotary': True})
+    if host is None:
+        host = HOSTS.get((i['hardware'], tp), 0)
+    system = {'network': {'dimensions': [{'shape': 'Switch', 'size': 8, 'bandwidth': f'{link} GB/s', 'latency': '1 us'}]},
+              'compute': {'model': 'products', 'processor': name, 'peak': f'{peak} TFLOPS',
+                          'local-memory': {'bandwidth': f'{memory} GB/s', 'size': '80 GiB'}}}
+    lines = ['arrival,prompt,output'] + [f"0 ns,{i['prompt']},{i['output']}"] * i['batch']
+    serving = {'model': model, 'requests': {'file': runner.write('requests.csv', '\n'.join(lines) + '\n')},
+               'router': {'dispatch': '0 ns', 'report': '0 ns'},
+               'scheduler': {'ahead': False, 'prefix-cache': False, 'max-tokens': 1 << 24, 'max-seqs': 1 << 16},
+               'instances': [{'kv-blocks': 1 << 20, 'parallel': {'tp': tp}}],
+               'step': {'model': 'system', 'ring': {'bandwidth': f'{link} GB/s', 'latency': '2 us'}},
+               'host': {'step': f'{host} ms'}}
+    with runner.run(serving, system=system) as results:
+        attrs = results['serving'].attrs
+        found = {'prompt_ms': attrs['ttft_mean'] / PS_MS, 'token_ms': attrs['tpot_mean'] / PS_MS,
+                 'e2e_ms': attrs['latency_mean'] / PS_MS}
+    errors = {k: found[k] / v - 1 for k, v in expected.items() if k in found and v and found[k] == found[k]}
+    good = all(abs(e) <= case['tolerance']['relative'] for e in errors.values())
+    return good, ', '.join(f'{k[:-3]} {found[k]:.1f} ms of {expected[k]:.1f}, {100 * e:+.1f} %' for k, e in errors.items())
 
 
 class Sampled:
@@ -553,7 +600,7 @@ def ep_bound(runner, case):
 
 
 KINDS = {f.__name__: f for f in (scheduler, kv_bytes_per_token, kv_capacity, request_format, queue, linear_step, pd_split,
-                                    serving_run, closed_loop, poisson_means, ep_bound)}
+                                    serving_run, closed_loop, poisson_means, ep_bound, static_batch)}
 
 
 # ------------------------------------------------------------------------------------------------ random lists
