@@ -526,7 +526,8 @@ BLOOM = dict(hidden=14336, layers=70, heads=112, kv_heads=112, head_dim=128, int
 BATCH_MODELS = {'llama2-70b': MODELS['Llama-2-70b-hf'], 'bloom-176b': BLOOM}
 PROCESSORS = {'a100-80gb': ('a100', 312, 2039, 300), 'h100-80gb': ('h100', 989, 3350, 450)}
 # ms of the host for each step: software of 2023, whose Python host decides at small sizes; fitted to the public rows.
-HOSTS = {}
+HOSTS = {('a100-80gb', 2): 14.7, ('a100-80gb', 4): 18.9, ('a100-80gb', 8): 26.3, ('h100-80gb', 4): 4.9,
+         ('h100-80gb', 8): 12.5}
 
 
 def static_batch(runner, case, host=None):
