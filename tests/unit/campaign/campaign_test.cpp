@@ -143,6 +143,7 @@ TEST(Campaign, DrawsDependOnTheirKeyAlone) {
 TEST(Campaign, ExponentialCrashesTakeDalysTime) {
   for (const double mtbf : {3600.0, 14'400.0}) {
     Job setup;
+    setup.hosts.active = 1;
     setup.work = 50 * hour;
     setup.final_checkpoint = true;
     setup.restart.start = Spread::fixed(300);
@@ -223,6 +224,7 @@ TEST(Campaign, IsMonotonic) {
 // The best interval of a search is within a step of the factor of the exact optimum, and the search compares in pairs.
 TEST(Campaign, SearchFindsTheOptimum) {
   Job setup;
+  setup.hosts.active = 1;
   setup.work = 200 * hour;
   setup.restart.start = Spread::fixed(60);
   setup.tiers = {{.interval = 900 * second, .stall = 60 * second}};
