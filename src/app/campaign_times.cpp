@@ -1,5 +1,6 @@
 #include "campaign_times.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -18,7 +19,6 @@
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/read.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/network/delay_model.hpp"
 #include "orrery/run/agreed.hpp"
@@ -63,12 +63,13 @@ class TimeFinder {
     });
   }
   void need_straggler(std::size_t process, double compute) {
-    const std::string setting = fmt::format("perturbation.slow-npus=[{{npus: 0-{}, compute: {}}}]",
-                                            file_.configuration.campaign.npus_per_host - 1, compute);
-    add(fmt::format("straggler.{}", process), setting, [this, setting] {
-      config::Inputs inputs = command_.inputs;
-      inputs.overrides.push_back(setting);
-      config::Configuration configuration = config::read(inputs);
+    const std::uint32_t npus = file_.configuration.campaign.npus_per_host;
+    add(fmt::format("straggler.{}", process), fmt::format("{} NPUs of speed {}", npus, compute), [this, npus, compute] {
+      config::Configuration configuration = file_.configuration;
+      auto& speeds = configuration.execution.compute_speed;
+      speeds.resize(topology::Topology(configuration.dimensions).num_npus(), 1);
+      for (std::size_t npu = 0; npu < std::min<std::size_t>(npus, speeds.size()); ++npu) speeds[npu] *= compute;
+      configuration.execution.validate();
       return step_of(configuration);
     });
   }
@@ -118,7 +119,10 @@ class TimeFinder {
     tasks_.push_back({std::move(name), digest, std::move(simulate)});
   }
 
+  /// Returns the seconds of a step, without a campaign whose times would need the step in turn.
   double step_of(config::Configuration& configuration) const {
+    configuration.campaign = {};
+    configuration.cluster = {};
     const std::function<bool()> stop = [job = JobContext::current()] { return job && job->stop.is_requested(); };
     const auto trial = simulate_trial(configuration, {.fold = command_.fold}, stop);
     if (!trial) throw Error(ErrorCode::interrupted, "the job was stopped before the step was simulated");

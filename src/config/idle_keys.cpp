@@ -127,6 +127,7 @@ bool has_ring_of_neighbours(const Configuration& all) {
   for (std::size_t d = 0; d < all.dimensions.size(); ++d) {
     if (all.dimensions[d].shape->pattern != topology::TrafficPattern::neighbours || all.dimensions[d].size < 3)
       continue;
+    if (c.library.library) return true;
     for (const auto* const list : {&c.all_reduce, &c.all_gather, &c.reduce_scatter, &c.all_to_all})
       if (d < list->size() && (*list)[d] == collective::Algorithm{}) return true;
   }
@@ -135,6 +136,13 @@ bool has_ring_of_neighbours(const Configuration& all) {
 
 std::vector<Condition> of_collectives() {
   return {
+      {{"system.network.switching"},
+       "without system.network.model: congestion-aware",
+       [](const Subject& s) {
+         const network::Options& network = s.network();  // cut-through elsewhere has a message of its own
+         const bool is_aware = network.model->simulates_links() && !network.model->sends_packets;
+         return is_aware || network.switching == network::Switching::cut_through;
+       }},
       {{"system.network.dimensions.port", "system.network.ports."},
        "where the port lets through what its dimensions can send together",
        [](const Subject& s) { return has_effective_port(s.all); }},
@@ -143,7 +151,7 @@ std::vector<Condition> of_collectives() {
        [](const Subject& s) { return s.all.collectives.uses_switch_operations(); }},
       {{"system.collectives.all-reduce", "system.collectives.all-gather", "system.collectives.reduce-scatter",
         "system.collectives.all-to-all", "system.collectives.broadcast", "system.collectives.reduce",
-        "system.collectives.optimization", "system.collectives.dimension-order", "system.collectives.directions",
+        "system.collectives.optimization", "system.collectives.dimension-order", "system.collectives.chunks",
         "system.collectives.least-chunk", "system.collectives.chunk-order", "system.collectives.overlap-latency",
         "system.collectives.active-chunks", "system.collectives.queues", "system.collectives.endpoint-delay"},
        "with system.collectives.library.name, whose collectives are in place of those of algorithms",

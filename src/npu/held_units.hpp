@@ -21,7 +21,8 @@ class HeldUnits {
   void begin_exchange(Time now) { change(now, 1); }
   void end_exchange(Time now) { change(now, -1); }
   void begin_compute(NodeId id, Time now) { seen_[id] = held_until(now); }
-  /// Returns how much later a compute node ends that would end now; zero: it ends, and is forgotten.
+  /// Returns how much later a compute node ends that would end now; zero: it ends, and is forgotten. A node that has
+  /// not begun here is not held up.
   Time take_owed(NodeId id, Time now);
   void serialize(Archive& archive) { archive(num_exchanges_, since_, held_, seen_); }
 

@@ -111,7 +111,7 @@ class Gpus(harness.Folder):
         """GPUs in the congestion-aware network, beside a library, with a key that is not there, and a plan of another collective."""
         (self.folder / "gather.json").write_text(gather_plan(2))
         self.traces(2, 4096)
-        self.refused(self.config(network="model: congestion-aware, "), "system.gpu.profile", "cut-through")
+        self.refused(self.config(network="model: congestion-aware, switching: store-and-forward, "), "system.gpu.profile", "cut-through")
         self.refused(self.config(gpu="gpu: {profile: h101}"), "h101", "h100")
         self.refused(self.config(gpu="gpu: {launch: 1 us}"), "system.gpu.launch", "profile")
         self.refused(self.config(custom="all-reduce: gather.json"), "gather.json", "all-gather")

@@ -113,7 +113,7 @@ class ShowCollective(harness.Folder):
         text = self.show(config, "reduce-scatter", "--table").splitlines()
         table = list(csv.DictReader(self.show(config, "reduce-scatter", "--table", "--csv").splitlines()))
         self.assertEqual(text[:2], ["# reduce-scatter among 8 NPUs in the congestion-unaware network",
-                                    "# dimension 0: ring (reduce-scatter among 8 in 7 steps)"])
+                                    "# dimension 0: ring (reduce-scatter among 8 in 4 steps)"])
         self.assertEqual(text[2].split(), ["#", "size", "count", "type", "time", "algbw", "busbw"])
         self.assertEqual(list(table[0]), ["size (B)", "count (elements)", "type", "time (us)", "algbw (GB/s)", "busbw (GB/s)"])
         self.assertEqual(len(text) - 4, len(rows))

@@ -145,8 +145,12 @@ class Trial:
 
 
 def never_stuck(config):
-    """Returns whether a workload is generated, and its network loses no packet for good."""
+    """Returns whether a workload is generated, its network loses no packet for good, and its sends do not wait in one stream for receives
+    that wait behind them (rendezvous with one stream, which the message names)."""
     if config is None or "traces" in config.get("workload", {}) or "graph" in config["system"]["network"]:
+        return False
+    communication = config["system"].get("communication", {})
+    if communication.get("rendezvous") and communication.get("streams") == 1:
         return False
     lossy = {"buffer", "reserve", "headroom", "resume-offset", "share-shift", "flow-control", "credits", "queue", "acknowledgement", "pause-frame", "header"}
     return not lossy & set(config["system"]["network"].get("packets", {}))
