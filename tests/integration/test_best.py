@@ -12,6 +12,8 @@ import harness  # noqa: E402
 MODEL = "kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n"
 ON = ["--on=dgx-h100-superpod", "--npus=16"]
 MOST_CHARACTERS = 100  # of a line of the table
+RESERVED = 2 * 10**9  # bytes of the memory that drivers and libraries of the system's NPUs take
+ROOM = "83.52 GB"  # what they leave of 81,559 MiB
 
 
 class Best(harness.Folder):
@@ -67,7 +69,7 @@ class Best(harness.Folder):
         self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir()}, before)
 
     def test_table(self):
-        """The table of the best, first with a memory of 80 GB and then with one that the best trial nearly fills. Expectation: lines fit into a
+        """The table of the best, first with the memory of an H100 and then with one that the best trial nearly fills. Expectation: lines fit into a
         terminal, numbers have units, the use of memory stands beside its size, and a mark says where it is tight."""
         printed = self.best(self.model, *ON, "--batch=32", "--cost=h100-2024-08", "--output=best.h5", "--csv=best.csv").out
         table = printed[printed.index("The best"):].splitlines()
@@ -77,15 +79,15 @@ class Best(harness.Folder):
         lines = [line for line in table if re.match(r" *\d+ ", line)]
         self.assertEqual(len(lines), 10)
         for line in lines:
-            row, memory = rows[line.split()[0]], re.search(r"([0-9.]+)( MB)? of 80 GB", line)
+            row, memory = rows[line.split()[0]], re.search(rf"([0-9.]+)( MB)? of {ROOM}", line)
             scale = 1e6 if memory[2] else 1e9
             self.assertAlmostEqual(float(memory[1]) * scale, float(row["peak_memory [byte]"]), delta=0.0051 * scale)
             time = re.search(r" ([0-9.]+) (us|ms|s) ", line)
             self.assertAlmostEqual(float(time[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3)
-            self.assertRegex(line, r"80 GB +[0-9.]+ %$")
+            self.assertRegex(line, rf"{ROOM} +[0-9.]+ %$")
         self.assertRegex(printed, r"\nof all of these: system price [0-9,.]+ (M )?USD\n")
         self.assertNotIn("!", printed)
-        size = int(float(rows[lines[0].split()[0]]["peak_memory [byte]"]) * 1.05)
+        size = int(float(rows[lines[0].split()[0]]["peak_memory [byte]"]) * 1.05) + RESERVED
         printed = self.best(self.model, *ON, "--batch=32", f"--set=system.compute.local-memory.size={size} B", "--output=tight.h5").out
         self.assertRegex(printed, rf"\n +{lines[0].split()[0]} .*! ")
         self.assertIn("! takes more than 90 % of the memory.", printed)

@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """`orrery campaign` and `orrery cluster`: one answer on any number of ranks, sums to the nanosecond, and refusals."""
+import csv
 import json
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
@@ -143,6 +145,41 @@ class Campaigns(harness.Folder):
         system["workload"]["model"]["layers"] = 3
         self.refused("campaign", system | section, "it has no time of 'straggler.1' for this configuration", "--times", kept)
 
+    def test_stragglers_of_a_study(self):
+        """A campaign whose straggler has a simulated step, on a system that has slow NPUs itself: the straggler's NPUs are slower than they are
+        there, as if the run said so, and a study finds the ETTR that the campaign finds."""
+        one_host = "perturbation.slow-npus=[{npus: 0-1, compute: %s}]"
+        system = {"system": {"network": {"dimensions": [{"shape": "Ring", "size": 4, "bandwidth": "100 GB/s", "latency": "1 us"}]},
+                             "compute": {"model": "roofline", "peak": "300 TFLOPS", "local-memory": {"bandwidth": "2 TB/s"}}},
+                  "workload": {"model": {"layers": 2, "hidden": 512, "heads": 8, "sequence": 512, "vocabulary": 32000}, "parallel": {"dp": 4}},
+                  "perturbation": {"slow-npus": [{"npus": "0-1", "compute": 0.8}]}}
+        section = campaign(step={}, hosts={"npus": 2}, replications=5, checkpoint=[{"interval": "1 h", "stall": "1 s", "read": "10 s"}],
+                           failures=[{"name": "slow", "rate": "1 per day", "symptom": "slow", "compute": 0.5, "detect": "1 h"}])
+        done, path = self.run_file("campaign", system | section)
+        self.assertEqual(done.code, 0, done.err)
+        kept = re.findall(r": (\S+)  # (\S+)", (self.folder / "results.times.yaml").read_text())
+        seconds = {name: float(time) for time, name in kept}
+        steps = []
+        for speed in (0.8, 0.4):
+            run = self.folder / "run.h5"
+            self.assertEqual(harness.orrery("run", self.folder / "config.yaml", "--set", one_host % speed, "--output", run, "--force", "--quiet").code, 0)
+            with h5py.File(run) as file:
+                steps.append(file["/metrics/step_time"][()] * 1e-12)
+        self.assertLess(steps[0], steps[1])
+        self.assertEqual(set(seconds), {"step", "straggler.0"})
+        self.assertAlmostEqual(seconds["step"], steps[0], places=12)
+        self.assertAlmostEqual(seconds["straggler.0"], steps[1], places=12)
+        summary = self.tables(path, "campaign/summary")
+        (self.folder / "study.yaml").write_text(json.dumps({"study": {
+            "base": "config.yaml", "parameters": {"interval": {"key": "campaign.checkpoint.0.interval", "values": ["1 h"]}},
+            "objectives": [{"maximise": "ettr"}]}}))
+        rows = self.folder / "study.csv"
+        done = harness.orrery("explore", self.folder / "study.yaml", "--output", self.folder / "study.h5", "--csv", rows)
+        self.assertEqual(done.code, 0, done.out + done.err)
+        with open(rows, newline="") as file:
+            row = next(csv.DictReader(file))
+        self.assertAlmostEqual(float(row["ettr [1]"]), summary["mean"][summary["metric"].index(b"ettr")], places=9)
+
     def test_campaign_refusals(self):
         """What cannot be simulated is refused with exit code 3 and names its key."""
         tier = {"interval": "20 steps", "stall": "1 s"}
@@ -155,7 +192,8 @@ class Campaigns(harness.Folder):
                 ({"failures": [{"rate": "1 per day", "mtbf": "1 d"}]}, "rate and mtbf exclude each other"),
                 ({"failures": [{"mtbf": "1 d", "distribution": {"weibull": 20}}]}, "shape must be from 0.1 to 10"),
                 ({"failures": [{"rate": "1 per fortnight"}]}, "a rate such as"),
-                ({"failures": [{"rate": "1e9 per day"}]}, "24 replications would have about 8e+12 failures"),
+                ({"failures": [{"rate": "1e9 per day"}], "bad": None}, "24 replications would have about 8e+12 failures"),  # 16 hosts, 20 days
+                ({"failures": [{"rate": "1e9 per day"}]}, "24 replications would have about 1e+13 failures"),  # 1.3 times as many: a tenth have 4
                 ({"step": {}}, "campaign.step.time': the key is missing"),
                 ({"elastic": {"hosts-per-replica": 4}}, "campaign.elastic.speeds': the key is missing"),
                 ({"work": "2 T tokens", "step": {"time": "5 s"}}, "found tokens")):

@@ -264,7 +264,7 @@ class GpuNetwork(Plans):
         name = "all-gather-put"
         self.plan(name, gpus=2, blocks=1)
         self.traces(2, name, 4096)
-        for network, gpu, words in (("model: congestion-aware", "", "cut-through"), (ALONE, ", evaluate: in-network", "congestion-aware"),
+        for network, gpu, words in (("model: congestion-aware, switching: store-and-forward", "", "cut-through"), (ALONE, ", evaluate: in-network", "congestion-aware"),
                                     (LINKS, ", evaluate: alone", "in-network"), ("model: packet", "", "congestion-aware")):
             outcome = harness.orrery("run", self.config(name, size=2, gpu=gpu, network=network), f"--output={self.folder / 'none.h5'}")
             self.assertEqual(outcome.code, 3, outcome.err)

@@ -77,18 +77,22 @@ class Jobs(JobFolder):
     # ---- what jobs do to each other ----
 
     def test_shared_link(self):
-        """A ring of eight. Job a sends from NPU 0 to 2, job b from NPU 1 to 3 from 150 ns on: both over the link from 1 to 2. The message of a
-        has come to NPU 1 at 200 ns, and b holds the link up to 250 ns; so a is 50 ns late."""
+        """A ring of eight. Job a sends from NPU 0 to 2, job b from NPU 1 to 3 from 150 ns on: both over the link from 1 to 2, which a message
+        holds for 100 ns. With cut-through the head of a's message is at NPU 1 at 100 ns and holds that link up to 200 ns; so b is 50 ns
+        late. With store-and-forward a's message has come to NPU 1 at 200 ns, and b holds the link up to 250 ns; so a is 50 ns late."""
         jobs = [{"name": "a", "allocation": [0, 2], "workload": self.pair("a")},
                 {"name": "b", "allocation": [1, 3], "start": "150 ns", "workload": self.pair("b")}]
         config = self.config(jobs, [{**RING, "size": 8}])
-        path = self.run_once([config, AWARE, "--jobs-alone"])
-        columns, _ = self.jobs_of(path)
-        self.assertEqual(columns["alone_time"], [400 * NS, 400 * NS])
-        self.assertEqual(columns["run_time"], [450 * NS, 400 * NS])
-        self.assertEqual(columns["finish_time"], [450 * NS, 550 * NS])
-        self.assertEqual(columns["slowdown"], [1.125, 1])
-        self.assertEqual(columns["bytes_sent"], [1000, 1000])
+        for switching, alone, together in (("cut-through", 300, [300, 350]), ("store-and-forward", 400, [450, 400])):
+            path = self.run_once([config, AWARE, "--jobs-alone", f"--set=system.network.switching={switching}"])
+            columns, _ = self.jobs_of(path)
+            self.assertEqual(columns["alone_time"], [alone * NS, alone * NS])
+            self.assertEqual(columns["run_time"], [time * NS for time in together])
+            self.assertEqual(columns["finish_time"], [together[0] * NS, (150 + together[1]) * NS])
+            self.assertEqual(columns["slowdown"], [time / alone for time in together])
+            self.assertEqual(columns["bytes_sent"], [1000, 1000])
+        by_default, _ = self.jobs_of(self.run_once([config, AWARE, "--jobs-alone"]))
+        self.assertEqual(by_default["run_time"], [300 * NS, 350 * NS])
 
     def test_shared_link_of_packets(self):
         """Two pairs of hosts at two switches with one link between them. Alone, 10 packets of 1,036 B take 10,360 ps each on three links of

@@ -16,6 +16,7 @@ SYSTEM = """system:
   network:
     dimensions: [{shape: Ring, size: 4, bandwidth: 10 GB/s, latency: 100 ns}]
 """
+ONE_WAY = SYSTEM + "  collectives: {directions: one}\n"
 US = 10**6  # ps
 
 # 64 NPUs, three dimensions, every way to be asymmetric: faster NPUs too.
@@ -102,11 +103,13 @@ class Perturbation(harness.Folder):
         self.assertEqual(self.traced(nodes, "{links: [{dimension: 0, npus: \"0,1\", failed: true}, {dimension: 0, npus: 0, bandwidth: 0.5}]}")[1], 2_300_000)
 
     def test_a_slow_link_delays_a_collective(self):
-        """A ring all-reduce of 4 NPUs with the default endpoint delay of 10 ns: 6 messages of 1,000 B take 200 ns each, or 300 where
-        NPU 1 sends or receives; a member finishes after the longest row of 6 of them that ends at it."""
+        """A ring all-reduce of 4 NPUs with the default endpoint delay of 10 ns. In both directions each NPU sends 1,500 B of a reduce-scatter
+        and of an all-gather each way, in two steps: 4 messages of 750 B take 175 ns each, or 250 where NPU 1 sends or receives. In one
+        direction 6 messages of 1,000 B take 200 ns each, or 300. A member finishes after the longest row of them that ends at it."""
         nodes = lambda npu: [Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=4000)]  # noqa: E731
-        self.assertEqual(self.traced(nodes, "{links: [{dimension: 0, npus: 1, bandwidth: 0.5}]}"),
-                         [70_000 + 1000 * longest for longest in (1400, 1500, 1600, 1500)])
+        slow = "{links: [{dimension: 0, npus: 1, bandwidth: 0.5}]}"
+        self.assertEqual(self.traced(nodes, slow), [50_000 + 1000 * longest for longest in (1000, 1000, 1000, 3 * 250 + 175)])
+        self.assertEqual(self.traced(nodes, slow, ONE_WAY), [70_000 + 1000 * longest for longest in (1400, 1500, 1600, 1500)])
 
     def test_results_are_the_same_on_any_number_of_ranks(self):
         """A step of 64 NPUs with every kind of perturbation gives the same results on 1 to 8 ranks, eager and with rendezvous, and
@@ -255,10 +258,11 @@ class Perturbation(harness.Folder):
 
     def test_show_collective_knows_slow_links(self):
         """`show collective` on a ring with a slow link gives the time of the run by hand."""
-        config = self.config(SYSTEM + "perturbation: {links: [{dimension: 0, npus: 1, bandwidth: 0.5}]}\n")
-        outcome = harness.orrery("show", "collective", config, "--kind=all-reduce", "--bytes=4000 B")
-        self.assertEqual(outcome.code, 0, outcome.err)
-        self.assertIn("last_done_ps: 1670000", outcome.out)
+        for system, last in ((SYSTEM, 1_050_000), (ONE_WAY, 1_670_000)):
+            config = self.config(system + "perturbation: {links: [{dimension: 0, npus: 1, bandwidth: 0.5}]}\n")
+            outcome = harness.orrery("show", "collective", config, "--kind=all-reduce", "--bytes=4000 B")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            self.assertIn(f"last_done_ps: {last}\n", outcome.out)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,10 @@ def bisection(case, folder):
     return [show_collective(folder, system, "all-to-all", 64 << 20)["last_done_ps"] * 1e-12]
 
 
+def deepseek(case, folder):
+    return [run_seconds(AUDIT / "deepseek-v3-h800/step.yaml", folder, "--fold", "--set=workload.parallel.gather-before-forward=false")]
+
+
 def command(case, folder):
     """Runs the command that stands in the inputs, in the folder that they name."""
     inputs = case["inputs"]
@@ -89,7 +93,8 @@ def command(case, folder):
 
 
 RUNS = {"chunks-do-not-count": chunks, "aware-as-unaware-when-empty": networks, "step-nvlink-sweep": nvlink_sweep,
-        "one-nic-two-tiers": two_tiers, "direct-respects-bisection": bisection}
+        "one-nic-two-tiers": two_tiers, "direct-respects-bisection": bisection,
+        "deepseek-v3-step": deepseek}
 
 
 def check_orrery(case, folder):
