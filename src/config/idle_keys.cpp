@@ -136,13 +136,6 @@ bool has_ring_of_neighbours(const Configuration& all) {
 
 std::vector<Condition> of_collectives() {
   return {
-      {{"system.network.switching"},
-       "without system.network.model: congestion-aware",
-       [](const Subject& s) {
-         const network::Options& network = s.network();  // cut-through elsewhere has a message of its own
-         const bool is_aware = network.model->simulates_links() && !network.model->sends_packets;
-         return is_aware || network.switching == network::Switching::cut_through;
-       }},
       {{"system.network.dimensions.port", "system.network.ports."},
        "where the port lets through what its dimensions can send together",
        [](const Subject& s) { return has_effective_port(s.all); }},

@@ -14,7 +14,7 @@ UPDATE = "scripts/update_key_tables.py"
 
 def all_lists():
     """The text of the documents that have lists of keys, the page first."""
-    others = ("docs/packet-network.md", "docs/user-guide.md")
+    others = ("docs/packet-network.md", "docs/user-guide.md", "docs/campaign.md", "docs/cluster-time.md", "docs/serving.md")
     return PAGE.read_text() + "".join((harness.SOURCE / other).read_text() for other in others)
 
 
