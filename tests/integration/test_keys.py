@@ -86,7 +86,7 @@ EXCEPTIONS = [
 # Keys of no run: they say where it begins and ends and what it prints, or choose among equal ways to the same results.
 # Sections of other commands are checked by `run` and not used.
 OF_RUN = "(run|campaign|cluster)[.].*"
-GATE_BASES = ("step", "step, congestion-aware", "packets, dcqcn", "packets, uec", "library", "traces", "experts", "request", "cost")
+GATE_BASES = ("step", "step, congestion-aware", "packets, dcqcn", "library", "experts")
 
 
 def exception(base, path):
