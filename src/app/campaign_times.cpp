@@ -41,7 +41,7 @@ using campaign::Times;
 /// A time that a simulation finds.
 struct TimeTask {
   std::string name;
-  std::uint64_t digest = 0;          ///< of all that it depends on
+  std::uint64_t digest = 0;          ///< digest of all that it depends on
   std::function<double()> simulate;  ///< returns seconds
 };
 

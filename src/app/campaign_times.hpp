@@ -13,7 +13,7 @@ namespace orrery::app {
 struct JobTimes {
   campaign::Times times;
   std::uint32_t num_npus = 0;       ///< 0: not known
-  double parameters = 0;            ///< of the model; 0: not known
+  double parameters = 0;            ///< parameters of the model; 0: not known
   std::uint32_t num_simulated = 0;  ///< steps and transfers that were simulated
 };
 

@@ -47,7 +47,7 @@ class FailureClock {
     std::priority_queue<End, std::vector<End>, std::greater<>> ends;
     std::vector<Nanoseconds> at;       ///< [units] end on the clock while the host is in the job, else what is left
     std::vector<std::uint32_t> drawn;  ///< [units] lives so far
-    std::uint32_t failed_unit = 0;     ///< of the last strike
+    std::uint32_t failed_unit = 0;     ///< unit of the last strike
   };
 
   double rate(const Process& process, bool is_running) const;

@@ -21,7 +21,7 @@ struct State {
   Nanoseconds since = 0;    ///< when it began to make progress at the present factor
   long double done = 0;     ///< ns of work, alone
   double factor = 1;
-  std::uint32_t version = 0;  ///< of its planned end
+  std::uint32_t version = 0;  ///< version of its planned end
   bool is_running = false;
 
   /// Returns when the job ends by the user's estimate.
@@ -69,7 +69,7 @@ class Scheduler {
   /// What EASY knows of the first of the queue.
   struct Shadow {
     std::uint32_t head = 0;
-    std::uint64_t version = 0;  ///< of the running jobs
+    std::uint64_t version = 0;  ///< version of the running jobs
     Nanoseconds time = 0;
     std::unique_ptr<Pool> later;  ///< free NPUs then
     bool is_tried = false;        ///< all jobs of the queue have been looked at
@@ -90,7 +90,7 @@ class Scheduler {
   Shadow shadow_;
   struct Present {
     Nanoseconds now = 0;
-    std::uint64_t version = 1;  ///< of the running jobs
+    std::uint64_t version = 1;  ///< version of the running jobs
     std::uint64_t inside = 0;
     std::uint32_t busy = 0;
     std::vector<std::uint32_t> arrived;  ///< since the last pass

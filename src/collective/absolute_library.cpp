@@ -8,12 +8,12 @@
 namespace orrery::collective {
 namespace {
 
-constexpr double nic_share = 0.96;             ///< of the bandwidth of NICs, in rings
-constexpr double tree_share = 0.85;            ///< of the bandwidth of NICs, in trees of two nodes
-constexpr double in_switch_tree_share = 0.95;  ///< of `in_switch`, over two nodes
-constexpr double ring_tree_share = 0.8;        ///< of `ring`, in trees without a switch that reduces
-constexpr double all_to_all_share = 0.95;      ///< of `ring`
-constexpr double all_to_all_nic_share = 0.7;   ///< of the bandwidth of NICs; a run on 2 x 64 GB300 reached 0.24 only
+constexpr double nic_share = 0.96;             ///< share of the bandwidth of NICs in rings
+constexpr double tree_share = 0.85;            ///< share of the bandwidth of NICs in trees of two nodes
+constexpr double in_switch_tree_share = 0.95;  ///< share of `in_switch` over two nodes
+constexpr double ring_tree_share = 0.8;        ///< share of `ring` in trees without a switch that reduces
+constexpr double all_to_all_share = 0.95;      ///< share of `ring`
+constexpr double all_to_all_nic_share = 0.7;   ///< share of the NICs' bandwidth; a run on 2 x 64 GB300 reached 0.24
 
 /// Returns the bus bandwidth of rings within a node. In a mesh a group uses the links among its members only.
 double absolute_ring(const Library& library, double of_node) {

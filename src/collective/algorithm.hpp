@@ -131,7 +131,7 @@ struct PhaseShape {
   /// The groups of this axis are tori or rings whose positions exchange data with all neighbours at once, in place of
   /// what the algorithm does; null: they do not. It must outlive what is made of the shape.
   const Axis* torus = nullptr;
-  bool both_directions = false;  ///< of the links, in a torus
+  bool both_directions = false;  ///< use of both directions of the links, in a torus
   /// A custom collective takes the place of the algorithm.
   bool is_custom = false;
   const CustomCollective* custom = nullptr;  ///< of a custom one; null: no file spells it out for so many members

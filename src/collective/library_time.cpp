@@ -22,7 +22,7 @@ constexpr LatencyRow ring_latencies{6.6e-6, 0.6e-6, 2.7e-6}, tree_latencies{6.8e
 // One send and one receive for each peer, on channels of their own: seconds of a peer in the node and outside.
 constexpr double peer_in_node = 0.02e-6, peer_outside = 0.6e-6;
 constexpr double reference_hop = 1e-6;  ///< latency of a hop between nodes where the fabrics were measured, s
-constexpr double collnet_share = 0.9;   ///< of the rings' share of NICs
+constexpr double collnet_share = 0.9;   ///< part of the rings' share of NICs
 constexpr double nvls_growth = 0.2;     ///< NVLS of fewer than 8 members reaches (p / 8) to this power
 constexpr double full_nvls_members = 8;
 
@@ -86,12 +86,13 @@ class RelativeTimes {
            2 * (depth * (of.in_node + step_in_node_) + std::log2(group_.nodes) * (of.between + step_between_));
   }
   double pat_latency() const {
-    return pat_latencies.base + std::log2(group_.nodes) * (pat_latencies.between + step_between_) + pat_latencies.in_node * group_.ranks;
+    return pat_latencies.base + std::log2(group_.nodes) * (pat_latencies.between + step_between_) +
+           pat_latencies.in_node * group_.ranks;
   }
   double direct_latency() const {
     const double outside = is_in_one_node() ? 0 : ring_latencies.between + step_between_;
-    return ring_latencies.base + ring_latencies.in_node + step_in_node_ + outside + peer_in_node * (group_.of_node() - 1) +
-           peer_outside * (group_.ranks - group_.of_node());
+    return ring_latencies.base + ring_latencies.in_node + step_in_node_ + outside +
+           peer_in_node * (group_.of_node() - 1) + peer_outside * (group_.ranks - group_.of_node());
   }
   /// Returns the latency of the fastest algorithm of small messages, which all algorithms have.
   double least_latency() const {

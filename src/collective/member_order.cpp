@@ -52,7 +52,8 @@ class MemberOrder::Simulation {
   /// A member arrives, or ends a service.
   struct Event {
     Ps time = 0;
-    std::uint64_t ordinal = 0;  ///< of the service among those that begin: a tie goes to the one that began first
+    std::uint64_t ordinal =
+        0;  ///< ordinal of the service among those that begin: a tie goes to the one that began first
     std::uint32_t member = 0;
     ServiceIdx service = ScheduledService::none;
 

@@ -11,7 +11,7 @@ namespace orrery::collective {
 
 /// One stage of a schedule as its members see it.
 struct MemberStage {
-  const GroupEvaluator* evaluators[2] = {};  ///< of even and odd chunks; all groups have equal links
+  const GroupEvaluator* evaluators[2] = {};  ///< evaluators of even and odd chunks; all groups have equal links
   std::span<const std::uint32_t> members;    ///< [groups][positions]
   std::uint32_t group_size = 0;              ///< positions of a group
 };

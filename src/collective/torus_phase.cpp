@@ -149,10 +149,10 @@ class Neighbours {
 
 /// The steps that all positions take.
 struct TorusSteps {
-  std::uint32_t count = 0;      ///< in all
+  std::uint32_t count = 0;      ///< number of all steps
   std::uint32_t reducing = 0;   ///< the first ones, at whose end a position reduces what it has got
   std::vector<Bytes> messages;  ///< [sides] to each neighbour in each step
-  Bytes reduced;                ///< in each reducing step
+  Bytes reduced;                ///< bytes in each reducing step
 };
 
 /// The finishes of positions after steps in which each waits for its neighbours:
@@ -246,7 +246,7 @@ class TorusEvaluator final : public GroupEvaluator {
   Neighbours neighbours_;
   TorusSteps steps_;
   Ps endpoint_delay_, reduction_ = 0;
-  std::vector<Edge> edges_;                   ///< by receiver, in the order of its senders; empty if uniform
+  std::vector<Edge> edges_;                   ///< edges by receiver, in the order of its senders; empty if uniform
   std::vector<std::optional<Edge>> of_side_;  ///< if uniform
   bool is_uniform_ = true, finishes_together_ = true;
   Ps longest_ = 0, duration_ = 0;

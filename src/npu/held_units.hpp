@@ -39,7 +39,7 @@ class HeldUnits {
   std::int64_t num_exchanges_ = 0;
   Time since_ = {};              ///< when the number changed last
   Time held_ = {};               ///< until then
-  std::map<NodeId, Time> seen_;  ///< by compute node under way: what it has been held up for
+  std::map<NodeId, Time> seen_;  ///< time for which each compute node under way has been held up
 };
 
 }  // namespace orrery::npu

@@ -28,9 +28,9 @@ class Instance {
  public:
   /// Collects what the instance does to others in one moment.
   struct Effects {
-    std::vector<Report> reports;                        ///< in the order in which they are made
+    std::vector<Report> reports;                        ///< reports in the order in which they are made
     std::vector<std::pair<std::uint32_t, Pull>> pulls;  ///< (number of the member, what it asks for)
-    std::vector<Time> step_ends;                        ///< of the steps that were scheduled
+    std::vector<Time> step_ends;                        ///< ends of the steps that were scheduled
 
     void clear() {
       reports.clear();

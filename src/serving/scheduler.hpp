@@ -58,7 +58,7 @@ struct Step {
 /// What a scheduler asks of others.
 struct Pull {
   std::uint32_t request = 0, home = 0;
-  std::uint32_t tokens = 0;  ///< that are missing; 0: the home may free the blocks
+  std::uint32_t tokens = 0;  ///< missing tokens; 0: the home may free the blocks
 };
 
 /// The scheduler of an instance with the rules of vLLM V1. It knows the time only as a number that it notes.

@@ -46,9 +46,9 @@ struct Operator {
   bool is_backward = false;                                                    ///< of a product or attention
   bool is_causal = false;                                                      ///< of attention
   bool has_weights = false;  ///< of a product: one operand is parameters, so that half of its backward pass is theirs
-  compute::Operation::Casts casts = compute::Operation::Casts::all;  ///< of a product
-  bool is_inference = false;                                         ///< of a product
-  double share = 1;          ///< of the operation, which the operator computes
+  compute::Operation::Casts casts = compute::Operation::Casts::all;  ///< casts of a product
+  bool is_inference = false;                                         ///< true for a product of inference engines
+  double share = 1;                                                  ///< share of the operation that the operator computes
 
   friend bool operator==(const Operator&, const Operator&) = default;
 };
@@ -69,9 +69,9 @@ struct Layer {
   /// FLOPs of `forward` that do not count for the model: what another NPU of its tp group does too, and the masked
   /// scores that a core computes if it is not fused.
   std::uint64_t beside_model_flops = 0;
-  std::uint64_t dense = 0;                   ///< parameters on the NPU that have copies in its data group
-  std::uint64_t experts = 0;                 ///< parameters of experts, which have copies in its expert_data group
-  std::uint64_t sharded = 0;                 ///< parameters without copies, which the backward pass updates
+  std::uint64_t dense = 0;    ///< parameters on the NPU that have copies in its data group
+  std::uint64_t experts = 0;  ///< parameters of experts, which have copies in its expert_data group
+  std::uint64_t sharded = 0;  ///< parameters without copies, which the backward pass updates
   PartsOfDense of_dense = {};
   std::uint64_t activations = 0;    ///< bytes kept for the backward pass of a micro-batch
   std::uint64_t cache = 0;          ///< inference: bytes of keys and values of a micro-batch's sequences

@@ -167,7 +167,7 @@ class StepBuilder {
   struct HalfOfPair {
     PassChain& chain;
     std::deque<LayerPass> left;            ///< layer passes to add, the current one first
-    std::vector<Operator> operators = {};  ///< of the current one
+    std::vector<Operator> operators = {};  ///< operators of the current layer
     std::span<const Operator> rest = {};   ///< those that are left of them
     bool is_in_layer = false;
   };

@@ -13,8 +13,8 @@ namespace orrery::campaign {
 /// What several replications say of a number.
 struct Estimate {
   double mean = 0;
-  double deviation = 0;      ///< standard deviation of a sample
-  double half_width = 0;     ///< of the 95 % interval of the mean, by Student's t; 0: there is one replication
+  double deviation = 0;   ///< standard deviation of a sample
+  double half_width = 0;  ///< half-width of the 95 % interval of the mean, by Student's t; 0: there is one replication
   double low = 0, high = 0;  ///< quantiles of 5 and 95 %
 
   double standard_error(std::size_t count) const;

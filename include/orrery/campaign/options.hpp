@@ -62,8 +62,8 @@ struct Sampling {
 
 /// Times of the job that are given instead of simulated.
 struct StepOptions {
-  std::optional<Nanoseconds> time;  ///< of a step with all replicas
-  double tokens = 0;                ///< of a step; 0: as the workload says
+  std::optional<Nanoseconds> time;  ///< duration of a step with all replicas
+  double tokens = 0;                ///< tokens of a step; 0: as the workload says
   Bandwidth host_bandwidth;         ///< with which an NPU copies a checkpoint to host memory; 0: not known
 
   friend bool operator==(const StepOptions&, const StepOptions&) = default;
@@ -98,7 +98,7 @@ struct Times {
     Nanoseconds stall = 0, durable = 0, read = 0;
   };
   Nanoseconds step = 0;
-  double tokens = 0;                                      ///< of a step; 0: not known
+  double tokens = 0;                                      ///< tokens of a step; 0: not known
   std::vector<OfTier> tiers;                              ///< [tiers]
   std::vector<double> speeds;                             ///< [processes] of stragglers
   std::vector<std::pair<std::uint32_t, double>> elastic;  ///< replicas and speed, ascending

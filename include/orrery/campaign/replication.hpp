@@ -39,8 +39,8 @@ struct Row {
 struct Period {
   Nanoseconds begin = 0, end = 0;
   State state = State::useful;
-  std::int32_t process = -1;  ///< that caused it; -1: none
-  std::uint32_t hosts = 0;    ///< that worked
+  std::int32_t process = -1;  ///< failure process that caused it; -1: none
+  std::uint32_t hosts = 0;    ///< working hosts
 };
 
 /// Called for each period of a replication, in order. Checkpoints in running periods are not told apart.

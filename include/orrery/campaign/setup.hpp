@@ -29,7 +29,7 @@ struct Process {
   Spread detect;            ///< seconds from the failure to its detection
   bool repairs = true;      ///< hosts that failed are repaired and replaced
   bool counts_bad = true;   ///< bad hosts have a higher rate
-  double speed = 1;         ///< of the job until a straggler is found
+  double speed = 1;         ///< relative speed of the job until a straggler is found
   bool has_notice = false;  ///< a pause comes after a checkpoint
   Spread length;            ///< seconds of a pause
 
@@ -59,10 +59,10 @@ struct Tier {
 
 /// The hosts of a campaign. Host 0 is the first of the pool.
 struct HostNumbers {
-  std::uint32_t active = 0;  ///< that the job needs
+  std::uint32_t active = 0;  ///< hosts that the job needs
   std::uint32_t standby = 0, pool = 0, spare = 0;
   std::uint32_t group_size = 0;  ///< hosts with consecutive numbers in a group; 0: there are no groups of this kind
-  std::vector<std::vector<std::uint32_t>> groups;  ///< of listed hosts; empty: `group_size` says it
+  std::vector<std::vector<std::uint32_t>> groups;  ///< listed hosts of each group; empty: `group_size` says it
   double bad_fraction = 0, bad_factor = 1;
   bool wait_for_standbys = false;
   Selection selection = Selection::first;
@@ -112,7 +112,7 @@ struct Setup {
   RepairRules repair;
   Elastic elastic;
   std::uint32_t npus_per_host = 1;  ///< units of a host for processes per NPU
-  Nanoseconds work = longest;       ///< of the full configuration; `longest`: no end
+  Nanoseconds work = longest;       ///< useful time of the full configuration; `longest`: no end
   Nanoseconds duration = longest;   ///< `longest`: no end
   bool final_checkpoint = false;
   std::uint64_t seed = 1;

@@ -26,11 +26,11 @@ enum class SpreadKind : std::uint8_t { fixed, exponential, uniform, weibull, log
 /// A distribution of durations in seconds, or of other positive numbers, by its quantiles.
 struct Spread {
   SpreadKind kind = SpreadKind::fixed;
-  double mean = 0;                   ///< of all kinds but uniform, pareto, values and mixture
+  double mean = 0;                   ///< mean of all kinds but uniform, pareto, values and mixture
   double least = 0, most = 0;        ///< bounds of uniform and pareto
-  double shape = 1;                  ///< of weibull and pareto
-  double median = 0;                 ///< of lognormal
-  std::vector<double> values = {};   ///< of values; the means of the exponential parts of a mixture
+  double shape = 1;                  ///< shape of weibull and pareto
+  double median = 0;                 ///< median of lognormal
+  std::vector<double> values = {};   ///< values of kind values; means of the exponential parts of a mixture
   std::vector<double> weights = {};  ///< shares of the parts of a mixture
 
   static Spread fixed(double value) { return {.mean = value}; }

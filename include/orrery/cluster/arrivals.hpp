@@ -29,7 +29,7 @@ TraceColumns columns_of(std::string_view preset, const orrery::Place& place);
 /// Jobs of a recorded trace.
 struct Trace {
   std::vector<Job> jobs;
-  std::vector<std::string> classes;  ///< in the order in which they occur
+  std::vector<std::string> classes;  ///< classes in the order in which they occur
   std::uint64_t left_out = 0;        ///< rows of 0 NPUs
 };
 /// Reads a trace in CSV with a header. Times are seconds, or dates such as 2023-03-01 12:00:00; the first arrival is

@@ -56,7 +56,7 @@ struct Rules {
   std::uint32_t backfill_depth = 1000;  ///< jobs that EASY looks at in a pass
   Sharing sharing = Sharing::none;
   SharedLinks links = SharedLinks::uplinks;
-  double share = 0.5;  ///< of jobs that have none of their own
+  double share = 0.5;  ///< share of jobs that have none of their own
 
   friend bool operator==(const Rules&, const Rules&) = default;
 };

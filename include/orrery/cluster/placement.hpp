@@ -14,7 +14,7 @@ namespace orrery::cluster {
 /// NPUs of a job.
 struct Place {
   std::uint32_t count = 0;
-  std::vector<std::uint32_t> npus;  ///< in the order of the job's own NPUs; empty where only the number counts
+  std::vector<std::uint32_t> npus;  ///< places in the order of the job's own NPUs; empty where only the number counts
 };
 
 /// The free NPUs of a cluster under one placement policy (docs/cluster-time.md, P1 to P5).

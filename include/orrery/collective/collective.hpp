@@ -46,7 +46,7 @@ struct PhaseFigures {
   /// What NCCL's tuning model chooses: "LL", "LL128" or "Simple"; empty without a library.
   std::string protocol = {};
   std::uint32_t channels = 0;
-  std::optional<ExpertTime> experts = {};  ///< of an exchange by kernels of experts
+  std::optional<ExpertTime> experts = {};  ///< time of an exchange by kernels of experts
   std::optional<LibraryFigures> library = {};
 };
 

@@ -14,8 +14,8 @@ namespace orrery::collective {
 struct ExpertKernels {
   std::string_view name;          ///< "deepep-v1"
   std::string_view help;          ///< one line
-  double link_share = 0;          ///< of the links in a server, reached by transfers
-  double nic_share = 0;           ///< of the NIC
+  double link_share = 0;          ///< share of the links in a server that transfers reach
+  double nic_share = 0;           ///< share of the NIC that transfers reach
   double latency = 0;             ///< seconds, over several servers
   double latency_in_server = 0;   ///< seconds, within one server
   std::uint32_t sms = 0;          ///< streaming multiprocessors that they take; 0: none
@@ -34,7 +34,7 @@ struct ExpertOptions {
   ExpertKernelsName kernels;
   std::uint32_t top_k = 1;           ///< experts of a token
   std::uint32_t servers = 0;         ///< most servers that a token is sent to; 0: any number
-  std::optional<double> sm_share{};  ///< of an NPU's compute units, taken by an exchange; none: what `kernels` take
+  std::optional<double> sm_share{};  ///< share of an NPU's compute units that an exchange takes; none: as `kernels` say
 
   friend bool operator==(const ExpertOptions&, const ExpertOptions&) = default;
 };

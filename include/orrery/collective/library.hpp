@@ -73,8 +73,8 @@ struct Library {
   double nvls_channels = 0;            ///< likewise of what the switch reduces
   std::uint32_t fewest_in_switch = 5;  ///< members from which on the switch reduces
   std::uint32_t mesh = 0;              ///< GPUs of a node if each has a link to each other one; 0: a switch joins them
-  Ramp small;                          ///< what the protocol of small messages saves: `filling` and `bytes`
-  Ramp large;                          ///< what filling the pipelines costs, likewise
+  Ramp small;                          ///< time that the protocol of small messages saves: `filling` and `bytes`
+  Ramp large;                          ///< time that filling the pipelines costs: `filling` and `bytes`
   AbsoluteFigures absolute;
 
   static std::span<const Library* const> registry();
@@ -145,7 +145,7 @@ struct LibraryGroup {
 enum class ResourceKind : std::uint8_t { latency, links, nic, dimension, channels };
 struct Resource {
   ResourceKind kind = ResourceKind::latency;
-  std::uint32_t dimension = 0;  ///< of ResourceKind::dimension
+  std::uint32_t dimension = 0;  ///< dimension of ResourceKind::dimension
   double bytes = 0;             ///< bytes of a member
   double capacity = 0;          ///< bytes per second of a member, as the configuration has it
   double share = 1;             ///< share of the capacity that they reach
@@ -160,7 +160,7 @@ struct LibraryTime {
   std::string_view algorithm = {};  ///< "ring", "tree", "NVLS"
   double seconds = 0;
   double latency = 0, ramp = 0, transfer = 0;  ///< seconds: `seconds` is no less than their sum
-  Resource bound = {};                         ///< what decides `transfer`
+  Resource bound = {};                         ///< resource that decides `transfer`
   std::vector<Resource> resources = {};        ///< all that the bytes pass
 };
 /// Returns what a collective takes from when its last member is ready: the latency, the ramp and the time of the

@@ -26,7 +26,7 @@ struct MeasuredSeries {
 struct MeasuredFile {
   std::filesystem::path file;
   std::optional<std::uint32_t> node = {};  ///< ranks of a node
-  std::vector<Bandwidth> bandwidths = {};  ///< by dimension, from the first on; those that are missing are as described
+  std::vector<Bandwidth> bandwidths = {};  ///< bandwidth by dimension, from the first on; missing ones are as described
   MeasuredSeries series = {};
 
   /// Returns the ranks of a node: `node`, or the NPUs of a node of the network if the ranks fill such nodes, or the

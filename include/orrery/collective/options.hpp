@@ -72,8 +72,8 @@ struct ChunkScheduling {
   /// A chunk holds its slot in a dimension for the time that its bytes take. Its latencies and endpoint delays delay
   /// the chunk, but not the chunk that follows.
   bool overlap_latency = false;
-  std::uint32_t splits = 1;         ///< chunks of a collective (preferred-dataset-splits)
-  Bytes least;                      ///< of a chunk at a member: a smaller collective has fewer chunks. 0: no limit
+  std::uint32_t splits = 1;  ///< chunks of a collective (preferred-dataset-splits)
+  Bytes least;               ///< least bytes of a chunk at a member: a smaller collective has fewer chunks. 0: no limit
   std::uint32_t active_chunks = 1;  ///< chunks in service at a time in each dimension
   std::uint32_t queues = 1;         ///< of each dimension
 };

@@ -28,7 +28,7 @@ struct SwitchLoad {
 struct Step {
   Bytes bytes;                          ///< of each message that the position sends
   std::vector<Receiver> sends;          ///< in the order of sending
-  std::vector<Bytes> sizes;             ///< of each message where they differ; empty: all have `bytes`
+  std::vector<Bytes> sizes;             ///< bytes of each message where they differ; empty: all have `bytes`
   std::vector<std::uint32_t> receives;  ///< the senders of the messages that it waits for
   Bytes reduced;                        ///< by each reduction after the last message
   std::uint32_t num_reductions = 0;

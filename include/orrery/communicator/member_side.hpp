@@ -41,7 +41,7 @@ struct Join {
   Time now;
   bool is_recorded = true;
   Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
-  collective::Turn turn = {};    ///< of the participant, over all its communicators
+  collective::Turn turn = {};    ///< turn of the participant, over all its communicators
   JoinOrder order = {};          ///< with Setup::orders_ends
 };
 

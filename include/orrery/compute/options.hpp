@@ -28,13 +28,13 @@ struct Processor {
   std::string_view name;
   std::string_view help;                 ///< one line
   double num_units = 0;                  ///< streaming multiprocessors, matrix units of a TPU
-  double product_share = 0;              ///< of the peak, reached by a product of full tiles
-  double half_tile_share = 0;            ///< of the above, with tiles of half the size
+  double product_share = 0;              ///< share of the peak that a product of full tiles reaches
+  double half_tile_share = 0;            ///< share of the above with tiles of half the size
   double wave_seconds = 0;               ///< time of a wave of tiles besides its FLOPs
   double launch_seconds = 0;             ///< time of a product besides its waves
-  double product_bandwidth_share = 0;    ///< of the memory's bandwidth, reached by products
-  double inference_bandwidth_share = 0;  ///< of the memory's bandwidth, reached by products of inference engines
-  double attention_share = 0;  ///< of the bf16 peak, reached by fused attention, forward and backward together
+  double product_bandwidth_share = 0;    ///< share of the memory's bandwidth that products reach
+  double inference_bandwidth_share = 0;  ///< share of the memory's bandwidth that products of inference engines reach
+  double attention_share = 0;  ///< share of the bf16 peak that fused attention reaches, forward and backward together
 
   static std::span<const Processor* const> registry();
 };
@@ -89,7 +89,7 @@ struct Options {
   /// A node without bytes takes no time, whatever it computes; else num_ops / peak.
   bool ignore_nodes_without_bytes = false;
   double collectives_share = 0;  ///< of the compute units, which a collective takes while it transfers
-  double experts_share = 0;      ///< of the compute units, which an exchange of experts holds from begin to end
+  double experts_share = 0;      ///< share of the compute units that an exchange of experts holds from begin to end
   double efficiency = 1;         ///< share of the peak that nodes reach at most; `products`: factor of product rates
   double bf16_peak_flops = 0;    ///< per second; 0: peak_flops
   ProductsOptions products = {};

@@ -162,7 +162,7 @@ struct RunOptions : NpuDivision {
 struct Configuration {
   RuleSet rule_set = RuleSet::physical;         ///< of `follow`
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
-  topology::PortRates port_rates;               ///< of ports that dimensions name
+  topology::PortRates port_rates;               ///< rates of the ports that dimensions name
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
   gpu::Options gpu;                             ///< with the plans of custom collectives
   npu::Options execution;                       ///< with the compute options and the timeline switch

@@ -36,8 +36,8 @@ struct LibraryRecord {
   std::uint8_t algorithm = 0;  ///< index into library_algorithms
   std::uint8_t bound = 0;      ///< collective::ResourceKind
   bool is_extrapolated = false;
-  std::uint32_t dimension = 0;                 ///< of the resource that binds, if it is a dimension
-  double bytes = 0, capacity = 0, share = 0;   ///< of the resource that binds: collective::Resource
+  std::uint32_t dimension = 0;                 ///< dimension of the resource that binds, if it is a dimension
+  double bytes = 0, capacity = 0, share = 0;   ///< figures of the resource that binds: collective::Resource
   double latency = 0, ramp = 0, transfer = 0;  ///< seconds
   double error = 0;                            ///< relative standard error
 };

@@ -18,12 +18,12 @@ namespace orrery::serving {
 struct Description {
   std::optional<workload::Transformer> model;
   FormatName weights, kv;
-  std::uint64_t kv_bytes_per_token = 0;  ///< of the whole model; 0: by the model
-  Bytes memory = Bytes(0);               ///< of an NPU; 0: not known
-  std::uint64_t weight_bytes = 0;        ///< of the whole model; 0: by its parameters
+  std::uint64_t kv_bytes_per_token = 0;  ///< bytes of the whole model; 0: by the model
+  Bytes memory = Bytes(0);               ///< memory of an NPU; 0: not known
+  std::uint64_t weight_bytes = 0;        ///< bytes of the whole model; 0: by its parameters
   RequestSource requests;
   RouterOptions router;
-  SchedulerOptions scheduler;  ///< of instances that do not say otherwise
+  SchedulerOptions scheduler;  ///< defaults of instances
   std::vector<InstanceOptions> instances;
   TransferOptions transfer;
   StepOptions step;

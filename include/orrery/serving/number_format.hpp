@@ -10,7 +10,7 @@ namespace orrery::serving {
 /// How values are stored.
 struct NumberFormat {
   std::string_view name, help;
-  double bytes = 2;  ///< of a value, with its share of a scale
+  double bytes = 2;  ///< bytes of a value, with its share of a scale
 
   static std::span<const NumberFormat* const> registry();
 };

@@ -41,7 +41,7 @@ struct InstanceOptions {
   InstanceParallel parallel;
   std::uint32_t kv_blocks = 0;                     ///< usable blocks of each scheduler; 0: by memory
   double memory_share = 0.9;                       ///< share of the memory that weights, reserve and blocks have
-  Bytes reserve = Bytes(std::uint64_t{2} << 30U);  ///< of each NPU, for activations and recorded graphs
+  Bytes reserve = Bytes(std::uint64_t{2} << 30U);  ///< bytes of each NPU for activations and recorded graphs
   SchedulerOptions scheduler;
 };
 

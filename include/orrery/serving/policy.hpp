@@ -17,7 +17,7 @@ struct InstanceView {
   std::uint64_t open_tokens = 0;                ///< tokens of their prompts
   std::uint32_t waiting = 0, running = 0;       ///< as last reported
   std::uint32_t under_way = 0;                  ///< sent, and not at the instance when that report was made
-  std::unordered_set<std::uint64_t> keys = {};  ///< of the prompts sent; kept for policies that look at them
+  std::unordered_set<std::uint64_t> keys = {};  ///< keys of the prompts sent; kept for policies that look at them
 };
 
 /// What a policy may look at.

@@ -14,7 +14,7 @@ struct RequestRecord {
   static constexpr Time never = Time::from_ps(-1);
 
   std::uint32_t id = 0;
-  std::int32_t instance = -1;         ///< of the prefill
+  std::int32_t instance = -1;         ///< instance of the prefill
   std::int32_t decode_instance = -1;  ///< -1: the same, or none
   std::uint32_t preemptions = 0;
   Time arrival = never;

@@ -30,7 +30,7 @@ enum class Arrivals : std::uint8_t { constant, poisson, gamma, bursts, closed };
 /// Where the requests of a run come from: a file, or a generator.
 struct RequestSource {
   std::filesystem::path file;                  ///< empty: generated
-  std::string format;                          ///< of the file; empty: the first line tells
+  std::string format;                          ///< format of the file; empty: the first line tells
   std::uint64_t limit = 0;                     ///< most requests of the file; 0: all
   Time from = Time::zero(), to = Time::max();  ///< arrivals that count; `from` becomes time 0
   double rate_scale = 1;                       ///< arrivals are divided by it
@@ -45,7 +45,7 @@ struct RequestSource {
   std::uint32_t users = 1;    ///< closed
   Time think = Time::zero();  ///< closed
   Lengths prompt, output{.value = 128};
-  std::uint32_t shared_tokens = 0, shared_groups = 1;  ///< of shared prefixes
+  std::uint32_t shared_tokens = 0, shared_groups = 1;  ///< tokens and number of shared prefixes
 };
 
 /// A format of request files.
@@ -67,7 +67,7 @@ Requests make_requests(const RequestSource& source, std::uint32_t block, std::ui
 /// Numbers of a list of requests.
 struct RequestFigures {
   std::uint64_t requests = 0, prompt_tokens = 0, output_tokens = 0;
-  Time last_arrival;                ///< of those that do not wait for others
+  Time last_arrival;                ///< last arrival of requests that do not wait for others
   std::uint64_t unlimited_hit = 0;  ///< prompt tokens that one unlimited cache would find, requests in order
 };
 RequestFigures figures_of(const Requests& requests);

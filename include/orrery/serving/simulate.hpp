@@ -21,7 +21,7 @@ struct InstanceSpec {
   std::string name;
   Role role = Role::both;
   std::uint32_t members = 1;    ///< data-parallel ranks, which have a scheduler each
-  std::uint32_t kv_blocks = 0;  ///< of each of them
+  std::uint32_t kv_blocks = 0;  ///< blocks of each instance
   SchedulerOptions scheduler;
   std::shared_ptr<StepModel> cost;
 };
@@ -48,14 +48,14 @@ struct Control {
 
 /// What a run leaves behind, whole on rank 0. All of it is a function of the scenario alone.
 struct Results {
-  std::vector<RequestRecord> requests;    ///< by id
-  std::vector<InstanceRecord> instances;  ///< by number
-  std::vector<StepRecord> steps;          ///< by instance and number, if they are recorded
+  std::vector<RequestRecord> requests;    ///< requests by id
+  std::vector<InstanceRecord> instances;  ///< instances by number
+  std::vector<StepRecord> steps;          ///< steps by instance and number, if they are recorded
   std::vector<StepItem> items;            ///< those of step 0, then those of step 1, ...
   std::vector<std::uint32_t> preempted;   ///< likewise
   TokenGaps gaps;
-  Time end;                  ///< of the last request
-  std::uint64_t events = 0;  ///< of the kernels of all ranks
+  Time end;                  ///< end of the last request
+  std::uint64_t events = 0;  ///< events of the kernels of all ranks
   double wall_seconds = 0;
 };
 

@@ -46,7 +46,7 @@ struct ExpertOptions {
   Load load = Load::balanced;
   double exponent = 1.2;  ///< power_law
   Exchange exchange = Exchange::gather;
-  double dispatch_bytes = 2, combine_bytes = 2;  ///< of a value; not with gather
+  double dispatch_bytes = 2, combine_bytes = 2;  ///< bytes of a value; not with gather
 
   friend bool operator==(const ExpertOptions&, const ExpertOptions&) = default;
 };
@@ -58,15 +58,15 @@ struct StepOptions {
   FittedCost fitted;
   std::filesystem::path tables;
   TableNames names;
-  double skew = 0;                                     ///< of attention over unequal contexts
+  double skew = 0;                                     ///< skew of attention over unequal contexts
   std::vector<std::uint64_t> graph_sizes;              ///< recorded graphs, ascending; empty: none
-  double small_us = 1.5;                               ///< of a kernel that only moves memory, beside its bytes
-  Bandwidth memory;                                    ///< of an NPU
-  Bandwidth ring = Bandwidth::from_bytes_per_ns(450);  ///< of the links inside an instance
+  double small_us = 1.5;                               ///< time of a kernel that only moves memory, beside its bytes
+  Bandwidth memory;                                    ///< bandwidth of an NPU's memory
+  Bandwidth ring = Bandwidth::from_bytes_per_ns(450);  ///< bandwidth of the links inside an instance
   Time ring_latency = Time::from_ns(1000);
   Time host_step, host_sequence;
   ExpertOptions experts;
-  std::shared_ptr<const compute::ComputeModel> compute;  ///< of the system; null: it estimates no operations
+  std::shared_ptr<const compute::ComputeModel> compute;  ///< null: the system estimates no operations
 };
 
 /// What step times depend on beside the options.
@@ -76,7 +76,7 @@ struct StepContext {
   InstanceParallel parallel;
   FormatName weights, kv;
   std::uint64_t seed = 1;
-  std::uint32_t number = 0;  ///< of the first scheduler
+  std::uint32_t number = 0;  ///< number of the first scheduler
 };
 
 /// A model of step times, of the registry.

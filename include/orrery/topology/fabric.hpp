@@ -109,7 +109,7 @@ class Fabric {
 
   const Topology& topology_;
   std::vector<PerDimension> dimensions_;  ///< and then those of the contended ports, in the order of SharedPorts
-  std::vector<const SharedPort*> ports_;  ///< that are contended
+  std::vector<const SharedPort*> ports_;  ///< contended ports
   std::uint32_t num_links_ = 0, per_npu_ = 0;
 };
 

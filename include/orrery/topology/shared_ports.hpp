@@ -17,7 +17,7 @@ using PortRates = std::map<std::string, Bandwidth, std::less<>>;
 /// A port of every NPU through which the links of one or several dimensions lead, such as a network card.
 struct SharedPort {
   std::string name;
-  Bandwidth rate;                ///< of an NPU, in each direction
+  Bandwidth rate;                ///< rate of an NPU, in each direction
   std::uint64_t dimensions = 0;  ///< bit d: dimension d, if it has two NPUs or more
   /// The dimensions together could send more than the rate, so that only one of them sends at a time.
   bool is_contended = false;

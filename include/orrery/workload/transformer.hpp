@@ -66,8 +66,8 @@ struct Transformer {
   Latent latent = {};
   Mlp mlp = {};
   Embedding embedding = {};
-  std::uint32_t further_tokens = 0;   ///< that the model predicts besides the next one, each by a block of its own
-  RecomputedModules recomputed = {};  ///< that its software computes again, unless Parallel says otherwise
+  std::uint32_t further_tokens = 0;   ///< tokens predicted besides the next one, each by a block of its own
+  RecomputedModules recomputed = {};  ///< modules that its software computes again, unless Parallel says otherwise
   bool biases = false;                ///< all products and norms have biases
   bool dropout = false;               ///< there are dropout masks, which are moved and kept
 

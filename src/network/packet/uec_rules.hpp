@@ -66,7 +66,7 @@ struct UecRun {
   std::int64_t most_credit(const NsccParameters& port) const { return port.product(figures.round_trip) * 3 / 2; }
 
  private:
-  std::map<std::uint64_t, NsccParameters> nscc_;  ///< by the rates of the hosts' ports
+  std::map<std::uint64_t, NsccParameters> nscc_;  ///< constants by the rates of the hosts' ports
 };
 
 }  // namespace orrery::network

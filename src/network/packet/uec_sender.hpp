@@ -22,7 +22,7 @@ struct UecTimer {
 
 /// The port of the host by which a flow leaves.
 struct PortOfFlow {
-  std::uint64_t number = 0;  ///< of the host's ports
+  std::uint64_t number = 0;  ///< number among the host's ports
   std::uint64_t rate = 0;    ///< b/s
 };
 

@@ -150,7 +150,7 @@ class TransformerLayers {
   /// The operators that make queries, keys and values of the NPU's heads from its tokens, and their backward pass.
   struct Inputs {
     std::vector<Operator> forward, backward;
-    std::vector<Operator> again = {};  ///< what the backward pass computes again before the core
+    std::vector<Operator> again = {};  ///< operators that the backward pass computes again before the core
   };
   Inputs plain_inputs();
   Inputs latent_inputs();
