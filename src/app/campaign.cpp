@@ -11,6 +11,7 @@
 #include "orrery/cost/cost.hpp"
 #include "orrery/run/agreed.hpp"
 #include "orrery/run/collect.hpp"
+#include "placed_errors.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
@@ -26,19 +27,6 @@ void require_campaign(const config::CampaignCommand& command, const campaign::Op
     throw Error(ErrorCode::bad_input, {.file = file, .key = "campaign.failures"}, "the key is missing",
                 "a list of failure processes",
                 "campaign.base: llama3-2024 is one of the presets in configs/campaigns.");
-}
-
-/// Gives an error of the module the file.
-template <class Make>
-auto with_file(const config::CampaignCommand& command, const config::Configuration& configuration, Make make) {
-  try {
-    return make();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_input || !error.place().file.empty()) throw;
-    Place place = configuration.place_of(error.place().key);
-    if (place.file.empty()) place.file = command.inputs.file.string();
-    throw Error(error.code(), place, error.text());
-  }
 }
 
 void add_prices(CampaignResults& found) {
@@ -91,7 +79,8 @@ void campaign(const config::CampaignCommand& command, const std::string& command
   const auto& options = file.configuration.campaign;
   const JobTimes job = times_of(file, command, world);
   const auto setup = run::agreed(world, [&] {
-    return with_file(command, file.configuration, [&] { return campaign::setup_of(options, job.times, job.num_npus); });
+    return with_place(command.inputs.file, file.configuration,
+                      [&] { return campaign::setup_of(options, job.times, job.num_npus); });
   });
   CampaignResults found{file, job, setup};
   found.rows = options.sampling.accuracy > 0 ? campaign::simulate_until(setup, options.sampling.accuracy, world)

@@ -9,6 +9,7 @@
 #include "campaign_tables.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/campaign/formulas.hpp"
+#include "readable_seconds.hpp"
 
 namespace orrery::app {
 namespace {
@@ -21,14 +22,6 @@ constexpr CampaignState shown_states[] = {CampaignState::lost, CampaignState::de
                                           CampaignState::wait, CampaignState::restart, CampaignState::slow,
                                           CampaignState::pause};
 
-/// Returns "3.09 h", "21.5 min", "90 d".
-std::string for_people(double seconds) {
-  if (seconds >= 2 * 86'400) return fmt::format("{:.4g} d", seconds / 86'400);
-  if (seconds >= 2 * 3600) return fmt::format("{:.3g} h", seconds / 3600);
-  if (seconds >= 120) return fmt::format("{:.3g} min", seconds / 60);
-  return fmt::format("{:.4g} s", seconds);
-}
-
 const campaign::Estimate& find(const CampaignResults& found, std::string_view name) {
   const auto all = campaign::metrics();
   const auto at = std::ranges::find(all, name, &campaign::Metric::name);
@@ -38,13 +31,13 @@ const campaign::Estimate& find(const CampaignResults& found, std::string_view na
 void print_job(const CampaignResults& found) {
   const auto& hosts = found.setup.hosts;
   fmt::print("{} of {} NPUs, {}; step {}\n", counted(hosts.active, "host"), found.setup.npus_per_host,
-             counted(hosts.standby, "standby", "standbys"), for_people(campaign::seconds(found.job.times.step)));
+             counted(hosts.standby, "standby", "standbys"), readable_seconds(campaign::seconds(found.job.times.step)));
   for (std::size_t i = 0; i < found.setup.tiers.size(); ++i) {
     const auto& tier = found.setup.tiers[i];
     fmt::print("checkpoint {} every {}: stall {}, durable {}, read {}\n", i,
-               for_people(campaign::seconds(tier.interval)), for_people(campaign::seconds(tier.stall)),
-               for_people(campaign::seconds(std::max(tier.durable, tier.stall))),
-               for_people(campaign::seconds(tier.read)));
+               readable_seconds(campaign::seconds(tier.interval)), readable_seconds(campaign::seconds(tier.stall)),
+               readable_seconds(campaign::seconds(std::max(tier.durable, tier.stall))),
+               readable_seconds(campaign::seconds(tier.read)));
   }
 }
 
@@ -54,8 +47,8 @@ void print_ratios(const CampaignResults& found) {
   const auto& failures = find(found, "failures");
   const auto& time = find(found, "time");
   fmt::print("{} of {}: {:.1f} failures, {} between two\n", counted(found.rows.size(), "replication"),
-             for_people(time.mean), failures.mean,
-             failures.mean > 0 ? for_people(time.mean / failures.mean) : std::string("-"));
+             readable_seconds(time.mean), failures.mean,
+             failures.mean > 0 ? readable_seconds(time.mean / failures.mean) : std::string("-"));
   const bool has_form = setup.failure_rate() > 0 && !setup.tiers.empty();
   fmt::print("ETTR {:.4f} +- {:.4f} (95 %){}\n", ettr.mean, ettr.half_width,
              has_form ? fmt::format(", {} {:.4f}", campaign::has_exact_ettr(setup) ? "exact" : "crashes alone",
@@ -72,8 +65,9 @@ void print_ratios(const CampaignResults& found) {
   if (has_form && setup.tiers.front().stall > 0) {
     const double mtbf = 1 / setup.failure_rate(), stall = campaign::seconds(setup.tiers.front().stall);
     fmt::print("best interval for crashes: Young {}, Daly {}, exact {}\n",
-               for_people(campaign::young_interval(mtbf, stall)), for_people(campaign::daly_interval(mtbf, stall)),
-               for_people(campaign::optimum_interval(mtbf, stall)));
+               readable_seconds(campaign::young_interval(mtbf, stall)),
+               readable_seconds(campaign::daly_interval(mtbf, stall)),
+               readable_seconds(campaign::optimum_interval(mtbf, stall)));
   }
   if (found.usd_per_npu_hour) {
     const double hours = find(found, "allocated").mean / 3600 * setup.npus_per_host;

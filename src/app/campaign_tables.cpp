@@ -42,16 +42,9 @@ FileTable replications_table(const CampaignResults& found) {
 }
 
 FileTable summary_table(const CampaignResults& found) {
-  const auto& metrics = campaign::metrics();
   const auto& all = found.estimates;
-  FileTable table{"/campaign/summary", "means over the replications that were not depleted", {}};
-  table.columns.push_back(texts("metric", "name", metrics, &campaign::Metric::name));
-  table.columns.push_back(texts("unit", "unit of its numbers", metrics, &campaign::Metric::unit));
-  table.columns.push_back(texts("description", "what it is", metrics, &campaign::Metric::text));
-  table.columns.push_back(numbers("mean", "1", "mean", all, &campaign::Estimate::mean));
-  table.columns.push_back(numbers("deviation", "1", "standard deviation", all, &campaign::Estimate::deviation));
-  table.columns.push_back(
-      numbers("half_width", "1", "of the 95 % interval of the mean", all, &campaign::Estimate::half_width));
+  FileTable table{"/campaign/summary", "means over the replications that were not depleted",
+                  summary_columns(campaign::metrics(), all)};
   table.columns.push_back(numbers("p05", "1", "quantile of 5 %", all, &campaign::Estimate::low));
   table.columns.push_back(numbers("p95", "1", "quantile of 95 %", all, &campaign::Estimate::high));
   return table;
@@ -194,7 +187,7 @@ std::vector<ClosedForm> closed_forms(const campaign::Setup& setup) {
     const double hosts = setup.failure_rate(process) * campaign::seconds(campaign::day) / process.rate;
     forms.push_back(
         {"first_failure", "s", "mean time to the first failure",
-         campaign::first_failure(campaign::seconds(campaign::day) / process.rate, hosts, process.weibull_shape) * 1.0});
+         campaign::first_failure(campaign::seconds(campaign::day) / process.rate, hosts, process.weibull_shape)});
   }
   if (setup.repair.any) {
     double failures = 0;

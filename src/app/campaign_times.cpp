@@ -93,7 +93,6 @@ class TimeFinder {
                       "the times of a campaign with this system and workload", "Leave out --times to simulate them.");
         } else if (i % static_cast<std::size_t>(world.size()) == static_cast<std::size_t>(world.rank().value())) {
           mine[i] = tasks_[i].simulate();
-          ++num_simulated_;
         }
       }
     });
@@ -111,7 +110,6 @@ class TimeFinder {
 
   Nanoseconds time(const std::string& name) const { return campaign::nanoseconds(found_.at(name)); }
   bool has(const std::string& name) const { return found_.contains(name); }
-  std::uint32_t num_tasks() const { return static_cast<std::uint32_t>(tasks_.size()); }
 
  private:
   void add(std::string name, std::string_view setting, std::function<double()> simulate) {
@@ -196,7 +194,6 @@ class TimeFinder {
   std::string settings_;
   std::vector<TimeTask> tasks_;
   std::map<std::string, double> found_;
-  std::uint32_t num_simulated_ = 0;
 };
 
 /// Returns the bytes of a checkpoint that each writer has.
@@ -214,8 +211,9 @@ void need_tier(const config::CampaignFile& file, const JobTimes& job, std::size_
   const bool needs_write = !tier.stall || (tier.asynchronous && !tier.durable);
   const char* const missing = !tier.stall ? "stall" : needs_write ? "durable" : "read";
   const std::string key = fmt::format("campaign.checkpoint.{}.{}", i, missing);
-  if (tier.kind == TierKind::peer || (!needs_write && tier.read)) {
-    if (needs_write) bytes_of_writer(tier, job, key);
+  if (!needs_write && tier.read) return;
+  if (tier.kind == TierKind::peer) {
+    bytes_of_writer(tier, job, key);
     return;
   }
   if (!file.configuration.remote_memory.kind->has_memory)
@@ -246,7 +244,6 @@ Times::OfTier tier_times(const config::CampaignFile& file, const JobTimes& job, 
   const bool needs_write = !tier.stall || (tier.asynchronous && !tier.durable);
   if (!needs_write && tier.read) return times;
   const std::string key = fmt::format("campaign.checkpoint.{}.stall", i);
-  if (tier.kind == TierKind::peer && !needs_write) return times;  // a peer's copy is read with the start
   const double bytes = bytes_of_writer(tier, job, key);
   const Nanoseconds peer = tier.kind == TierKind::peer ? peer_time(file, bytes) : 0;
   Nanoseconds copy = 0;
@@ -313,7 +310,6 @@ JobTimes times_of(const config::CampaignFile& file, const config::CampaignComman
                                                   : options.processes[f].process.speed);
     }
   });
-  job.num_simulated = finder.num_tasks();
   return job;
 }
 

@@ -12,9 +12,8 @@ namespace orrery::app {
 /// What a campaign has of its job, and what checkpoints hold.
 struct JobTimes {
   campaign::Times times;
-  std::uint32_t num_npus = 0;       ///< 0: not known
-  double parameters = 0;            ///< parameters of the model; 0: not known
-  std::uint32_t num_simulated = 0;  ///< steps and transfers that were simulated
+  std::uint32_t num_npus = 0;  ///< 0: not known
+  double parameters = 0;       ///< parameters of the model; 0: not known
 };
 
 /// Returns the times of the job: those that the configuration gives, those of --times, and for what is left those of

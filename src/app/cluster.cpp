@@ -5,25 +5,13 @@
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/run/agreed.hpp"
+#include "placed_errors.hpp"
 #include "subcommands.hpp"
 
 namespace orrery::app {
 namespace {
 
 constexpr double much_fragmentation = 0.1;  // share of the time above which a warning is given
-
-/// Gives an error about a key its file.
-template <class Make>
-auto with_place(const config::ClusterCommand& command, const config::Configuration& configuration, Make make) {
-  try {
-    return make();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::bad_input || !error.place().file.empty()) throw;
-    orrery::Place place = configuration.place_of(error.place().key);
-    if (place.file.empty()) place.file = command.inputs.file.string();
-    throw Error(error.code(), place, error.text());
-  }
-}
 
 void warn_of_cluster(const ClusterResults& results) {
   if (results.found.jobs.left_out > 0)
@@ -51,7 +39,7 @@ void cluster(const config::ClusterCommand& command, const std::string& command_l
     if (options.places.npus == 0 && read.has_system)
       options.places.npus = topology::Topology(read.configuration.dimensions).num_npus();
     if (options.arrivals.columns.empty()) options.arrivals.columns = "acme";
-    with_place(command, read.configuration, [&] { cluster::validate(options, command.overload); });
+    with_place(command.inputs.file, read.configuration, [&] { cluster::validate(options, command.overload); });
     if (!options.arrivals.trace.empty())
       trace = read_text(options.arrivals.trace, read.configuration.place_of("cluster.trace.file"));
     return read;
@@ -59,7 +47,7 @@ void cluster(const config::ClusterCommand& command, const std::string& command_l
   if (world.is_root())
     for (const std::string& warning : file.configuration.warnings) spdlog::warn("{}", warning);
   const auto& options = file.configuration.cluster;
-  const auto found = with_place(command, file.configuration, [&] {
+  const auto found = with_place(command.inputs.file, file.configuration, [&] {
     return cluster::run(options, trace, {.places = true, .usage = true, .leaves = true}, world);
   });
   const ClusterResults results{file, options, found};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "orrery/campaign/campaign.hpp"
 #include "orrery/cluster/arrivals.hpp"
 #include "orrery/cluster/formulas.hpp"
+#include "readable_seconds.hpp"
 #include "table_columns.hpp"
 
 namespace orrery::app {
@@ -29,15 +31,7 @@ FileTable summary_of(const ClusterResults& r) {
     for (const auto& summary : r.found.summaries) values.push_back(metric.value(summary));
     all.push_back(campaign::estimate(values));
   }
-  FileTable table{"/cluster/summary", "means over the replications", {}};
-  table.columns.push_back(texts("metric", "name", metrics, &cluster::SummaryMetric::name));
-  table.columns.push_back(texts("unit", "unit of its numbers", metrics, &cluster::SummaryMetric::unit));
-  table.columns.push_back(texts("description", "what it is", metrics, &cluster::SummaryMetric::text));
-  table.columns.push_back(numbers("mean", "1", "mean", all, &campaign::Estimate::mean));
-  table.columns.push_back(numbers("deviation", "1", "standard deviation", all, &campaign::Estimate::deviation));
-  table.columns.push_back(
-      numbers("half_width", "1", "of the 95 % interval of the mean", all, &campaign::Estimate::half_width));
-  return table;
+  return {"/cluster/summary", "means over the replications", summary_columns(metrics, all)};
 }
 
 FileTable replications_of(const ClusterResults& r) {
@@ -63,13 +57,13 @@ FileTable classes_of(const ClusterResults& r) {
   table.columns.push_back(counts("replication", "1", "number", rows, [](const auto& row) { return row.first; }));
   table.columns.push_back(texts("class", "name", rows, [](const auto& row) { return row.second; }));
   table.columns.push_back(counts("jobs", "1", "jobs that are counted", figures, &JobFigures::jobs));
-  const std::pair<const char*, double JobFigures::*> all[] = {
-      {"wait", &JobFigures::wait},         {"wait_p95", &JobFigures::wait_p95},
-      {"jct", &JobFigures::jct},           {"jct_p95", &JobFigures::jct_p95},
-      {"slowdown", &JobFigures::slowdown}, {"bounded_slowdown", &JobFigures::bounded_slowdown},
-      {"stops", &JobFigures::stops},       {"lost", &JobFigures::lost}};
-  for (const auto& [name, member] : all)
-    table.columns.push_back(numbers(name, "1", "as in /cluster/summary", figures, member));
+  const std::tuple<const char*, const char*, double JobFigures::*> all[] = {
+      {"wait", "s", &JobFigures::wait},         {"wait_p95", "s", &JobFigures::wait_p95},
+      {"jct", "s", &JobFigures::jct},           {"jct_p95", "s", &JobFigures::jct_p95},
+      {"slowdown", "1", &JobFigures::slowdown}, {"bounded_slowdown", "1", &JobFigures::bounded_slowdown},
+      {"stops", "1", &JobFigures::stops},       {"lost", "s", &JobFigures::lost}};
+  for (const auto& [name, unit, member] : all)
+    table.columns.push_back(numbers(name, unit, "as in /cluster/summary", figures, member));
   return table;
 }
 
@@ -141,17 +135,10 @@ FileTable forms_of(const ClusterResults& r) {
   return table;
 }
 
-/// Returns "3.09 h", "21.5 min", "0 s".
-std::string readable_s(double seconds) {
-  if (seconds >= 2 * 86'400) return fmt::format("{:.4g} d", seconds / 86'400);
-  if (seconds >= 2 * 3600) return fmt::format("{:.3g} h", seconds / 3600);
-  if (seconds >= 120) return fmt::format("{:.3g} min", seconds / 60);
-  return fmt::format("{:.3g} s", seconds);
-}
-
 void print_class(std::string_view name, const JobFigures& f) {
-  fmt::print("{:<10.10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>6.3f} {:>7.3g} {:>5}\n", name, f.jobs, readable_s(f.wait),
-             readable_s(f.wait_p95), readable_s(f.jct), readable_s(f.jct_p95), f.slowdown, f.bounded_slowdown, f.stops);
+  fmt::print("{:<10.10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>6.3f} {:>7.3g} {:>5}\n", name, f.jobs,
+             readable_seconds(f.wait), readable_seconds(f.wait_p95), readable_seconds(f.jct),
+             readable_seconds(f.jct_p95), f.slowdown, f.bounded_slowdown, f.stops);
 }
 
 }  // namespace
@@ -174,7 +161,7 @@ void print_cluster(const ClusterResults& r) {
     for (const auto& summary : r.found.summaries) sum += summary.*member;
     return sum / static_cast<double>(r.found.summaries.size());
   };
-  fmt::print("{} in {} on {} NPUs{}\n", counted(r.found.jobs.jobs.size(), "job"), readable_s(first.makespan),
+  fmt::print("{} in {} on {} NPUs{}\n", counted(r.found.jobs.jobs.size(), "job"), readable_seconds(first.makespan),
              r.options.places.npus,
              r.found.summaries.size() > 1 ? fmt::format(", {} replications", r.found.summaries.size()) : "");
   fmt::print("utilisation {:.1f} %, blocked {:.1f} %, fragmentation {:.1f} %, rejected {:.2f} %\n",
@@ -195,7 +182,7 @@ void print_cluster(const ClusterResults& r) {
     wait = found.mean;
     half_width = found.half_width;
   }
-  if (half_width > 0) fmt::print("mean wait {} +- {} (95 %)\n", readable_s(wait), readable_s(half_width));
+  if (half_width > 0) fmt::print("mean wait {} +- {} (95 %)\n", readable_seconds(wait), readable_seconds(half_width));
 }
 
 }  // namespace orrery::app

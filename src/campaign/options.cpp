@@ -17,24 +17,25 @@ namespace {
 
 constexpr double most_failures = 1e9;  // of all replications
 
+/// Returns the steps of work that is not given as a time.
+double steps_of(const Work& work, const Times& times, const std::string& key) {
+  if (work.unit == Work::Unit::steps) return work.amount;
+  if (times.tokens == 0) refuse_option(key, "found tokens, but a step has no known number of them", "step.tokens");
+  return std::ceil(work.amount / times.tokens);
+}
+
 /// Returns work in nanoseconds of the full configuration.
 Nanoseconds time_of(const Work& work, const Times& times, const std::string& key) {
-  switch (work.unit) {
-    case Work::Unit::time:
-      return nanoseconds(work.amount);
-    case Work::Unit::steps:
-      return nanoseconds(work.amount * seconds(times.step));
-    case Work::Unit::tokens:
-      break;
-  }
-  if (times.tokens == 0) refuse_option(key, "found tokens, but a step has no known number of them", "step.tokens");
-  return nanoseconds(std::ceil(work.amount / times.tokens) * seconds(times.step));
+  if (work.unit == Work::Unit::time) return nanoseconds(work.amount);
+  return nanoseconds(steps_of(work, times, key) * seconds(times.step));
 }
 
 /// Returns the interval in whole steps.
-Nanoseconds interval_of(const Work& interval, const Times& times) {
-  const double steps =
-      interval.unit == Work::Unit::steps ? interval.amount : std::ceil(interval.amount / seconds(times.step) - 1e-9);
+Nanoseconds interval_of(const Work& interval, const Times& times, const std::string& key) {
+  const double steps = interval.unit == Work::Unit::time ? std::ceil(interval.amount / seconds(times.step) - 1e-9)
+                                                         : steps_of(interval, times, key);
+  if (steps * seconds(times.step) > seconds(longest))
+    refuse_option(key, fmt::format("found {} steps, which take more than 100 years", steps), "at most 100 years");
   return static_cast<Nanoseconds>(std::max(1.0, steps)) * times.step;
 }
 
@@ -55,7 +56,7 @@ std::vector<Tier> tiers_of(const Options& options, const Times& times) {
     const TierOptions& given = options.tiers[i];
     const Times::OfTier& found = times.tiers[i];
     Tier& tier = tiers.emplace_back();
-    tier = {.interval = interval_of(given.interval, times),
+    tier = {.interval = interval_of(given.interval, times, fmt::format("campaign.checkpoint.{}.interval", i)),
             .stall = found.stall,
             .durable = found.durable,
             .read = found.read,
@@ -112,7 +113,6 @@ Setup setup_of(const Options& options, const Times& times, std::uint32_t num_npu
   setup.restart = options.restart;
   setup.repair = options.repair;
   setup.elastic = options.elastic;
-  if (setup.elastic.speeds.empty()) setup.elastic.speeds = times.elastic;
   if (options.work.amount > 0) setup.work = time_of(options.work, times, "campaign.work");
   setup.duration = options.duration;
   setup.final_checkpoint = options.final_checkpoint;

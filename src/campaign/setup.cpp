@@ -28,6 +28,46 @@ void validate_tiers(const std::vector<Tier>& tiers) {
   }
 }
 
+void validate_groups(const HostNumbers& hosts) {
+  std::vector<bool> has_group(hosts.total(), false);
+  for (const auto& group : hosts.groups)
+    for (const std::uint32_t host : group) {
+      if (host >= hosts.total())
+        refuse("campaign.hosts.group", fmt::format("found host {}", host), fmt::format("0 to {}", hosts.total() - 1));
+      if (has_group[host]) refuse("campaign.hosts.group", fmt::format("host {} is in two groups", host), "one group");
+      has_group[host] = true;
+    }
+}
+
+void validate_processes(const std::vector<Process>& processes, const HostNumbers& hosts) {
+  for (std::size_t f = 0; f < processes.size(); ++f) {
+    const Process& process = processes[f];
+    const std::string key = fmt::format("campaign.failures.{}", f);
+    const bool is_of_hosts = process.per == Per::npu || process.per == Per::host;
+    if (process.per == Per::group && hosts.group_size == 0 && hosts.groups.empty())
+      refuse(key + ".per", "found group, but there are no groups", "campaign.hosts.group");
+    if (process.weibull_shape > 0 && !is_of_hosts)
+      refuse(key + ".distribution", "found weibull for a group or the job, which have no age", "per: npu or host");
+  }
+}
+
+/// Throws for a number of replicas with which the job may go on, but whose speed is not known.
+void validate_elastic(const Elastic& elastic, std::uint32_t active) {
+  if (elastic.hosts_per_replica == 0 || active == 0) return;
+  const std::uint32_t most = (active - 1) / elastic.hosts_per_replica;
+  for (std::uint32_t replicas = elastic.least; replicas <= most; ++replicas)
+    if (std::ranges::find(elastic.speeds, replicas, &std::pair<std::uint32_t, double>::first) == elastic.speeds.end())
+      refuse("campaign.elastic.speeds", fmt::format("no speed of {} replicas is given", replicas),
+             fmt::format("speeds of {} to {} replicas", elastic.least, most));
+}
+
+void validate_repair(const RepairRules& repair) {
+  const bool is_empty = repair.manual.is_zero() && repair.escalate == 0 && repair.automatic_fails == 0 &&
+                        repair.manual_fails == 0 && repair.retire_failures == 0;
+  if (!repair.any && !is_empty)
+    refuse("campaign.repair.auto", "the key is missing, and repair or retire has other keys", "the time of a repair");
+}
+
 }  // namespace
 
 double Setup::failure_rate(const Process& process) const {
@@ -54,10 +94,10 @@ void Setup::validate() const {
     refuse("campaign.failures", fmt::format("found {} processes", processes.size()),
            fmt::format("{} at the most", most_processes));
   validate_tiers(tiers);
-  for (std::size_t f = 0; f < processes.size(); ++f)
-    if (processes[f].per == Per::group && hosts.group_size == 0 && hosts.groups.empty())
-      refuse(fmt::format("campaign.failures.{}.per", f), "found group, but there are no groups",
-             "campaign.hosts.group");
+  validate_groups(hosts);
+  validate_processes(processes, hosts);
+  validate_elastic(elastic, hosts.active);
+  validate_repair(repair);
   for (const Recorded& failure : recorded)
     if (failure.host >= static_cast<std::int64_t>(hosts.total()))
       refuse("campaign.recorded", fmt::format("found host {}", failure.host),

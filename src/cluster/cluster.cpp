@@ -109,8 +109,18 @@ void validate(const Options& options, bool overload) {
       (places.policy == Placing::none || places.policy == Placing::torus))
     refuse_cluster("cluster.sharing", "uplinks are shared by places below leaves",
                    "placement: first, contiguous, packed or random");
+  if (places.npus_per_host > 1 && (places.policy == Placing::none || places.policy == Placing::torus))
+    refuse_cluster("cluster.npus-per-host", "whole hosts need places",
+                   "placement: first, contiguous, packed or random");
   const Arrivals& arrivals = options.arrivals;
-  if (!arrivals.jobs.empty() || !arrivals.trace.empty()) return;
+  const bool has_jobs = !arrivals.jobs.empty(), has_classes = !arrivals.classes.empty();
+  const bool has_trace = !arrivals.trace.empty();
+  if ((has_jobs && has_classes) || (has_trace && (has_jobs || has_classes)))
+    refuse_cluster("cluster", "classes, a list of jobs and a trace exclude each other", "one of them");
+  for (std::size_t i = 0; i < arrivals.jobs.size(); ++i)
+    if (arrivals.jobs[i].length <= 0)
+      refuse_cluster(fmt::format("cluster.jobs.{}.length", i), "found 0 s", "more than 0 s");
+  if (has_jobs || has_trace) return;
   for (std::size_t k = 0; k < arrivals.classes.size(); ++k) {
     const JobClass& c = arrivals.classes[k];
     if (const auto most = *std::ranges::max_element(c.npus); most > places.npus)

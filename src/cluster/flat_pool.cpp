@@ -226,6 +226,4 @@ std::vector<std::uint32_t> FlatPool::leaves(const Place& place) const {
   return found;
 }
 
-std::uint32_t FlatPool::fewest_leaves(const Job& job) const { return (occupied(job) + leaf_ - 1) / leaf_; }
-
 }  // namespace orrery::cluster

@@ -20,7 +20,6 @@ class FlatPool final : public Pool {
   std::unique_ptr<Pool> copy() const override;
   std::uint32_t occupied(const Job& job) const override;
   std::vector<std::uint32_t> leaves(const Place& place) const override;
-  std::uint32_t fewest_leaves(const Job& job) const override;
 
  private:
   /// What a job is given: NPUs one by one, or whole hosts.

@@ -17,8 +17,4 @@ double mean_wait(unsigned servers, double arrivals, double service_rate) {
   return erlang_c(servers, arrivals / service_rate) / (servers * service_rate - arrivals);
 }
 
-double mean_wait_of_one(double arrivals, double mean, double mean_square) {
-  return arrivals * mean_square / (2 * (1 - arrivals * mean));
-}
-
 }  // namespace orrery::cluster

@@ -35,6 +35,9 @@ Scheduler::Scheduler(std::span<const Job> jobs, const Options& options, std::uin
 /// Throws for a job that has no place in an empty cluster.
 void Scheduler::require_possible() const {
   for (std::size_t job = 0; job < jobs_.size(); ++job) {
+    if (options_.places.policy == Placing::torus && !jobs_[job].has_shape())
+      throw Error(ErrorCode::bad_input, {.key = fmt::format("cluster.jobs.{}", job)}, "the job has no shape",
+                  "a shape such as [4, 4, 2], which placement: torus needs");
     if (can_start(static_cast<std::uint32_t>(job))) continue;
     if (pool_->fits(jobs_[job]))
       throw Error(ErrorCode::bad_input, {.key = "cluster.site.power-cap"},

@@ -134,7 +134,8 @@ class TraceReader {
     job.npus = 1;
     for (std::size_t i = 0; i < 3; ++i) {
       const auto side = number_in(cells[i + 2]);
-      if (!side || *side < 1 || *side > 64) refuse(fmt::format("found '{}'", cited(cells[i + 2])), "1 to 64");
+      if (!side || *side < 1 || *side > 64 || *side != std::floor(*side))
+        refuse(fmt::format("found '{}'", cited(cells[i + 2])), "1 to 64");
       job.shape[i] = static_cast<std::uint32_t>(*side);
       job.npus *= job.shape[i];
     }

@@ -10,16 +10,27 @@
 
 namespace orrery::config {
 
-CampaignCommand make_campaign(const Arguments& arguments) {
-  CampaignCommand command;
+namespace {
+
+/// Returns a command whose configuration and results have the name of its section.
+template <class Command>
+Command command_of_section(const Arguments& arguments, const std::string& section) {
+  Command command;
   if (!arguments.positional())
-    refuse_usage("orrery campaign: no configuration. Give a CONFIG.yaml with a section `campaign`.");
+    refuse_usage(fmt::format("orrery {}: no configuration. Give a CONFIG.yaml with a section `{}`.", section, section));
   command.inputs.file = *arguments.positional();
-  command.inputs.overrides = settings(arguments, "campaign");
-  command.output = arguments.text("output").value_or("campaign.h5");
+  command.inputs.overrides = settings(arguments, section);
+  command.output = arguments.text("output").value_or(section + ".h5");
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+}  // namespace
+
+CampaignCommand make_campaign(const Arguments& arguments) {
+  auto command = command_of_section<CampaignCommand>(arguments, "campaign");
   command.times = arguments.text("times").value_or("");
   command.fold = arguments.flag("fold").value_or(false);
-  command.force = arguments.flag("force").value_or(false);
   const std::string given = arguments.text("optimise").value_or("");
   for (std::string_view rest = given; !rest.empty();) {
     const auto comma = rest.find(',');
@@ -36,14 +47,8 @@ CampaignCommand make_campaign(const Arguments& arguments) {
 }
 
 ClusterCommand make_cluster(const Arguments& arguments) {
-  ClusterCommand command;
-  if (!arguments.positional())
-    refuse_usage("orrery cluster: no configuration. Give a CONFIG.yaml with a section `cluster`.");
-  command.inputs.file = *arguments.positional();
-  command.inputs.overrides = settings(arguments, "cluster");
-  command.output = arguments.text("output").value_or("cluster.h5");
+  auto command = command_of_section<ClusterCommand>(arguments, "cluster");
   command.overload = arguments.flag("overload").value_or(false);
-  command.force = arguments.flag("force").value_or(false);
   return command;
 }
 

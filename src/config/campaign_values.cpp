@@ -202,13 +202,6 @@ const Words<campaign::Writers>& checkpoint_writers() {
   return words;
 }
 
-const Words<campaign::ElasticBatch>& elastic_batches() {
-  static const Words<campaign::ElasticBatch> words = {
-      {"constant", campaign::ElasticBatch::constant, "fewer replicas take more micro-batches"},
-      {"scaled", campaign::ElasticBatch::scaled, "fewer replicas take fewer samples"}};
-  return words;
-}
-
 const Words<bool>& checkpoint_modes() {
   static const Words<bool> words = {{"synchronous", false, "the job stops for the whole write"},
                                     {"asynchronous", true, "the job stops for the copy to host memory"}};
@@ -300,6 +293,15 @@ std::string spread_text(const Spread& spread, std::string (*write)(double number
       return fmt::format("{{values: [{}]}}", items);
   }
   return {};
+}
+
+void require_share_of_one(double share, const Place& place) {
+  if (!(share >= 0 && share <= 1)) throw Error(ErrorCode::bad_input, place, fmt::format("found {}", share), "0 to 1");
+}
+
+void require_relative_speed(double speed, const Place& place) {
+  if (!(speed > 0 && speed <= 1))
+    throw Error(ErrorCode::bad_input, place, fmt::format("found {}", speed), "more than 0, 1 at the most");
 }
 
 constinit const ValueKind<Nanoseconds> long_time_kind = kind_of<Nanoseconds>(

@@ -19,7 +19,6 @@ const Words<campaign::Exposure>& exposures();
 const Words<campaign::Selection>& host_selections();
 const Words<campaign::TierKind>& checkpoint_tiers();
 const Words<campaign::Writers>& checkpoint_writers();
-const Words<campaign::ElasticBatch>& elastic_batches();
 const Words<bool>& checkpoint_modes();
 const Words<bool>& awaited_hosts();
 const Words<cluster::Placing>& placement_policies();
@@ -38,6 +37,11 @@ double as_rate(const Value& value, const std::string& key);
 campaign::Spread as_spread(const Value& value, const std::string& key,
                            double (*read)(const Value& value, const std::string& key));
 std::string spread_text(const campaign::Spread& spread, std::string (*write)(double number));
+
+/// Throws Error (bad_input) at `place` for a share that is not from 0 to 1.
+void require_share_of_one(double share, const Place& place);
+/// Throws Error (bad_input) at `place` for a relative speed of 0 or above 1.
+void require_relative_speed(double speed, const Place& place);
 
 extern const ValueKind<campaign::Nanoseconds> long_time_kind;
 extern const ValueKind<std::optional<campaign::Nanoseconds>> optional_time_kind;

@@ -23,9 +23,9 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",     "check",      "explore",   "best",      "campaign", "cluster",
-                                         "flows",   "report",     "compare",   "calibrate", "generate",
-                                         "convert", "synthesize", "partition", "show"};
+constexpr std::string_view commands[] = {"run",      "check",   "explore",    "best",      "campaign",
+                                         "cluster",  "flows",   "report",     "compare",   "calibrate",
+                                         "generate", "convert", "synthesize", "partition", "show"};
 constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
                                       "graph",   "network",  "flows",    "collisions", "queues", "kernel",
                                       "scaling", "timeline", "keys",     "completion", "man"};

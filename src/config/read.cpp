@@ -323,8 +323,7 @@ ServingConfiguration read_serving(const Inputs& inputs) {
   ServingConfiguration result;
   Configuration& configuration = result.system;
   faults.attempt([&] {
-    const Value root = read_values(read_text(inputs.file), {inputs.file.string(), inputs.file.parent_path()},
-                                   inputs.overrides, configuration.inputs, faults);
+    const Value root = read_root(inputs, configuration, faults);
     configuration.warnings = root.all_notes();
     result.has_system = root.find("system") != nullptr;
     Reading reading{configuration, faults, true};
@@ -344,6 +343,8 @@ ServingConfiguration read_serving(const Inputs& inputs) {
     if (result.has_system) configuration.share_settings();
   });
   faults.raise();
+  for (std::string& warning : warnings_of_idle_serving_keys(result, inputs.file.string()))
+    configuration.warnings.push_back(std::move(warning));
   take_system(result);
   return result;
 }

@@ -458,16 +458,17 @@ const Subcommand& show_man_subcommand() {
 
 std::span<const Subcommand* const> subcommands() {
   static const Subcommand* const all[] = {
-      &run_subcommand(),           &check_subcommand(),           &explore_subcommand(),
-      &best_subcommand(),          &campaign_subcommand(), &cluster_subcommand(),        &flows_subcommand(),
-      &report_subcommand(),        &compare_subcommand(),         &calibrate_subcommand(),
-      &generate_subcommand(),      &convert_subcommand(),         &synthesize_subcommand(),
-      &partition_subcommand(),     &show_results_subcommand(),    &show_trace_subcommand(),
-      &show_topology_subcommand(), &show_collective_subcommand(), &show_tables_subcommand(),
-      &show_plan_subcommand(),     &show_graph_subcommand(),      &show_network_subcommand(),
-      &show_flows_subcommand(),    &show_collisions_subcommand(), &show_queues_subcommand(),
-      &show_kernel_subcommand(),   &show_scaling_subcommand(),    &show_timeline_subcommand(),
-      &show_keys_subcommand(),     &show_completion_subcommand(), &show_man_subcommand()};
+      &run_subcommand(),           &check_subcommand(),         &explore_subcommand(),
+      &best_subcommand(),          &campaign_subcommand(),      &cluster_subcommand(),
+      &flows_subcommand(),         &report_subcommand(),        &compare_subcommand(),
+      &calibrate_subcommand(),     &generate_subcommand(),      &convert_subcommand(),
+      &synthesize_subcommand(),    &partition_subcommand(),     &show_results_subcommand(),
+      &show_trace_subcommand(),    &show_topology_subcommand(), &show_collective_subcommand(),
+      &show_tables_subcommand(),   &show_plan_subcommand(),     &show_graph_subcommand(),
+      &show_network_subcommand(),  &show_flows_subcommand(),    &show_collisions_subcommand(),
+      &show_queues_subcommand(),   &show_kernel_subcommand(),   &show_scaling_subcommand(),
+      &show_timeline_subcommand(), &show_keys_subcommand(),     &show_completion_subcommand(),
+      &show_man_subcommand()};
   return all;
 }
 

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
@@ -25,8 +24,6 @@ struct Work {
 enum class TierKind : std::uint8_t { peer, remote };
 /// Which NPUs write a checkpoint.
 enum class Writers : std::uint8_t { sharded, first_replica };
-/// How the batch of a step changes with the number of replicas.
-enum class ElasticBatch : std::uint8_t { constant, scaled };
 
 /// A checkpoint tier as CONFIG.yaml has it. Times that are not given are simulated.
 struct TierOptions {
@@ -84,7 +81,6 @@ struct Options {
   std::string recorded_file;
   RepairRules repair;
   Elastic elastic;
-  ElasticBatch batch = ElasticBatch::constant;
   Sampling sampling;
 
   /// Returns whether the configuration has a campaign.
@@ -98,10 +94,9 @@ struct Times {
     Nanoseconds stall = 0, durable = 0, read = 0;
   };
   Nanoseconds step = 0;
-  double tokens = 0;                                      ///< tokens of a step; 0: not known
-  std::vector<OfTier> tiers;                              ///< [tiers]
-  std::vector<double> speeds;                             ///< [processes] of stragglers
-  std::vector<std::pair<std::uint32_t, double>> elastic;  ///< replicas and speed, ascending
+  double tokens = 0;           ///< tokens of a step; 0: not known
+  std::vector<OfTier> tiers;   ///< [tiers]
+  std::vector<double> speeds;  ///< [processes] of stragglers
 };
 
 /// Returns what is simulated. `num_npus`: of the job, which decides how many hosts it needs unless `hosts.active` says

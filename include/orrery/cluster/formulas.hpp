@@ -11,7 +11,5 @@ double erlang_b(unsigned servers, double load);
 double erlang_c(unsigned servers, double load);
 /// Returns the mean wait of jobs with exponential lengths.
 double mean_wait(unsigned servers, double arrivals, double service_rate);
-/// Returns the mean wait of jobs of any lengths on one server (Pollaczek and Khinchine).
-double mean_wait_of_one(double arrivals, double mean, double mean_square);
 
 }  // namespace orrery::cluster

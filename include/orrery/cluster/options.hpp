@@ -14,7 +14,7 @@ namespace orrery::cluster {
 
 enum class Admission : std::uint8_t { fifo, sjf, easy, priority };
 enum class Placing : std::uint8_t { none, first, contiguous, packed, random, torus };
-enum class Sharing : std::uint8_t { none, formula, simulate };
+enum class Sharing : std::uint8_t { none, formula };
 /// Which links the formula of sharing counts.
 enum class SharedLinks : std::uint8_t { one_link, uplinks };
 

@@ -37,8 +37,6 @@ class Pool {
   virtual std::uint32_t occupied(const Job& job) const { return job.npus; }
   /// Returns the numbers of the leaves of a place, ascending; none where there are no leaves.
   virtual std::vector<std::uint32_t> leaves(const Place&) const { return {}; }
-  /// Returns the fewest leaves on which a job can be.
-  virtual std::uint32_t fewest_leaves(const Job&) const { return 1; }
 
  protected:
   Pool(std::uint32_t num_npus, std::uint32_t num_free) : num_npus_(num_npus), num_free_(num_free) {}

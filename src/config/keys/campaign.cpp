@@ -14,10 +14,6 @@ using campaign::ProcessOptions;
 using campaign::Symptom;
 using campaign::TierOptions;
 
-void require_share_of_one(double share, const Place& place) {
-  if (!(share >= 0 && share <= 1)) throw Error(ErrorCode::bad_input, place, fmt::format("found {}", share), "0 to 1");
-}
-
 constexpr Type<double> probability() { return number("0 to 1"); }
 
 /// Returns the row of a probability.
@@ -157,10 +153,18 @@ constexpr Row<FailureEntry> failure_rows[] = {
      boolean(), [](auto& entry) { return &entry.options.process.counts_bad; }},
     {"campaign.failures.speed", "speed of the job until a straggler is found", "0.8", Default::none(),
      number("more than 0, 1 at the most"), [](auto& entry) { return &entry.options.process.speed; },
-     only_if(has_symptom<Symptom::slow>, "symptom: slow")},
+     only_if(has_symptom<Symptom::slow>, "symptom: slow"),
+     check([](const FailureEntry& entry, const Place& place, const Reading&) {
+       require_relative_speed(entry.options.process.speed, place);
+     }),
+     written_if([](const FailureEntry& entry) { return entry.options.compute == 0; })},
     {"campaign.failures.compute", "speed of the NPUs of a straggler, with which a step is simulated", "0.7",
      Default::none(), number("more than 0, 1 at the most"), [](auto& entry) { return &entry.options.compute; },
      only_if(has_symptom<Symptom::slow>, "symptom: slow"),
+     check([](const FailureEntry& entry, const Place& place, const Reading&) {
+       require_relative_speed(entry.options.compute, place);
+     }),
+     excludes("campaign.failures.speed"),
      written_if([](const FailureEntry& entry) { return entry.options.compute > 0; })},
     {"campaign.failures.notice", "whether a checkpoint is taken before a pause", "true", Default::built_in(), boolean(),
      [](auto& entry) { return &entry.options.process.has_notice; },
@@ -228,8 +232,12 @@ constexpr Handling<Configuration> failure_list() {
             auto& processes = target.campaign.processes;
             processes.clear();
             read_items(failure_keys(), as_list(value, path, "a list of processes, or a file of recorded failures"),
-                       path, reading, [&](FailureEntry&& entry, const Place& place, bool) {
+                       path, reading, [&](FailureEntry&& entry, const Place& place, bool is_faultless) {
                          auto& process = entry.options.process;
+                         if (is_faultless && process.symptom == Symptom::slow && process.speed == 1 &&
+                             entry.options.compute == 0)
+                           reading.faults.add(Error(ErrorCode::bad_input, place,
+                                                    "found symptom: slow without a speed below 1", "speed or compute"));
                          if (process.rate > 0 && entry.mtbf > 0)
                            reading.faults.add(
                                Error(ErrorCode::bad_input, place, "rate and mtbf exclude each other", "one of them"));
@@ -314,9 +322,7 @@ constexpr Handling<Configuration> elastic_speeds() {
             for (const auto& entry : value.entries) {
               const std::string at = fmt::format("{}.{}", path, entry.key);
               const double speed = as_number(entry.value, at);
-              if (!(speed > 0 && speed <= 1))
-                throw Error(ErrorCode::bad_input, entry.value.place(at), fmt::format("found {}", speed),
-                            "more than 0, 1 at the most");
+              require_relative_speed(speed, entry.value.place(at));
               speeds.emplace_back(
                   static_cast<std::uint32_t>(parse_count(entry.key, 1, 1U << 24U, entry.value.place(at))), speed);
             }
@@ -463,10 +469,7 @@ constexpr Row<Configuration> campaign_rows[] = {
      written_unless_default()},
     {"campaign.elastic.least", "fewest replicas with which the job goes on", "12", Default::built_in(),
      count(1, 1U << 24U), [](auto& c) { return &c.campaign.elastic.least; }, written_unless_default()},
-    {"campaign.elastic.batch", "batch of a step with fewer replicas", "scaled", Default::built_in(),
-     word<elastic_batches>(), [](auto& c) { return &c.campaign.batch; }, written_unless_default()},
-    {"campaign.elastic.speeds", "speed of the job by its replicas", "{2: 0.55, 3: 0.8}",
-     Default::described("simulated"),
+    {"campaign.elastic.speeds", "speed of the job by its replicas", "{2: 0.55, 3: 0.8}", Default::none(),
      ValueInfo("mapping", "a mapping of replicas to speeds", "-", "more than 0, 1 at the most"), elastic_speeds()},
     {"campaign.replications", "replications with other draws", "1000", Default::built_in(), count(1, 10'000'000),
      [](auto& c) { return &c.campaign.sampling.replications; }, written_unless_default()},

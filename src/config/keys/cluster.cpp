@@ -84,14 +84,16 @@ constexpr Row<JobClass> class_rows[] = {
     {"cluster.classes.step", "time of a step of a job alone, on a packed placement", "1.2 s", Default::built_in(),
      long_time(), [](auto& c) { return &c.step; }, written_if([](const JobClass& c) { return c.counts_steps; })},
     {"cluster.classes.length", "time of a job alone, on a packed placement, in place of `steps`", "{exponential: 2 h}",
-     Default::none(), time_spread(), [](auto& c) { return &c.length; }, written_if(counts_seconds)},
+     Default::none(), time_spread(), [](auto& c) { return &c.length; }, excludes("cluster.classes.steps"),
+     written_if(counts_seconds)},
     {"cluster.classes.overestimate", "estimate of the user over the length", "2", Default::built_in(), factor(),
      [](auto& c) { return &c.overestimate; }},
     {"cluster.classes.priority", "priority with admission: priority; 0 is the highest", "0",
      Default::described("the number of the class"), ValueInfo("whole number", "a whole number", "-", "0 or more"),
      class_priority()},
     {"cluster.classes.share", "share of its time alone in which a job keeps a shared link busy; 0: cluster.share",
-     "0.3", Default::built_in(), number("0 to 1"), [](auto& c) { return &c.share; }},
+     "0.3", Default::built_in(), number("0 to 1"), [](auto& c) { return &c.share; },
+     check([](const JobClass& c, const Place& place, const Reading&) { require_share_of_one(c.share, place); })},
 };
 
 constexpr Handling<ClusterJob> job_shape() {
@@ -122,7 +124,8 @@ constexpr Row<ClusterJob> cluster_job_rows[] = {
     {"cluster.jobs.priority", "priority with admission: priority; 0 is the highest", "1", Default::built_in(), count(0),
      [](auto& j) { return &j.job.priority; }},
     {"cluster.jobs.share", "share of its time alone in which the job keeps a shared link busy; 0: cluster.share", "0.3",
-     Default::built_in(), number("0 to 1"), [](auto& j) { return &j.job.share; }},
+     Default::built_in(), number("0 to 1"), [](auto& j) { return &j.job.share; },
+     check([](const ClusterJob& j, const Place& place, const Reading&) { require_share_of_one(j.job.share, place); })},
 };
 
 void take_listed_job(ClusterJob&& entry, cluster::Arrivals& arrivals) {
@@ -167,11 +170,17 @@ constexpr Handling<Configuration> class_list() {
             auto& classes = target.cluster.arrivals.classes;
             classes.clear();
             read_items(job_class_keys(), as_list(value, path, "a list of classes"), path, reading,
-                       [&](JobClass&& c, const Place& place, bool) {
+                       [&](JobClass&& c, const Place& place, bool is_faultless) {
                          if (c.name.empty()) c.name = fmt::format("class-{}", classes.size());
                          if (c.counts_steps && c.step == 0)
                            reading.faults.add(
                                Error(ErrorCode::bad_input, place, "steps are given, but no time of a step", "step"));
+                         if (is_faultless && !c.counts_steps && c.step > 0)
+                           reading.faults.add(
+                               Error(ErrorCode::bad_input, place, "step is given, but no number of steps", "steps"));
+                         else if (is_faultless && !c.counts_steps && c.length.is_zero())
+                           reading.faults.add(Error(ErrorCode::bad_input, place, "neither a length nor steps are given",
+                                                    "one of them"));
                          classes.push_back(std::move(c));
                        });
           },
@@ -261,14 +270,18 @@ constexpr Row<Configuration> cluster_rows[] = {
     {"cluster.shared-links", "links that jobs share", "one-link", Default::built_in(), word<shared_link_kinds>(),
      [](auto& c) { return &c.cluster.rules.links; }, written_unless_default()},
     {"cluster.share", "share of its time alone in which a job keeps a shared link busy", "0.3", Default::built_in(),
-     number("0 to 1"), [](auto& c) { return &c.cluster.rules.share; }, written_unless_default()},
+     number("0 to 1"), [](auto& c) { return &c.cluster.rules.share; },
+     check([](const Configuration& c, const Place& place, const Reading&) {
+       require_share_of_one(c.cluster.rules.share, place);
+     }),
+     written_unless_default()},
     {"cluster.classes", "kinds of jobs that are drawn", "[{rate: 200 per day, npus: 8, length: {exponential: 2 h}}]",
      Default::none(), ValueInfo("list", "a list of classes", "-", "the keys below"), class_list(),
      see("cluster-time.md")},
     {"cluster.jobs", "number of jobs that are drawn, or a list of jobs", "100000", Default::none(),
      ValueInfo("whole number or list", "a number of jobs, or a list of jobs", "-", "the keys below"), listed_jobs()},
     {"cluster.duration", "time in which jobs arrive, in place of `jobs`", "90 d", Default::built_in(), long_time(),
-     [](auto& c) { return &c.cluster.arrivals.duration; }, written_unless_default()},
+     [](auto& c) { return &c.cluster.arrivals.duration; }, excludes("cluster.jobs"), written_unless_default()},
     {"cluster.trace.file", "file of recorded jobs, in CSV", "acme.csv", Default::none(), file(),
      [](auto& c) { return &c.cluster.arrivals.trace; }, see("cluster-time.md"),
      written_if([](const Configuration& c) { return !c.cluster.arrivals.trace.empty(); })},

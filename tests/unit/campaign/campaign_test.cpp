@@ -242,7 +242,7 @@ TEST(Campaign, RefusesWhatCannotBe) {
   options.duration = day;
   options.hosts.active = 4;
   options.step.time = 10 * second;
-  Times times{.step = 10 * second, .tokens = 0, .tiers = {}, .speeds = {}, .elastic = {}};
+  Times times{.step = 10 * second, .tokens = 0, .tiers = {}, .speeds = {}};
   const auto key_of = [&] {
     try {
       setup_of(options, times, 0);
