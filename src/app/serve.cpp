@@ -38,8 +38,10 @@ void print_serving_summary(const config::ServingConfiguration& configuration, co
   fmt::print("throughput: {:.4g} requests/s, {:.5g} output tokens/s, {:.4g} of them for each NPU\n", m.requests_per_s,
              m.output_tokens_per_s, m.output_tokens_per_s / m.npus);
   if (d.slo.any())
-    fmt::print("SLO: {:.1f} % of requests meet it, goodput {:.4g} requests/s, {:.4g} for each NPU\n",
-               100 * m.slo_attainment, m.goodput, m.goodput / m.npus);
+    fmt::print(
+        "SLO: {:.1f} % of requests meet it (target {:.4g} %: {}), goodput {:.4g} requests/s, {:.4g} for each NPU\n",
+        100 * m.slo_attainment, 100 * d.slo.share, m.slo_attainment < d.slo.share ? "missed" : "met", m.goodput,
+        m.goodput / m.npus);
   fmt::print("KV cache: {:.1f} % in use on the mean, {}; {:.1f} requests run and {:.1f} wait at an instance\n",
              100 * m.kv_use_mean, counted(m.preemptions, "preemption"), m.running_mean, m.waiting_mean);
   if (m.prefix_hit_share > 0)
@@ -78,8 +80,12 @@ void serve(const config::ServingConfiguration& configuration, const run::RunOpti
                                            world);
   if (!world.is_root()) return;
   for (const std::string& warning : configuration.system.warnings) spdlog::warn("{}", warning);
-  for (const auto& instance : scenario.instances)
-    for (const std::string& warning : instance.cost->warnings()) spdlog::warn("{}", warning);
+  const serving::StepModel* told = nullptr;  // instances of an entry share one
+  for (const auto& instance : scenario.instances) {
+    if (instance.cost.get() == told) continue;
+    told = instance.cost.get();
+    for (const std::string& warning : told->warnings()) spdlog::warn("{}", warning);
+  }
   if (!run.quiet) print_serving_summary(configuration, scenario, results, metrics, file);
 }
 

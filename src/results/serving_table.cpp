@@ -62,7 +62,7 @@ const std::array<Column<RequestRow>, 14> request_columns{{
      {"1", "transferred", "tokens whose keys and values were sent to another instance"},
      [](const RequestRow& r) { return static_cast<std::int64_t>(r.record->transferred); }},
     {"transfer_time",
-     {"ps", "transfer time", "time from the wish for keys and values to their arrival"},
+     {"ps", "transfer time", "time from asking for keys and values to their arrival"},
      [](const RequestRow& r) { return r.record->transfer_time.ps(); }},
     {"session",
      {"1", "session", "number of the session; -1: none"},

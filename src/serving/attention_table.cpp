@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "measured_file.hpp"
@@ -43,6 +44,7 @@ double AttentionTable::Plane::at(double chunk_context, double context) const {
 
 double AttentionTable::Chunk::at(double chunk_context, double decodes_now, double context) const {
   const Bracket b = bracket(decodes, decodes_now);
+  if (b.weight > 1) most_decodes = std::max(most_decodes, decodes_now);
   const double low = planes[b.low].at(chunk_context, context);
   return b.weight == 0 ? low : low + b.weight * (planes[b.high].at(chunk_context, context) - low);
 }
@@ -54,6 +56,7 @@ double AttentionTable::at(double chunk, double chunk_context, double decodes, do
   const bool from_none = decodes > 0;
   const std::size_t offset = from_none ? 0 : sizes_.size() - positive_sizes_.size();
   const Bracket b = bracket(from_none ? sizes_ : positive_sizes_, chunk);
+  if (b.weight > 1) most_tokens_ = std::max(most_tokens_, chunk);
   const double low = chunks_[b.low + offset].at(chunk_context, decodes, context);
   return b.weight == 0 ? low : low + b.weight * (chunks_[b.high + offset].at(chunk_context, decodes, context) - low);
 }
@@ -91,6 +94,17 @@ void AttentionTable::add_warnings(std::vector<std::string>& warnings) const {
         fmt::format("serving.step.tables: attention has steps of a mean context of {:.0f} tokens, and "
                     "the table ends at {:.0f} there: the line of the last two points continues",
                     most, last));
+  if (most_tokens_ > 0)
+    warnings.push_back(fmt::format(
+        "serving.step.tables: attention has chunks of {:.0f} tokens, and the table ends at {:.0f}: the line "
+        "of the last two sizes continues",
+        most_tokens_, sizes_.back()));
+  for (std::size_t i = 0; i < chunks_.size(); ++i)
+    if (chunks_[i].most_decodes > 0)
+      warnings.push_back(fmt::format(
+          "serving.step.tables: attention has {:.0f} requests that generate beside a chunk of {:.0f} tokens, "
+          "and the table ends at {:.0f} there: the line of the last two numbers continues",
+          chunks_[i].most_decodes, sizes_[i], chunks_[i].decodes.back()));
 }
 
 }  // namespace orrery::serving

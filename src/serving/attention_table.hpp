@@ -35,6 +35,7 @@ class AttentionTable {
   struct Chunk {
     std::vector<double> decodes;
     std::vector<Plane> planes;
+    mutable double most_decodes = 0;  ///< requests beyond the last plane
 
     double at(double chunk_context, double decodes_now, double context) const;
   };
@@ -45,6 +46,7 @@ class AttentionTable {
   std::vector<double> positive_sizes_;  // without 0
   std::vector<Chunk> chunks_;           // [sizes_]
   double least_ = 0;
+  mutable double most_tokens_ = 0;  // of chunks beyond the last size
 };
 
 }  // namespace orrery::serving

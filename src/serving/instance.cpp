@@ -59,11 +59,11 @@ void Instance::end_steps(Time now, Effects& effects) {
   spare_.push_back(std::move(flight));
 }
 
-void Instance::take_arrived(Time now, std::span<const Arrived> arrived) {
+void Instance::take_arrived(std::span<const Arrived> arrived) {
   for (const Arrived& each : arrived) {
     Scheduler& member = members_[each.member];
     if (each.is_transfer)
-      member.take_transfer(each.request, now);
+      member.take_transfer(each.request);
     else
       member.release_kept(each.request);
   }

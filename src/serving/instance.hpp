@@ -49,13 +49,15 @@ class Instance {
 
   /// Returns when the earliest step under way ends; max() if there is none.
   Time next_end() const { return flight_.empty() ? Time::max() : flight_.front().end; }
-  bool is_idle() const { return flight_.empty(); }
 
   // What happens at one time, in this order.
   void end_steps(Time now, Effects& effects);
-  void take_arrived(Time now, std::span<const Arrived> arrived);
+  void take_arrived(std::span<const Arrived> arrived);
   void take_deliveries(std::span<const Delivery> deliveries);
   void begin_steps(Time now, Effects& effects);
+
+  /// Writes the sums over time into the records of the members.
+  void close_records();
 
   std::vector<StepRecord> steps;
   std::vector<StepItem> items;
@@ -83,10 +85,6 @@ class Instance {
   Time busy_until_, summed_until_;
   std::uint64_t next_number_ = 0;
   std::vector<std::array<unsigned __int128, 3>> sums_;  // [members] used, running, waiting, times ps
-
- public:
-  /// Writes the sums over time into the records of the members.
-  void close_records();
 };
 
 }  // namespace orrery::serving

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,8 +42,23 @@ class Nest {
   double at(std::span<const double> x) const {
     if (x.size() == 1) return (*line_)(x[0]);
     const Bracket b = bracket(keys_, x[0]);
+    if (b.weight > 1) most_ = std::max(most_, x[0]);
     const double low = children_[b.low]->at(x.subspan(1));
     return b.weight == 0 ? low : low + b.weight * (children_[b.high]->at(x.subspan(1)) - low);
+  }
+  /// Returns the largest number asked for beyond the end of an axis, and that end; zeros if there is none.
+  std::pair<double, double> most_beyond() const {
+    std::pair<double, double> most{0, 0};
+    const auto take = [&most](double asked, double end) {
+      if (asked > most.first) most = {asked, end};
+    };
+    if (line_ && line_->most_beyond() > 0) take(line_->most_beyond(), line_->last());
+    if (most_ > 0) take(most_, keys_.back());
+    for (const auto& child : children_) {
+      const auto [asked, end] = child->most_beyond();
+      take(asked, end);
+    }
+    return most;
   }
 
  private:
@@ -51,6 +67,7 @@ class Nest {
   std::vector<double> keys_;
   std::vector<std::unique_ptr<Nest>> children_;
   std::optional<MeasuredLine> line_;
+  mutable double most_ = 0;  // beyond the last key
 };
 
 /// Tables of one file by a name.
@@ -139,6 +156,26 @@ class Operators final : public StepModel {
     const auto of_host = [](Time time) { return static_cast<double>(time.ps()) / 1e6; };
     return us_to_time(us + of_host(options_.host_step) +
                       of_host(options_.host_sequence) * static_cast<double>(sequences));
+  }
+
+  std::vector<std::string> warnings() const override {
+    std::vector<std::string> texts;
+    const auto add = [&texts](const Nests& nests, std::string_view what) {
+      for (const auto& [name, nest] : nests) {
+        const auto [asked, end] = nest.most_beyond();
+        if (asked > 0)
+          texts.push_back(
+              fmt::format("serving.step.tables: {} of {} have a size of {:.0f}, and their table ends at {:.0f} there: "
+                          "the line of the last two points continues",
+                          what, name, asked, end));
+      }
+    };
+    add(products_, "products");
+    add(decodes_, "decode attention");
+    add(prefills_, "prefill attention");
+    add(reduces_, "all-reduces");
+    add(experts_, "experts");
+    return texts;
   }
 
  private:

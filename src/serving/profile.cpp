@@ -70,19 +70,17 @@ class Profile final : public StepModel {
         ep_ring_(std::max(parallel_.ep, parallel_.dp), options_) {
     for (const char* const name : {"embedding", "final_layernorm"}) require(dense_, name, "dense.csv");
     for (const char* const name : {"lm_head", "sampler"}) require(of_sequence_, name, "per_sequence.csv");
-    if (parallel_.dp > 1 && model_.mlp.experts > 0) experts_.emplace(options_.tables);
+    if (model_.mlp.experts == 0) return;
+    if (parallel_.dp == 1)
+      throw Error(ErrorCode::bad_input, {.key = "serving.step.model"},
+                  "found profile for a model with experts on one data-parallel rank",
+                  "parallel.dp above 1, or step.model: operators");
+    experts_.emplace(options_.tables);
   }
 
   Time duration(const StepShape& shape, std::uint64_t) override {
-    Parts parts = parts_of(shape, 0);
-    double layers = parts.layer + parts.attention;
-    if (parallel_.tp > 1) {
-      const double reduce = tp_ring_.all_reduce(static_cast<double>(parts.rows * model_.hidden) * width);
-      parts.ends += reduce + tp_ring_.all_gather(static_cast<double>(parts.sequences * model_.embedding.vocabulary) *
-                                                 width / parallel_.tp);
-      layers += 2 * reduce;
-    }
-    const double us = model_.layers * layers + parts.ends;
+    const Parts parts = parts_of(shape, 0);
+    const double us = model_.layers * (parts.layer + parts.attention + parts.collectives) + parts.ends;
     return us_to_time(us + host_us_ + host_sequence_us_ * static_cast<double>(parts.sequences));
   }
 
@@ -92,16 +90,12 @@ class Profile final : public StepModel {
     for (const StepShape* const shape : shapes)
       pad = std::max(pad, padded(options_.graph_sizes, std::max<std::uint64_t>(1, shape->tokens())));
     if (options_.graph_sizes.empty() || pad > options_.graph_sizes.back()) pad = 0;
-    static const StepShape idle = [] {
-      StepShape shape;
-      shape.add(1, 0);
-      return shape;
-    }();
     double worst = 0;
     std::uint64_t rows = 0;
     for (const StepShape* const shape : shapes) {
-      const Parts parts = parts_of(shape->tokens() == 0 ? idle : *shape, pad);
-      worst = std::max(worst, model_.layers * (parts.layer + parts.attention) + parts.ends + host_us_);
+      const Parts parts = parts_of(shape->tokens() == 0 ? idle_shape() : *shape, pad);
+      worst = std::max(worst, model_.layers * (parts.layer + parts.attention + parts.collectives) + parts.ends +
+                                  host_us_ + host_sequence_us_ * static_cast<double>(parts.sequences));
       rows += parts.rows;
     }
     return us_to_time(worst +
@@ -125,7 +119,7 @@ class Profile final : public StepModel {
   static constexpr double width = 2;  // bytes of an activation
 
   struct Parts {
-    double layer = 0, attention = 0, ends = 0;
+    double layer = 0, attention = 0, collectives = 0, ends = 0;
     std::uint64_t rows = 0, sequences = 0;
   };
 
@@ -148,6 +142,12 @@ class Profile final : public StepModel {
                      of_sequence_.at("sampler")(static_cast<double>(parts.sequences));
     parts.ends = known->second.second + ends->second;
     parts.attention = attention_.duration(shape, options_.skew);
+    if (parallel_.tp > 1) {
+      const double reduce = tp_ring_.all_reduce(static_cast<double>(parts.rows * model_.hidden) * width);
+      parts.ends += reduce + tp_ring_.all_gather(static_cast<double>(parts.sequences * model_.embedding.vocabulary) *
+                                                 width / parallel_.tp);
+      parts.collectives = 2 * reduce;
+    }
     return parts;
   }
 

@@ -44,8 +44,9 @@ Time time_of(const json& object, const char* name, const RequestLines& lines) {
 void add_token_ids(const json& object, const RequestLines& lines, RequestBuilder& builder) {
   const auto found = object.find("input_tok_ids");
   if (found == object.end() || found->is_null()) return;
-  const bool is_list = found->is_array() && std::ranges::all_of(*found, [](const json& i) { return i.is_number(); });
-  if (!is_list) lines.fail("'input_tok_ids' is no list of numbers", "the tokens of the prompt");
+  const bool is_list =
+      found->is_array() && std::ranges::all_of(*found, [](const json& i) { return i.is_number_integer(); });
+  if (!is_list) lines.fail("'input_tok_ids' is no list of whole numbers", "the tokens of the prompt");
   const std::uint64_t prompt = builder.requests().list.back().prompt;
   if (found->size() != prompt)
     lines.fail(fmt::format("input_tok_ids has {} tokens for a prompt of {}", found->size(), prompt), "one for each");
@@ -150,7 +151,7 @@ void read_azure(RequestLines& lines, RequestBuilder& builder) {
     if (!first) first = instant;
     const __int128 since = *instant - *first;
     if (since > Time::max().ps() / 2) lines.fail("it is more than 50 days after the first row", "a shorter trace");
-    builder.add(lines, Time::from_ps(static_cast<std::int64_t>(since)), rows.count(prompt, 0), rows.count(output, 0));
+    builder.add(lines, Time::from_ps(static_cast<std::int64_t>(since)), rows.count(prompt), rows.count(output));
   }
 }
 
@@ -177,13 +178,14 @@ void read_hashes(std::string_view text, const RequestLines& lines, RequestBuilde
 void read_orrery(RequestLines& lines, RequestBuilder& builder) {
   builder.requests().tokens_per_id = builder.block();
   CsvRows rows(lines);
+  rows.require_known({"arrival", "prompt", "output", "session", "after", "think", "hashes"});
   const std::size_t arrival = rows.column("arrival"), prompt = rows.column("prompt"), output = rows.column("output");
   while (rows.next()) {
-    const std::uint64_t asked = rows.count(prompt, 0), made = rows.count(output, 0);
+    const std::uint64_t asked = rows.count(prompt), made = rows.count(output);
     const std::string_view think = rows.cell("think");
     Request* request = nullptr;
     if (!rows.cell("after").empty()) {
-      const std::uint64_t after = rows.count(rows.column("after"), 0);
+      const std::uint64_t after = rows.count(rows.column("after"));
       if (after >= builder.requests().list.size())
         lines.fail(fmt::format("'after' is {}", after), "the number of a row above, from 0 on");
       request = &builder.add_after(lines, static_cast<std::uint32_t>(after),
@@ -191,8 +193,7 @@ void read_orrery(RequestLines& lines, RequestBuilder& builder) {
     } else {
       request = &builder.add(lines, time_of_cell(lines, "arrival", rows.cell(arrival)), asked, made);
     }
-    if (!rows.cell("session").empty())
-      request->session = static_cast<std::int64_t>(rows.count(rows.column("session"), 0));
+    if (!rows.cell("session").empty()) request->session = static_cast<std::int64_t>(rows.count(rows.column("session")));
     read_hashes(rows.cell("hashes"), lines, builder);
   }
 }

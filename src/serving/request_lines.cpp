@@ -91,13 +91,19 @@ std::string_view CsvRows::cell(std::size_t column) const {
   return trimmed(std::string_view(lines_.line()).substr(cells_[column].first, cells_[column].second));
 }
 
-std::uint64_t CsvRows::count(std::size_t column, std::uint64_t least) const {
+std::uint64_t CsvRows::count(std::size_t column) const {
   const std::string_view text = cell(column);
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() || value < least)
-    lines_.fail(fmt::format("'{}' is '{}'", names_[column], cited(text)), fmt::format("a whole number >= {}", least));
+  if (error != std::errc() || end != text.data() + text.size() || text.empty())
+    lines_.fail(fmt::format("'{}' is '{}'", names_[column], cited(text)), "a whole number >= 0");
   return value;
+}
+
+void CsvRows::require_known(const std::vector<std::string_view>& known) const {
+  for (const std::string& name : names_)
+    if (std::ranges::find(known, name) == known.end())
+      lines_.fail(fmt::format("the column '{}' is not known", cited(name)), fmt::format("{}", fmt::join(known, ", ")));
 }
 
 Request& RequestBuilder::append(const RequestLines& lines, std::uint64_t prompt, std::uint64_t output) {

@@ -51,8 +51,10 @@ class CsvRows {
   /// Returns the cell of the row at hand; an empty one stands for what the row lacks.
   std::string_view cell(std::size_t column) const;
   std::string_view cell(std::string_view name) const { return has(name) ? cell(column(name)) : std::string_view(); }
-  /// Returns a cell as a whole number of `least` or more. Throws Error (bad_input).
-  std::uint64_t count(std::size_t column, std::uint64_t least) const;
+  /// Returns a cell as a whole number. Throws Error (bad_input).
+  std::uint64_t count(std::size_t column) const;
+  /// Throws Error (bad_input) if the header has a column that is not among `known`.
+  void require_known(const std::vector<std::string_view>& known) const;
 
  private:
   void split();

@@ -8,6 +8,7 @@
 
 #include "draws.hpp"
 #include "orrery/base/distribution.hpp"
+#include "orrery/base/text.hpp"
 #include "request_lines.hpp"
 
 namespace orrery::serving {
@@ -143,6 +144,10 @@ class Bursts {
 
 /// Gives generated requests their arrivals.
 void set_arrivals(const RequestSource& source, std::uint64_t seed, Requests& requests) {
+  if (source.arrivals == Arrivals::bursts && source.period <= source.burst)
+    throw Error(ErrorCode::bad_input, {.key = "serving.requests.period"},
+                fmt::format("it is {}, and a burst is {}", readable(source.period), readable(source.burst)),
+                "a period that is longer than a burst");
   const Bursts bursts(source);
   Time now;
   double expected = 0;

@@ -47,6 +47,8 @@ void require_parallel(const workload::Transformer& model, const InstanceOptions&
     refuse(model.mlp.experts % p.ep != 0 ? "ep" : "dp",
            fmt::format("found {}", model.mlp.experts % p.ep != 0 ? p.ep : p.dp),
            fmt::format("a divisor of the {} experts", model.mlp.experts));
+  if (p.tp * p.dp % p.ep != 0)
+    refuse("ep", fmt::format("found {}", p.ep), fmt::format("a divisor of the {} NPUs of tp and dp", p.tp * p.dp));
 }
 
 void require_roles(const Description& description, Faults& faults) {

@@ -291,7 +291,7 @@ void Scheduler::leave(Slot slot, Time now) {
   unused_.push_back(slot);
 }
 
-void Scheduler::take_transfer(std::uint32_t request, Time) {
+void Scheduler::take_transfer(std::uint32_t request) {
   LiveRequest& live = live_[pulling_.at(request)];
   live.computed = live.prompt;
   live.remote = 0;

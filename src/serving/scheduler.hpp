@@ -75,7 +75,7 @@ class Scheduler {
   /// Takes in the tokens of a step that ends now.
   void finish(const Step& step, Time now);
   /// Takes in that the KV of a request has come, or gives up the blocks kept for another instance.
-  void take_transfer(std::uint32_t request, Time now);
+  void take_transfer(std::uint32_t request);
   void release_kept(std::uint32_t request);
 
   /// The requests that left in the last `finish`, in order.

@@ -181,7 +181,10 @@ void ServingModel::settle(Time now, Stage stage) {
       settle_instance(local, now);
     else
       run_alone(local, now);
-    inbox_[local] = {};
+    Inbox& inbox = inbox_[local];
+    inbox.deliveries.clear();
+    inbox.arrived.clear();
+    inbox.is_touched = false;
   }
   touched_.clear();
 }
@@ -191,7 +194,7 @@ void ServingModel::settle_instance(std::uint32_t local, Time now) {
   const Inbox& inbox = inbox_[local];
   effects_.clear();
   instance.end_steps(now, effects_);
-  instance.take_arrived(now, inbox.arrived);
+  instance.take_arrived(inbox.arrived);
   instance.take_deliveries(inbox.deliveries);
   instance.begin_steps(now, effects_);
   send_effects(local, now);
@@ -208,19 +211,19 @@ void ServingModel::send_effects(std::uint32_t local, Time now) {
                       : report.kind == Report::Kind::waiting ? waiting
                                                              : running;
     // The time of scheduling tells by how much the step was scheduled before its end, which fits.
-    call(local, router_lp(), Rank(0), reported, kind, report.value,
+    call(local, router_lp(), reported, kind, report.value,
          std::uint64_t{report.instance - first} << shift_of_member |
              static_cast<std::uint64_t>((now - report.scheduled).ps()));
   }
   for (const auto& [number, asked] : effects_.pulls)
-    call(local, ports_lp(), Rank(0), now, pull, asked.request,
+    call(local, ports_lp(), now, pull, asked.request,
          std::uint64_t{asked.home} << 44U | std::uint64_t{number - first} << 32U | asked.tokens);
 }
 
-void ServingModel::call(std::uint32_t local, LpId server, Rank rank, Time time, Kind kind, std::uint32_t node,
+void ServingModel::call(std::uint32_t local, LpId server, Time time, Kind kind, std::uint32_t node,
                         std::uint64_t detail) {
   const Event event = event_of(time, Stage::server, LpId(first_lp_ + local), server, kind, node, detail);
-  kernel_->send(rank, event);
+  kernel_->send(Rank(0), event);
 }
 
 void ServingModel::handle_router(const Event& event) {

@@ -66,8 +66,8 @@ class ServingModel final : public pdes::Model {
   void moment_alone(Instance& instance, std::uint32_t local, Time now);
   Time next_alone(const Instance& instance, std::uint32_t local) const;
   void send_effects(std::uint32_t local, Time now);
-  void call(std::uint32_t local, LpId server, Rank rank, Time time, Kind kind, std::uint32_t node,
-            std::uint64_t detail);
+  /// Sends an event to the router or the ports, which are on rank 0.
+  void call(std::uint32_t local, LpId server, Time time, Kind kind, std::uint32_t node, std::uint64_t detail);
   pdes::Event event_of(Time time, pdes::Stage stage, LpId source, LpId target, Kind kind, std::uint32_t node,
                        std::uint64_t detail);
   void schedule_arrival();

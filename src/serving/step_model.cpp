@@ -4,15 +4,19 @@
 
 namespace orrery::serving {
 
-Time StepModel::group_duration(std::span<const StepShape* const> shapes, std::uint64_t number) {
+const StepShape& StepModel::idle_shape() {
   static const StepShape idle = [] {
     StepShape shape;
     shape.add(1, 0);
     return shape;
   }();
+  return idle;
+}
+
+Time StepModel::group_duration(std::span<const StepShape* const> shapes, std::uint64_t number) {
   Time longest = Time::from_ps(1);
   for (const StepShape* const shape : shapes)
-    longest = std::max(longest, duration(shape->tokens() == 0 ? idle : *shape, number));
+    longest = std::max(longest, duration(shape->tokens() == 0 ? idle_shape() : *shape, number));
   return longest;
 }
 

@@ -94,7 +94,22 @@ class Serving(harness.Folder):
         self.refuse("the 64 heads", model={"layers": 2, "hidden": 512, "heads": 64, "sequence": 1}, instances=[{"parallel": {"tp": 7}}])
         self.refuse("the model is dense", model={"layers": 2, "hidden": 512, "heads": 8, "sequence": 1},
                     instances=[{"kv-blocks": 100, "parallel": {"ep": 2}}])
+        self.refuse("a divisor of the 2 NPUs", model={"layers": 2, "hidden": 512, "heads": 8, "sequence": 1, "experts": 8, "top-k": 2},
+                    instances=[{"kv-blocks": 100, "parallel": {"tp": 2, "ep": 4}}])
         self.refuse("it is no file", requests={"file": "nowhere.csv"})
+
+    def test_keys_without_effect_are_named(self):
+        """Keys that the step model, the arrivals or the instances do not use give one warning for each reason."""
+        config = self.config(step={**LINEAR, "skew": 0.1}, host={"step": "1 ms"}, transfer={"latency": "1 ms"},
+                             requests={**DRAWN, "count": 5, "users": 3}, instances=[{"kv-blocks": 100, "reserve": "1 GiB"}])
+        outcome = harness.orrery("run", config, f"--output={self.folder / 'idle.h5'}", "--quiet")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        for text in ("serving.step.skew has no effect without serving.step.model: profile",
+                     "serving.host.step has no effect without serving.step.model: system, profile or operators",
+                     "serving.transfer.latency has no effect without serving.instances.role: decode",
+                     "serving.requests.users has no effect without serving.requests.arrivals: closed",
+                     "serving.instances.0.reserve has no effect with serving.instances.kv-blocks"):
+            self.assertIn(text, outcome.err)
 
     def test_serving_stands_in_place_of_a_workload(self):
         """`workload` beside `serving` is refused, and `orrery check` counts requests and instances."""

@@ -23,6 +23,10 @@ class StepModel {
   virtual Time group_duration(std::span<const StepShape* const> shapes, std::uint64_t number);
   /// Returns what is to be said of the answers: sizes beyond the tables, each once.
   virtual std::vector<std::string> warnings() const { return {}; }
+
+ protected:
+  /// Returns the step of a rank without work: one token without context.
+  static const StepShape& idle_shape();
 };
 
 /// A step takes base + token * tokens + sequence * requests + context * tokens of context.

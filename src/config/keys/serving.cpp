@@ -268,10 +268,7 @@ constexpr Row<ServedModel> serving_rows[] = {
     {"serving.requests.burst", "length of a burst, with which each period begins", "2 s", Default::built_in(),
      duration(), [](auto& d) { return &d.requests.burst; }},
     {"serving.requests.period", "time from one burst to the next", "20 s", Default::built_in(), duration(),
-     [](auto& d) { return &d.requests.period; }, check([](const ServedModel& d, const Place& place, const Reading&) {
-       if (d.requests.period <= d.requests.burst)
-         throw Error(ErrorCode::bad_input, place, "it is no longer than a burst", "a longer one");
-     })},
+     [](auto& d) { return &d.requests.period; }},
     {"serving.requests.users", "users that send a request after the answer to the last one; closed", "64",
      Default::built_in(), count(), [](auto& d) { return &d.requests.users; }},
     {"serving.requests.think", "time that a user takes from an answer to the next request; closed", "1 s",

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "key_table.hpp"
 #include "orrery/serving/description.hpp"
 
 namespace orrery::config {
+
+struct ServingConfiguration;
 
 /// Returns a row of the scheduler's options, which stand at two places.
 template <class Target, class T, class Access>
@@ -18,5 +24,10 @@ const Keys<serving::Description>& serving_keys();
 const Keys<serving::InstanceOptions>& instance_keys();
 /// The keys of serving.requests.prompt and of serving.requests.output.
 const Keys<serving::Lengths>& length_keys();
+
+/// Returns a warning for each setting without which keys of `serving` have no effect that `file`, or an option, gives
+/// another value than their default.
+std::vector<std::string> warnings_of_idle_serving_keys(const ServingConfiguration& configuration,
+                                                       std::string_view file);
 
 }  // namespace orrery::config

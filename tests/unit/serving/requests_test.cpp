@@ -102,6 +102,8 @@ TEST_F(RequestFiles, NamesTheLineOfWhatIsWrong) {
             std::string::npos);
   EXPECT_NE(fault_of("arrival,prompt,output\n3,1,1\n").find("2: 'arrival' is '3'; expected a time with its unit"),
             std::string::npos);
+  EXPECT_NE(fault_of("arrival,prompt,output,sesion\n0 s,1,1,4\n").find("the column 'sesion' is not known"),
+            std::string::npos);
   EXPECT_NE(fault_of("when,how\n").find("a format that is known"), std::string::npos);
 }
 
@@ -157,6 +159,15 @@ TEST(Generators, AlternateRatesInBursts) {
   std::uint64_t in_bursts = 0;
   for (const Request& request : requests.list) in_bursts += std::fmod(request.arrival.seconds(), 4) < 1 ? 1U : 0U;
   EXPECT_NEAR(static_cast<double>(in_bursts) / requests.size(), 100.0 / 130, 0.01);
+}
+
+// A burst that is longer than its period, whichever of the two is given: refused.
+TEST(Generators, RefuseBurstsThatDoNotEnd) {
+  auto source = generated(Arrivals::bursts, 10);
+  source.burst = source.period;
+  EXPECT_THROW(make_requests(source, 16, 3), Error);
+  source.arrivals = Arrivals::poisson;
+  EXPECT_NO_THROW(make_requests(source, 16, 3));
 }
 
 // Texts of times: the result is exact to the ps, and none for what is no time.
