@@ -84,8 +84,8 @@ void check_algorithms(const Subject& subject, Findings findings) {
 
 Check algorithms() {
   return {"algorithms",
-          "no algorithm of the configuration can carry a collective; warning: one goes round a ring unasked, or a "
-          "library says little of it",
+          "no algorithm of the configuration can carry a collective; warning: one goes round a ring unasked, or the "
+          "time that a library gives for it is extrapolated",
           Check::Local(check_algorithms)};
 }
 

@@ -4,9 +4,9 @@
 
 namespace orrery::check {
 
-/// Warns of collectives of a library that it says little of: on links or groups far from what was measured, in nodes
-/// that are not wired as its machines are, and beside measured files that correct nothing. There is one warning of each
-/// sort, however many groups cause it.
+/// Warns where the times of a library are extrapolated: on links or groups far from those that were measured, in nodes
+/// that are not wired as its machines are, and where measured files correct nothing or other groups. There is one
+/// warning of each kind, however many groups cause it.
 class LibraryNotices {
  public:
   LibraryNotices(const Subject& subject, Notices& notices);

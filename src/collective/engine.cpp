@@ -214,9 +214,7 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
 }
 
 ExpertTime Engine::State::expert_time(const GroupLayout& layout, Bytes size) const {
-  const std::uint32_t inner = options.library.node_dimensions;
-  return expert_exchange(options.library.experts,
-                         expert_group(delays.topology(), layout, nodes_of(layout, inner), inner),
+  return expert_exchange(options.library.experts, expert_group(delays.topology(), options, layout),
                          static_cast<double>(size.count()));
 }
 

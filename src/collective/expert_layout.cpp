@@ -4,6 +4,8 @@
 #include <limits>
 #include <set>
 
+#include "resources.hpp"
+
 namespace orrery::collective {
 namespace {
 
@@ -21,24 +23,12 @@ std::vector<std::uint32_t> members_along(const topology::Topology& topology, con
   return along;
 }
 
-/// Returns what a member sends over all of its links in a dimension, bytes per second.
-double rate(const topology::Dimension& dimension, std::uint32_t members) {
-  const double links = dimension.bandwidth_of_links().bytes_per_ns() * 1e9 / std::max(dimension.oversubscription, 1.0);
-  if (dimension.shape->pattern == topology::TrafficPattern::all_pairs) return links * (members - 1);
-  return dimension.shape->pattern == topology::TrafficPattern::neighbours ? 2 * links : links;
-}
-
 }  // namespace
 
-ExpertGroup expert_group(const topology::Topology& topology, const GroupLayout& layout, std::uint32_t nodes,
-                         std::uint32_t node_dimensions) {
-  const auto along = members_along(topology, layout);
-  constexpr double unlimited = std::numeric_limits<double>::infinity();
-  ExpertGroup group{layout.num_members, nodes, unlimited, unlimited};
-  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
-    double& slowest = d < node_dimensions ? group.link : group.nic;
-    if (along[d] > 1) slowest = std::min(slowest, rate(topology.dimension(d), along[d]));
-  }
+ExpertGroup expert_group(const topology::Topology& topology, const Options& options, const GroupLayout& layout) {
+  const LibraryGroup seen = library_group(topology, options.library, layout, {}, options.chunks.directions);
+  ExpertGroup group{seen.ranks, seen.nodes, seen.link, std::numeric_limits<double>::infinity()};
+  for (const OuterLink& outer : seen.outer) group.nic = std::min(group.nic, outer.direct * seen.nics);
   return group;
 }
 

@@ -6,17 +6,17 @@
 #include "orrery/base/quantity.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/expert_exchange.hpp"
+#include "orrery/collective/options.hpp"
 #include "orrery/topology/topology.hpp"
 
 namespace orrery::collective {
 
-/// Returns a group of `nodes` nodes as kernels of experts see it: the rates that the described network gives an NPU.
-/// Dimensions before `node_dimensions` are within a node. O(dimensions).
-ExpertGroup expert_group(const topology::Topology& topology, const GroupLayout& layout, std::uint32_t nodes,
-                         std::uint32_t node_dimensions);
+/// Returns the members of a layout as kernels of experts see them: the rates that the described network gives an NPU
+/// while no other collective is under way. Cost: that of library_group.
+ExpertGroup expert_group(const topology::Topology& topology, const Options& options, const GroupLayout& layout);
 
 /// Returns what an NPU sends in each dimension. A copy for another node counts in each dimension between nodes in which
-/// the sender and the receiver differ, and one within the node likewise. [num_dimensions]
+/// the sender and the receiver differ, and a copy within the node in each such dimension of the node. [num_dimensions]
 CollectiveTraffic expert_traffic(const topology::Topology& topology, const GroupLayout& layout, const ExpertTime& time,
                                  std::uint32_t node_dimensions);
 

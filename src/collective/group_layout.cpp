@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -276,24 +275,6 @@ std::size_t hash(const GroupLayout& layout) {
   if (layout.whole) seed = hash(*layout.whole, mix(seed, 1));
   if (layout.custom) seed = mix(seed, std::hash<std::shared_ptr<const CustomCollective>>{}(layout.custom));
   return seed;
-}
-
-std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions) {
-  std::uint32_t nodes = 1;
-  if (!layout.axes.empty()) {
-    for (const Axis& axis : layout.axes)
-      if (axis.dimensions.front() >= node_dimensions) nodes *= axis.size;
-    return nodes;
-  }
-  const Axis& whole = *layout.whole;
-  std::set<std::vector<std::uint32_t>> different;
-  for (std::uint32_t position = 0; position < whole.size; ++position) {
-    std::vector<std::uint32_t> node;
-    for (std::size_t d = 0; d < whole.dimensions.size(); ++d)
-      if (whole.dimensions[d] >= node_dimensions) node.push_back(whole.coordinate(d, position));
-    different.insert(std::move(node));
-  }
-  return static_cast<std::uint32_t>(different.size());
 }
 
 }  // namespace orrery::collective

@@ -47,6 +47,12 @@ struct Axis {
   std::vector<TorusSide> torus;
 
   std::uint32_t num_groups() const { return static_cast<std::uint32_t>(members.size() / size); }
+  /// Returns where each member stands in `members`. [members]
+  std::vector<std::uint32_t> places() const {
+    std::vector<std::uint32_t> result(members.size());
+    for (std::uint32_t place = 0; place < result.size(); ++place) result[members[place]] = place;
+    return result;
+  }
   std::uint16_t port(std::size_t dimension, std::uint32_t group, std::uint32_t position) const {
     return ports[dimension * members.size() + std::size_t{group} * size + position];
   }
@@ -103,8 +109,5 @@ struct GroupLayoutRequest {
 GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutRequest& request);
 
 std::size_t hash(const GroupLayout& layout);
-
-/// Returns the number of nodes that a group spans: of different coordinates in the dimensions between nodes.
-std::uint32_t nodes_of(const GroupLayout& layout, std::uint32_t node_dimensions);
 
 }  // namespace orrery::collective

@@ -60,8 +60,7 @@ std::uint32_t num_rounds(std::uint32_t members) { return static_cast<std::uint32
 class FlowProgram final : public PositionProgram {
  public:
   FlowProgram(Time opening, const topology::Topology& topology, const LibraryFlow& flow, double bytes)
-      : PositionProgram(opening), axis_(*flow.axis), peers_(topology, flow), cells_(axis_.members.size()) {
-    for (std::uint32_t cell = 0; cell < cells_.size(); ++cell) cells_[axis_.members[cell]] = cell;
+      : PositionProgram(opening), axis_(*flow.axis), peers_(topology, flow), cells_(axis_.places()) {
     of_message_ = Bytes(static_cast<std::uint64_t>(std::llround(bytes / peers_.count())));
   }
 
@@ -133,8 +132,7 @@ class Latencies {
  private:
   void add_axis(const Axis& axis) {
     axes_.push_back(&axis);
-    std::vector<std::uint32_t>& cells = cells_.emplace_back(axis.members.size());
-    for (std::uint32_t cell = 0; cell < cells.size(); ++cell) cells[axis.members[cell]] = cell;
+    cells_.push_back(axis.places());
   }
   Ps of_positions(const Axis& axis, std::uint32_t from, std::uint32_t to) const {
     Ps sum = 0;

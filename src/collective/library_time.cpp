@@ -26,12 +26,12 @@ constexpr double collnet_share = 0.9;   ///< part of the rings' share of NICs
 constexpr double nvls_growth = 0.2;     ///< NVLS of fewer than 8 members reaches (p / 8) to this power
 constexpr double full_nvls_members = 8;
 
+bool is_all_gather_or_reduce_scatter(Kind kind) { return kind == Kind::all_gather || kind == Kind::reduce_scatter; }
+
 std::uint32_t ring_steps_of(Kind kind, std::uint32_t members) {
   if (kind == Kind::all_reduce || kind == Kind::barrier) return 2 * (members - 1);
-  return kind == Kind::all_gather || kind == Kind::reduce_scatter ? members - 1 : members;
+  return is_all_gather_or_reduce_scatter(kind) ? members - 1 : members;
 }
-
-bool is_all_gather_or_reduce_scatter(Kind kind) { return kind == Kind::all_gather || kind == Kind::reduce_scatter; }
 
 /// Computes what each algorithm takes, and keeps the fastest one.
 class RelativeTimes {

@@ -1,7 +1,6 @@
 #include "member_order.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -46,14 +45,14 @@ class MemberOrder::Simulation {
 
  private:
   struct Queue {
-    std::deque<ServiceIdx> waiting;
-    std::uint64_t free = 0;
+    std::vector<ServiceIdx> waiting;  ///< all that came, also those before `next`
+    std::size_t next = 0;             ///< position of the one that is served next
+    std::uint64_t free = 0;           ///< slots
   };
   /// A member arrives, or ends a service.
   struct Event {
     Ps time = 0;
-    std::uint64_t ordinal =
-        0;  ///< ordinal of the service among those that begin: a tie goes to the one that began first
+    std::uint64_t ordinal = 0;  ///< order in which services begin, by which ties are broken; 0: an arrival
     std::uint32_t member = 0;
     ServiceIdx service = ScheduledService::none;
 
@@ -79,11 +78,9 @@ class MemberOrder::Simulation {
   }
 
   void serve(Queue& queue, std::uint32_t member, Ps now) {
-    while (!queue.waiting.empty() && queue.free > 0) {
-      const ServiceIdx service = queue.waiting.front();
-      queue.waiting.pop_front();
+    while (queue.next < queue.waiting.size() && queue.free > 0) {
       --queue.free;
-      begin(member, service, now);
+      begin(member, queue.waiting[queue.next++], now);
     }
   }
 
@@ -153,6 +150,11 @@ MemberOrder::MemberOrder(const Schedule& schedule, std::vector<MemberStage> stag
 bool MemberOrder::run(const Schedule& schedule, std::span<const Ps> arrivals, std::span<Ps> completions) const {
   std::ranges::copy(arrivals, completions.begin());
   return Simulation(*this, schedule, arrivals, completions).run();
+}
+
+std::size_t MemberOrder::memory() const {
+  return sizeof(*this) + stages_.size() * sizeof(MemberStage) + slots_.size() * sizeof(std::uint64_t) +
+         (first_.size() + next_.size() + places_.size()) * sizeof(std::uint32_t);
 }
 
 }  // namespace orrery::collective

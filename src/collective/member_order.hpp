@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -26,6 +27,8 @@ class MemberOrder {
   /// Computes completions from arrivals, both [members]. `schedule`: as above. Returns whether all members complete:
   /// members that serve chunks in different orders may wait for each other for ever. O(members * services * log).
   bool run(const Schedule& schedule, std::span<const Ps> arrivals, std::span<Ps> completions) const;
+  /// Returns the bytes that it holds, within a factor of two.
+  std::size_t memory() const;
 
  private:
   class Simulation;

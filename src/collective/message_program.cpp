@@ -53,8 +53,7 @@ ProgramPhase MessageProgram::Parts::make_phase(const network::DelayModel& delays
   made.axis = &axis;
   if (!axis.in_order) {
     std::vector<std::uint32_t>& of_members = cells[&axis];
-    of_members.resize(layout->num_members);
-    for (std::uint32_t cell = 0; cell < axis.members.size(); ++cell) of_members[axis.members[cell]] = cell;
+    if (of_members.empty()) of_members = axis.places();  // phases point into it
     made.cells = of_members.data();
   }
   const GroupContext context = group_context(delays, options, *layout, axis);
@@ -135,6 +134,7 @@ const MemberStep& MessageProgram::step(std::uint32_t service, std::uint32_t k, s
 std::size_t MessageProgram::memory() const {
   std::size_t bytes = sizeof(*this) + services_.size() * 2 * (sizeof(Service) + 2 * sizeof(std::uint32_t));
   for (const auto& [axis, of_members] : parts_->cells) bytes += of_members.size() * sizeof(std::uint32_t);
+  if (parts_->everyone) bytes += parts_->everyone->members.size() * sizeof(std::uint32_t);
   for (const ProgramPhase& phase : parts_->phases)
     bytes += sizeof(phase) + phase.programs.even->memory() + (phase.programs.odd ? phase.programs.odd->memory() : 0);
   return bytes;

@@ -170,7 +170,8 @@ std::size_t Plan::memory() const {
   for (const PlannedPhase& phase : phases_)
     bytes +=
         sizeof(phase) + phase.evaluators.even->memory() + (phase.evaluators.odd ? phase.evaluators.odd->memory() : 0);
-  return bytes;
+  if (own_order_) bytes += own_order_->memory();
+  return bytes + own_slots_.size() * sizeof(std::uint64_t);
 }
 
 bool Plan::is_chain() const {

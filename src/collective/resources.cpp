@@ -75,8 +75,8 @@ class DescribedNetwork {
     const Bandwidth link = d < bandwidths_.size() ? bandwidths_[d] : dimension.bandwidth;
     return link.bytes_per_ns() * bytes_of_ns * dimension.links * slowest(d).bandwidth;
   }
-  /// Returns what a member sends into the dimension over all of its links. A failed link makes a row of a ring, and
-  /// takes one of its links from a member of FullyConnected.
+  /// Returns what a member sends into the dimension over all of its links. A failed link turns a ring into a row, and
+  /// leaves a member of FullyConnected one link less.
   double rate(std::uint32_t d) const {
     const topology::Shape shape = topology_.dimension(d).shape;
     const bool has_failed = any_failed(d);
@@ -109,7 +109,7 @@ class DescribedNetwork {
       is_first = false;
       group.hop_latency = latency(d);
       group.hops = dimension.shape->pattern == topology::TrafficPattern::exchanges ? 2 : 1;
-      const std::uint32_t mesh = (*options_.library)->mesh;
+      const std::uint32_t mesh = options_.library ? (*options_.library)->mesh : 0;
       // A node of such GPUs that is described as a switch has the links of a mesh behind it: a group uses those among
       // its members only.
       if (is_switch && mesh > 1) mesh_share = std::min(group.of_node() - 1, mesh - 1.0) / (mesh - 1.0);

@@ -145,8 +145,8 @@ void Configuration::settle_gpu() {
   }
 }
 
-/// Chooses how tokens travel to experts where nothing was chosen, and hands the routing of the models to who carries
-/// exchanges out. A library means GPUs, whose kernels send a token to each server once.
+/// Chooses how tokens travel to experts where nothing was chosen, and gives the routing of the models to the options of
+/// exchanges. A library means GPUs, whose kernels send a token to each server once.
 void Configuration::settle_experts() {
   using workload::ExpertExchange;
   collective::ExpertOptions& options = collectives.library.experts;

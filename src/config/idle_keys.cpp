@@ -186,6 +186,9 @@ std::vector<Condition> of_npus() {
        [](const Subject& s) {
          return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::fp8; });
        }},
+      {{"system.compute.fp8"},
+       "without peaks of bf16 and fp8 in system.compute.peak",
+       [](const Subject& s) { return s.all.execution.compute.has_fp8_peak(); }},
       {{"system.compute.local-memory.latency"},
        "without system.compute.model: roofline",
        [](const Subject& s) { return s.all.execution.compute.model == compute::ModelName("roofline"); }},
@@ -240,6 +243,9 @@ std::vector<Condition> of_model() {
        [](const Subject& s) {
          return !s.workload.generated || s.of_parallel([](const auto& p) { return p.has_expert_kernels(); });
        }},
+      {{"system.collectives.experts.sm-share"},
+       "in networks that simulate links, where exchanges of tokens hold no compute units",
+       [](const Subject& s) { return !s.network().model->simulates_links(); }},
       {{"system.collectives.experts.kernels"},
        "with workload.parallel.expert-exchange: low-latency, which has kernels of its own",
        [](const Subject& s) {
@@ -367,12 +373,6 @@ std::string key_of(std::string_view path) {
   return key.starts_with("jobs.workload.") ? key.substr(path_of_jobs.size()) : key;
 }
 
-bool concerns(const Condition& condition, std::string_view key) {
-  return std::ranges::any_of(condition.keys, [key](std::string_view each) {
-    return each.ends_with('.') ? key.starts_with(each) : key == each;
-  });
-}
-
 /// Returns the workloads that a key is of: that of its job, or all.
 std::vector<const Workload*> workloads_of(const Configuration& all, std::string_view path) {
   if (!path.starts_with(path_of_jobs)) return all.workloads();
@@ -391,18 +391,31 @@ bool is_idle(const Condition& condition, const Configuration& all, std::string_v
 
 }  // namespace
 
-std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file) {
-  std::map<std::string_view, std::string> open;  // paths that a warning may be about, and their keys
+std::map<std::string_view, std::string> changed_keys_of(const Configuration& configuration, std::string_view file) {
+  std::map<std::string_view, std::string> keys;
   for (const auto& [path, origin] : configuration.changed_keys)
-    if (origin.empty() || origin == file || origin.starts_with("--set ")) open.emplace(path, key_of(path));
+    if (origin.empty() || origin == file || origin.starts_with("--set ")) keys.emplace(path, key_of(path));
+  return keys;
+}
+
+bool is_among(const std::vector<std::string_view>& keys, std::string_view key) {
+  return std::ranges::any_of(
+      keys, [key](std::string_view each) { return each.ends_with('.') ? key.starts_with(each) : key == each; });
+}
+
+std::string warning_of_idle_paths(const std::vector<std::string_view>& paths, std::string_view otherwise) {
+  return fmt::format("{} {} no effect {}", fmt::join(paths, ", "), paths.size() > 1 ? "have" : "has", otherwise);
+}
+
+std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file) {
+  auto open = changed_keys_of(configuration, file);  // paths that a warning may be about, and their keys
   std::vector<std::string> warnings;
   for (const Condition& condition : conditions()) {
     std::vector<std::string_view> idle;
     for (const auto& [path, key] : open)
-      if (concerns(condition, key) && is_idle(condition, configuration, path)) idle.push_back(path);
+      if (is_among(condition.keys, key) && is_idle(condition, configuration, path)) idle.push_back(path);
     if (idle.empty()) continue;
-    warnings.push_back(fmt::format("{} {} no effect {}", fmt::join(idle, ", "), idle.size() > 1 ? "have" : "has",
-                                   condition.otherwise));
+    warnings.push_back(warning_of_idle_paths(idle, condition.otherwise));
     for (const std::string_view path : idle) open.erase(path);
   }
   return warnings;

@@ -227,9 +227,10 @@ Time Npu::owed_to_collective(NodeId id, Time now) {
 }
 
 bool Npu::holds_units(NodeId id) const {
+  if (!units_.held) return false;
   const trace::Node& node = execution_.node(id);
-  return units_.held && node.kind == NodeKind::collective &&
-         collective::is_of_experts(collective::kind_of(node.collective)) && membership(id).members > 1;
+  return node.kind == NodeKind::collective && collective::is_of_experts(collective::kind_of(node.collective)) &&
+         membership(id).members > 1;
 }
 
 /// Returns how much later a compute node ends because collectives took compute units.

@@ -60,7 +60,7 @@ results::Load load_of(const model::RankModel& model, const pdes::LoadRecorder& r
   return load;
 }
 
-/// Says what the library makes of collectives. What it has said it keeps. `preparation` must outlive it.
+/// Describes how the library times collectives, each distinct one once. `preparation` and `engine` must outlive it.
 class LibraryRecords {
  public:
   LibraryRecords(const Preparation& preparation, collective::Engine& engine)

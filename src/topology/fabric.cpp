@@ -215,10 +215,10 @@ LinkId Fabric::lowest_leaving(NpuId from, NpuId to) const {
 }
 
 LinkId Fabric::first(NpuId from, NpuId to) const {
-  if (!ports_.empty())
-    if (const auto d = lowest_between(from, to))
-      if (const SharedPort* const port = port_of(*d)) return link_of_port(*port, from, to_port);
-  return lowest_leaving(from, to);
+  const auto d = lowest_between(from, to);
+  ensure(d.has_value(), "a way from an NPU to itself");
+  if (const SharedPort* const port = port_of(*d)) return link_of_port(*port, from, to_port);
+  return leaving(*d, from, topology_.coordinate(to, *d));
 }
 
 std::optional<LinkId> Fabric::next(const Link& link, NpuId to) const {
@@ -237,7 +237,7 @@ std::optional<LinkId> Fabric::next(const Link& link, NpuId to) const {
   if (const SharedPort* const port = port_of(d)) {
     const auto onward = lowest_between(here, to);
     if (!onward || port_of(*onward) != port) return link_of_port(*port, here, from_port);
-    return lowest_leaving(here, to);
+    return leaving(*onward, here, topology_.coordinate(to, *onward));
   }
   if (here == to) return {};
   return first(here, to);

@@ -7,8 +7,8 @@ namespace {
 
 /// Returns all but the name.
 auto parts_of(const Layer& layer) {
-  const auto& [name, forward, backward, recomputation, beside_model_flops, dense, experts, sharded, of_dense, activations,
-               cache, recomputed, output, update, is_beside_blocks] = layer;
+  const auto& [name, forward, backward, recomputation, beside_model_flops, dense, experts, sharded, of_dense,
+               activations, cache, recomputed, output, update, is_beside_blocks] = layer;
   return std::tie(beside_model_flops, dense, experts, sharded, of_dense, activations, cache, recomputed, output, update,
                   is_beside_blocks, forward, backward, recomputation);
 }

@@ -8,7 +8,7 @@
 
 namespace orrery::workload {
 
-/// Says whether weights are cast to the precision of products once a step, in which they stay on the NPU.
+/// Says whether weights are cast to fp8 once a step and then stay on the NPU in fp8.
 inline bool casts_weights_once(const Parallel& parallel) {
   return parallel.precision == Precision::fp8 && !parallel.is_inference() && parallel.sharding.zero < 3 &&
          !parallel.sharding.offload.parameters;
@@ -69,8 +69,8 @@ class Operators {
   static Operator elementwise(const char* name, std::uint64_t bytes) { return {.name = name, .bytes = bytes}; }
 
  private:
-  /// Inference keeps weights in fp8, and its kernels write activations so. Training casts activations for each product,
-  /// and weights once a step unless they are brought to the NPU for each pass.
+  /// Inference keeps weights in fp8, and its kernels write activations in fp8. Training casts activations for each
+  /// product, and weights once a step unless they are brought to the NPU for each pass.
   compute::Operation::Casts casts() const {
     using enum compute::Operation::Casts;
     if (parallel_.is_inference()) return none;

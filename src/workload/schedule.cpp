@@ -47,8 +47,8 @@ std::vector<Pass> divided(const std::vector<Pass>& whole, std::size_t delay) {
 
 /// Returns how many forward passes a stage has before its first backward one with interleaved 1F1B, if it has as many.
 std::uint32_t interleaved_warm_up(const Parallel& parallel, std::uint32_t stage) {
-  const std::uint32_t of_pairs =
-      pairs_passes(parallel) ? 1 : 0;  // the forward pass of a pair is of another micro-batch
+  // The forward pass of a pair is of another micro-batch than its backward pass.
+  const std::uint32_t of_pairs = pairs_passes(parallel) ? 1 : 0;
   return (parallel[Axis::pp] - stage - 1) * 2 + (parallel.interleaving - 1) * parallel[Axis::pp] + of_pairs;
 }
 
@@ -67,11 +67,10 @@ std::vector<Pass> plain_passes(const Parallel& parallel, std::uint32_t stage) {
   };
   const std::uint32_t count = batches * chunks;
   const std::uint32_t warm_up = std::min(interleaved_warm_up(parallel, stage), count);
-  if (!pairs_passes(parallel)) return alternate(warm_up, count, unit(forward), unit(backward));
   auto passes = alternate(warm_up, count, unit(forward), unit(backward));
+  if (!pairs_passes(parallel)) return passes;
   // The last forward pass of the warm-up is no half of a pair: the backward pass after it may be of its micro-batch.
-  const std::size_t steady = std::min<std::size_t>(warm_up, passes.size());
-  for (std::size_t i = steady; i + 1 < passes.size(); ++i)
+  for (std::size_t i = warm_up; i + 1 < passes.size(); ++i)
     passes[i].is_with_next = passes[i].is_forward() && !passes[i + 1].is_forward();
   return passes;
 }

@@ -94,7 +94,7 @@ class StepBuilder {
       chain_.extend(builder_.compute("between_steps", 0, Bytes(0), chain_.after(), parallel_.between_steps));
     if (casts_weights_once(parallel_)) cast_weights();
   }
-  /// Reads weights of two bytes and writes those of one that all products of the step take.
+  /// Reads each weight in 2 bytes and writes it in 1 byte, for all products of the step.
   void cast_weights() {
     const std::uint64_t weights = weights_of_products(layers_of_stage(parallel_, assigned_, stage_));
     if (weights > 0) chain_.extend(builder_.compute("weights.cast", 0, Bytes(3 * weights), chain_.after()));
@@ -163,7 +163,7 @@ class StepBuilder {
       passes = passes.subspan(pair.size());
     }
   }
-  /// A pass of a pair, which stands still while its tokens travel.
+  /// A pass of a pair, which is suspended while its tokens travel.
   struct HalfOfPair {
     PassChain& chain;
     std::deque<LayerPass> left;            ///< layer passes to add, the current one first

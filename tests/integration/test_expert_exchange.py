@@ -72,6 +72,18 @@ class ExpertExchange(harness.Folder):
                 moved = 4096 * 2048 * copies * (nodes - 1) / nodes
                 self.assertAlmostEqual(json.loads(shown.out)["last_done_ps"] * 1e-12 / (latency + moved / (share * 10e9)), 1, delta=1e-9)
 
+    def test_nics_and_slow_ports(self):
+        """Two NICs or one for the four NPUs of a server, and a port at a quarter of its bandwidth, leave an NPU 25, 12.5 and 12.5 GB/s of 50."""
+        slow = "perturbation: {links: [{dimension: 1, npus: 0, bandwidth: 0.25}]}\n"
+        for nics, more, rate in ((2, "", 25e9), (1, "", 12.5e9), (4, slow, 12.5e9)):
+            config = self.config("ep: 8", collectives=", experts: {kernels: deepep-v1}")
+            config.write_text(config.read_text() + more)
+            shown = harness.orrery("show", "collective", config, "--kind=expert-dispatch", f"--bytes={4096 * 2048} B", "--json",
+                                   f"--set=system.collectives.library.nics-per-node={nics}")
+            self.assertEqual(shown.code, 0, shown.err)
+            moved = 4096 * 2048 * 1.875 / 2
+            self.assertAlmostEqual(json.loads(shown.out)["last_done_ps"] * 1e-12 / (60e-6 + moved / (0.88 * rate)), 1, delta=1e-6)
+
     def test_overlap_of_batches(self):
         """Exchanges beside another micro-batch shorten the step, by what they take at most; kernels that hold multiprocessors gain less. 1F1B
         with and without a pipeline, interleaved, and DualPipe, whose default it is."""

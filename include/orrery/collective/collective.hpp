@@ -115,10 +115,10 @@ class Engine {
   void finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
               std::span<Time> completions, Turn turn = {});
 
-  /// Returns whether the queues of a dimension take turns that go on between collectives.
+  /// Returns whether chunks take queues or trees in turns that go on from one collective to the next.
   bool turns_go_on() const;
-  /// Returns whether the members of a collective must agree on whose turn it is, because it decides which way round
-  /// they go and they could wait for each other.
+  /// Returns whether the members of a collective must agree on whose turn it is, because it decides over which tree or
+  /// which way round their chunks go, and they could wait for each other.
   friend bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
   /// Returns the number of queues of each dimension.
   friend std::uint32_t num_queues(const Engine& engine);

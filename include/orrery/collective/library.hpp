@@ -39,7 +39,7 @@ struct NodeShares {
 
   friend bool operator==(const NodeShares&, const NodeShares&) = default;
 };
-/// Likewise of the rate of NICs.
+/// Shares of the rate of NICs that the bytes of each algorithm reach; 0: as above.
 struct NicShares {
   double ring = 0, tree = 0, all_to_all = 0;
   double plain_tree = 0;  ///< share of trees in nodes whose switch does not reduce

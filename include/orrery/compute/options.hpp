@@ -96,6 +96,8 @@ struct Options {
   SystolicOptions systolic = {};
   TableOptions table = {};
 
+  /// Says whether products are of fp8, which a peak far above that of bf16 tells.
+  bool has_fp8_peak() const { return bf16_peak_flops > 0 && peak_flops > 1.5 * bf16_peak_flops; }
   /// Throws Error (bad_input) that names the key of an option with which the model cannot work.
   void validate() const {
     if (model->validate != nullptr) model->validate(*this);

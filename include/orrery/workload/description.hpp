@@ -18,7 +18,8 @@ struct Description {
   friend bool operator==(const Description&, const Description&) = default;
 };
 
-/// Says whether NPUs that exchange tokens are in several nodes of so many NPUs, which have consecutive numbers.
+/// Says whether NPUs that exchange tokens with each other are in several nodes. A node has `npus_of_node` NPUs with
+/// consecutive numbers.
 bool exchanges_over_nodes(const Parallel& parallel, std::uint32_t npus_of_node);
 
 }  // namespace orrery::workload

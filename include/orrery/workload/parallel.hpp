@@ -28,10 +28,10 @@ enum class Phase : std::uint8_t { training, prefill, decode, request };
 /// beside it.
 enum class ContextExchange : std::uint8_t { gather, ring };
 enum class Recompute : std::uint8_t { none, selective, full };
-/// How tokens travel to experts on other NPUs. `automatic`: what the system's software does, as the configuration says;
-/// an all-to-all without a system.
+/// How tokens travel to experts on other NPUs. `automatic`: as the system's software does, which the configuration
+/// decides; an all-to-all without a system.
 enum class ExpertExchange : std::uint8_t { automatic, all_to_all, once_per_server, low_latency };
-/// What is computed while tokens travel: nothing, the experts that every token passes, or another micro-batch.
+/// Work that is computed while tokens travel: nothing, the experts that every token passes, or another micro-batch.
 enum class ExpertOverlap : std::uint8_t { none, shared, batches };
 enum class Precision : std::uint8_t { bf16, fp8, fp32 };
 /// How fine compute nodes are: one for all operators between two communications, or one for each operator.
@@ -191,7 +191,7 @@ struct Parallel {
   /// Returns the share of the time of the passes that NPUs wait if passes are alike and messages take no time. Sources:
   /// docs/workloads.md, *Schedules*.
   double ideal_bubble() const;
-  /// Says whether kernels of their own exchange tokens, in place of an all-to-all.
+  /// Says whether special kernels exchange tokens, in place of an all-to-all.
   bool has_expert_kernels() const {
     return num_expert_ranks() > 1 &&
            (experts.exchange == ExpertExchange::once_per_server || experts.exchange == ExpertExchange::low_latency);

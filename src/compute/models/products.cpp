@@ -38,7 +38,7 @@ class Products final : public ComputeModel {
         bandwidth_(options.local_memory.bytes_per_ns() * 1e9),
         peak_(options.peak_flops * options.efficiency),
         bf16_peak_(options.bf16_peak_flops > 0 ? options.bf16_peak_flops : options.peak_flops),
-        is_fp8_(peak_ > 1.5 * bf16_peak_ * options.efficiency),
+        is_fp8_(options.has_fp8_peak()),
         rounding_(options.rounding) {}
 
   /// Nodes of generated workloads carry their estimates. Nodes without are taken as one kernel.
@@ -54,11 +54,11 @@ class Products final : public ComputeModel {
       case Operation::Kind::product: {
         const auto& [m, k, n, copies] = operation.shape;
         const auto casts = operation.casts;
-        // Neither operand of the gradients of weights is weights.
-        const auto of_weights = casts == Operation::Casts::inputs ? Operation::Casts::all : casts;
+        // The gradients of weights are a product of activations and gradients, which are both cast.
+        const auto casts_of_weights = casts == Operation::Casts::inputs ? Operation::Casts::all : casts;
         const bool infers = operation.is_inference;
         const double one = operation.is_backward
-                               ? product(m, n, k, casts, infers) + product(k, m, n, of_weights, infers)
+                               ? product(m, n, k, casts, infers) + product(k, m, n, casts_of_weights, infers)
                                : product(m, k, n, casts, infers);
         return rounded(static_cast<double>(copies) * one);
       }
@@ -80,7 +80,7 @@ class Products final : public ComputeModel {
   double kernel_seconds() const { return static_cast<double>(options_.kernel.ps()) * 1e-12; }
   Time rounded(double seconds) const { return duration_from_ns(seconds * 1e9, rounding_); }
 
-  /// Returns the seconds of [m, k] by [k, n]. `casts`: of its operands, the second of which is weights if any is.
+  /// Returns the seconds of [m, k] by [k, n]. Only its second operand can be weights, for which see `casts`.
   double product(std::uint64_t m, std::uint64_t k, std::uint64_t n, Operation::Casts casts, bool is_inference) const {
     const double unit_rate =
         (is_fp8_ ? options_.fp8_share : 1.0) * peak_ * processor_.product_share / processor_.num_units;

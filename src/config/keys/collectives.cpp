@@ -133,7 +133,7 @@ constexpr Row<Configuration> collective_rows[] = {
     {"system.collectives.chunks", "pieces into which a collective is cut", "8", Default::built_in(), count(),
      [](auto& c) { return &c.collectives.chunks.splits; }},
     {"system.collectives.least-chunk",
-     "least size of a chunk at a member: a collective of less than `chunks` of them has fewer", "1 MiB",
+     "least size of a chunk at a member; small collectives are cut into fewer chunks than `chunks`", "1 MiB",
      Default::described("64 KiB; none with `rules: astra-sim`"), size(0, "64 KiB"),
      [](auto& c) { return &c.collectives.chunks.least; }, prepare([](Configuration& c) {
        if (c.rule_set == RuleSet::physical) c.collectives.chunks.least = least_chunk;
@@ -157,10 +157,12 @@ constexpr Row<Configuration> collective_rows[] = {
      "share of an NPU's compute units that an exchange of tokens holds from begin to end", "0.1",
      Default::described("SMs of the kernels over those of the processor"), Type(share_or_none),
      [](auto& c) { return &c.collectives.library.experts.sm_share; }, see("workloads.md, *Experts*")},
-    {"system.collectives.experts.top-k", "experts of a token, of traces; generated workloads have those of their model",
-     "8", Default::built_in(), count(), [](auto& c) { return &c.collectives.library.experts.top_k; }},
-    {"system.collectives.experts.servers", "largest number of servers on which these are, of traces; 0: any number",
-     "4", Default::built_in(), count(0), [](auto& c) { return &c.collectives.library.experts.servers; }},
+    {"system.collectives.experts.top-k",
+     "experts of a token in traces; generated workloads take the number from their model", "8", Default::built_in(),
+     count(), [](auto& c) { return &c.collectives.library.experts.top_k; }},
+    {"system.collectives.experts.servers",
+     "largest number of servers that hold the experts of a token in traces; 0: any number", "4", Default::built_in(),
+     count(0), [](auto& c) { return &c.collectives.library.experts.servers; }},
 };
 
 }  // namespace

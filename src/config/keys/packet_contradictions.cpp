@@ -132,8 +132,7 @@ std::optional<std::string> warning_of_marks(const Configuration& configuration) 
   if (without.empty()) return {};
   return fmt::format(
       "switches mark no packets at ports of {}, so that {} does not slow flows that meet there: give thresholds of "
-      "this "
-      "rate in system.network.packets.marks",
+      "this rate in system.network.packets.marks",
       fmt::join(without, ", "), rules.control.name());
 }
 

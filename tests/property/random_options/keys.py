@@ -48,11 +48,12 @@ NOT_DRAWN |= {f"{kind}-implementation-custom": "files of collectives, which inte
 
 NOT_DRAWN |= {f"system.collectives.experts.{name}": "integration_expert_exchange tries it" for name in ("kernels", "servers", "sm-share", "top-k")}
 NOT_DRAWN |= {f"workload.parallel.{name}": "integration_expert_exchange tries it" for name in
-              ("expert-exchange", "dispatch-precision", "combine-precision", "cache-precision")}
-NOT_DRAWN |= {f"system.collectives.library.shares.{name}": "integration_libraries tries it" for name in
+              ("expert-exchange", "dispatch-precision", "cache-precision")}
+NOT_DRAWN |= {f"system.collectives.library.shares.{name}": "unit_collective and integration_libraries try some of the shares" for name in
               ("all-to-all", "nic-all-to-all", "nic-ring", "nic-tree", "nvls", "nvls-tree", "ring", "tree")}
 NOT_DRAWN |= {"system.network.ports": "integration_tori tries it", "system.network.dimensions.port": "integration_tori tries it",
               "system.compute.local-memory.reserved": "integration_keys tries it",
+              "workload.parallel.combine-precision": "integration_keys tries it",
               "workload.model.recompute-modules": "integration_expert_exchange tries it",
               "workload.parallel.recompute-modules": "integration_expert_exchange tries it"}
 

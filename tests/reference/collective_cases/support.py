@@ -14,6 +14,12 @@ def expect(condition, said):
         raise Missed(said)
 
 
+def expect_known(expected, *names):
+    """Raises Missed if a case expects what nobody compares."""
+    unknown = sorted(set(expected) - set(names))
+    expect(not unknown, f"nothing compares {', '.join(unknown)}; expected some of {', '.join(names)}")
+
+
 def is_near(value, expected, tolerance):
     return abs(value - expected) <= tolerance * abs(expected)
 
