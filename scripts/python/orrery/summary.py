@@ -1,6 +1,7 @@
 """What print and Jupyter show of a run: a few lines that say how long a step takes, where the time goes and which tables there are."""
 import html
 import textwrap
+from math import isnan
 
 from .units import readable
 
@@ -40,7 +41,8 @@ def dimension_lines(run):
     for number, row in run.dimensions.iterrows():
         parts = [f"{row['shape']} of {row['size']}" if "shape" in row else f"{row['size']} NPUs"]
         parts += [str(row[key]) for key in ("bandwidth", "latency") if key in row]
-        lines.append(f"dimension {number}: {', '.join(parts)}; {readable(row['bytes'], 'byte')} sent, {share(row['utilisation'])} busy")
+        busy = "" if isnan(row["utilisation"]) else f", {share(row['utilisation'])} busy"
+        lines.append(f"dimension {number}: {', '.join(parts)}; {readable(row['bytes'], 'byte')} sent{busy}")
     return lines
 
 

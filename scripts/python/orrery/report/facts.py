@@ -1,6 +1,7 @@
 """What a report says of one run, as plain numbers, texts and lists. The page and the terminal print the same."""
 import os
 import re
+from math import isnan
 
 from ..packages import load
 from ..summary import figures
@@ -58,9 +59,10 @@ def critical_path(run):
 
 
 def dimensions(run):
-    """Returns what each dimension of the topology is and how busy it was."""
+    """Returns what each dimension of the topology is and how busy it was: a share, None on the links of a graph."""
     return [{"dimension": int(number), "shape": str(row.get("shape", "")), "size": int(row["size"]), "bandwidth": str(row.get("bandwidth", "")),
-             "latency": str(row.get("latency", "")), "bytes": int(row["bytes"]), "utilisation": float(row["utilisation"])}
+             "latency": str(row.get("latency", "")), "bytes": int(row["bytes"]),
+             "utilisation": None if isnan(row["utilisation"]) else float(row["utilisation"])}
             for number, row in run.dimensions.iterrows()]
 
 

@@ -172,7 +172,8 @@ function peakColumns(npus) {
 
 function networkSection(run) {
   const {facts, series} = run, row = (name, details, share, fill) => [element("div", {class: "name"}, element("b", {}, name), ` ${details}`),
-    element("div", {class: "track"}, element("div", {style: `width: ${100 * share}%; ${fill ? `background: ${fill}` : ""}`})), element("div", {class: "number"}, readable(share, "share"))];
+    ...(share === null ? [element("div"), element("div")] : [element("div", {class: "track"},
+      element("div", {style: `width: ${100 * share}%; ${fill ? `background: ${fill}` : ""}`})), element("div", {class: "number"}, readable(share, "share"))])];
   const rows = facts.dimensions.filter((one) => one.size > 1).flatMap((one) => row(`Dimension ${one.dimension}`,
     `${[`${one.shape || "group"} of ${one.size}`, one.bandwidth, one.latency].filter(Boolean).join(", ")} · ${readable(one.bytes, "byte")} sent`, one.utilisation));
   for (const one of facts.stages) rows.push(...row(`Memory ${one.name}`, `${one.servers.toLocaleString("en-US")} servers · ${readable(one.bytes, "byte")} passed`, one.utilisation, COLOURS.memory));
