@@ -32,12 +32,10 @@ VALUES = {
     "workload.parallel.expert-overlap": ["true"],
 }
 # Keys that change nothing in some bases, and why: (bases, keys, reason). Regular expressions that match the whole name and the end of the path.
-# "open:" stands before a reason that is a fault still.
 ONE_CHAIN = "the nodes of an NPU are one chain, or never wait for each other"
 NOT_SO_FAR = "queues, rates and losses of these few messages do not get so far"
 PACKETS = "(packets.*|.*, packet)"
 EXCEPTIONS = [
-    ("(traces.*|memory.*|gpu.*|packets.*|recordings|jobs)", "collectives.experts.*", "open: traces without an exchange of tokens do not refuse them"),
     ("packets.*", "workload.dependencies", "no node of these traces waits for another one"),
     ("experts.*|dualpipe", "parallel.expert-tp", "is the size of tp by default"),
     ("request|prefill|decode", "parallel.gradients", "the value that is tried is the default"),
@@ -73,8 +71,6 @@ EXCEPTIONS = [
     ("(.*stack.*|library)", "dimensions.[01].(latency|shape)|library.(fabric|collnet|node-dimensions|launch|shares.*)",
      "hops are no longer than those of the measured machines, collectives take longer than a launch, and other resources and algorithms bind"),
     (".*stack.*", "compute.(model|elementwise|attention|kernel)|parallel.(tp-overlap|gather-before-forward|exposed-share)", "the stack says the same"),
-    ("traces.*|memory.*|gpu", "communication.durations", "open: traces without durations of communication take those of the network in silence"),
-    (".*", "workload.(step|replicate|execution-traces)", "open: they are of recordings, but other traces do not refuse them"),
     ("gpu.*", "gpu.*|packet-size", "the plan does not use it"),
     ("(prefill|decode|request)", "model.tied-embeddings", "the first and the last stage keep a table each"),
     ("jobs", "jobs.0.(allocation|seed)", "the network is a ring of equal links"),
