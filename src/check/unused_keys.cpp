@@ -25,12 +25,12 @@ bool is_of_experts(const trace::Node& node) {
 
 /// Returns the keys of exchanges of tokens that differ from their defaults.
 std::vector<std::string_view> keys_of(const collective::ExpertOptions& options) {
-  const collective::ExpertOptions none;
+  const collective::ExpertOptions defaults;
   std::vector<std::string_view> keys;
-  if (options.kernels != none.kernels) keys.emplace_back("system.collectives.experts.kernels");
-  if (options.sm_share != none.sm_share) keys.emplace_back("system.collectives.experts.sm-share");
-  if (options.top_k != none.top_k) keys.emplace_back("system.collectives.experts.top-k");
-  if (options.servers != none.servers) keys.emplace_back("system.collectives.experts.servers");
+  if (options.kernels != defaults.kernels) keys.emplace_back("system.collectives.experts.kernels");
+  if (options.sm_share != defaults.sm_share) keys.emplace_back("system.collectives.experts.sm-share");
+  if (options.top_k != defaults.top_k) keys.emplace_back("system.collectives.experts.top-k");
+  if (options.servers != defaults.servers) keys.emplace_back("system.collectives.experts.servers");
   return keys;
 }
 

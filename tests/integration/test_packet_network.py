@@ -346,7 +346,7 @@ class PacketNetwork(harness.Folder):
         timers of DCQCN go on after the loss."""
         nodes = [[Node(1, chakra.SEND, comm_src=npu, comm_dst=7, comm_tag=npu, comm_size=400_000)] for npu in range(7)]
         nodes.append([Node(1 + npu, chakra.RECV, comm_src=npu, comm_dst=7, comm_tag=npu, comm_size=400_000) for npu in range(7)])
-        rules = ("pauses=false", "buffer=100 kB", "loss=selective", "window=none", "control=dcqcn", "increase-interval=3 us", "alpha-interval=3 us")
+        rules = ("pauses=false", "buffer=60 kB", "headroom=1 kB", "window=none", "control=dcqcn", "increase-interval=3 us", "alpha-interval=3 us")
         marks = '--set=system.network.packets.marks=[["100 GB/s", "4 kB", "20 kB", 0.5]]'
         arguments = [self.configuration("{shape: Switch, size: 8, bandwidth: 100 GB/s, latency: 1 us}"), *PACKETS, marks,
                      *(f"--set=system.network.packets.{rule}" for rule in rules), *self.traces(nodes)]

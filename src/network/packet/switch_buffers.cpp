@@ -40,8 +40,8 @@ void SwitchBuffers::require_room() const {
       if (packet <= headroom(port) || packet <= shared >> share_shift(port)) continue;
       const std::int64_t more = (packet << share_shift(port)) - shared;
       throw Error(ErrorCode::bad_input, Place{.key = "system.network.packets.buffer"},
-                  fmt::format("found {} B, of which a switch with {} ports keeps {} B free for its ports, so that it "
-                              "drops a packet of {} B even when it is empty",
+                  fmt::format("found {} B, of which a switch with {} ports reserves {} B, so that it drops a packet "
+                              "of {} B even when it is empty",
                               graph_.node(node).buffer.count(), graph_.ports(node).size(),
                               static_cast<std::int64_t>(graph_.node(node).buffer.count()) - shared, packet),
                   fmt::format("at least {} B", static_cast<std::int64_t>(graph_.node(node).buffer.count()) + more),
