@@ -173,6 +173,22 @@ class Warnings(harness.Folder):
                           f"workload: {{{MODEL}, parallel: {{dp: 4}}}}\n")
         self.assertEqual(self.warnings(config), [])
 
+    def test_keys_that_nothing_in_the_traces_depends_on(self):
+        """Traces of two NPUs with a collective of no duration: a warning names keys of recordings, recorded durations, and kernels of experts.
+        None comes without these keys, with a recorded duration, or with an exchange of tokens."""
+        recorded, kernels = "--set=system.communication.durations=recorded", "--set=system.collectives.experts.top-k=4"
+        config = self.config(f"{{shape: FullyConnected, size: 2, {LINK}}}", f"traces: {self.folder / 'workload'}")
+        for kind, duration, wanted in ((chakra.ALL_REDUCE, 0, {"--step=3": "workload.step", "--replicate=2": "workload.replicate",
+                                                               recorded: "communication.durations", kernels: "experts.top-k"}),
+                                       (32, 0, {kernels: ""}), (chakra.ALL_REDUCE, 7, {recorded: ""})):
+            harness.write_workload(self.folder, [[Node(1, chakra.COLL, comm_type=kind, comm_size=4096, duration=duration)]] * 2)
+            self.assertEqual(self.warnings(config), [])
+            for option, key in wanted.items():
+                if key:
+                    self.one_warning((key, "no"), config, option)
+                else:
+                    self.assertEqual(self.warnings(config, option), [])
+
     def test_a_stack_of_another_processor(self):
         """A stack of A100 on a system of H100 brings one warning, which names both and the file that says what the NPUs are; a stack of
         H100 brings none. Groups of more nodes than a library was measured on are named apart."""
