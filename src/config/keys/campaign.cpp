@@ -474,8 +474,7 @@ constexpr Row<Configuration> campaign_rows[] = {
     {"campaign.replications", "replications with other draws", "1000", Default::built_in(), count(1, 10'000'000),
      [](auto& c) { return &c.campaign.sampling.replications; }, written_unless_default()},
     {"campaign.accuracy",
-     "half-width of the 95 % interval of the effective training time ratio until which "
-     "replications are added, in place of `replications`",
+     "half-width of the 95 % interval of the ETTR until which replications are added, in place of `replications`",
      "0.5 %", Default::none(), ValueInfo("share", "a share such as 0.5 %", "-", "1e-6 or more"), ettr_accuracy()},
     {"campaign.seed", "seed of all draws", "7", Default::built_in(), count(0),
      [](auto& c) { return &c.campaign.sampling.seed; }, written_unless_default()},
