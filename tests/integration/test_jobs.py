@@ -284,7 +284,7 @@ class Jobs(JobFolder):
         self.assertEqual([line.split()[-1] for line in shown if line.split()[:2] in (["first", "4"], ["second", "4"])], ["1.0000", "1.0000"])
         sys.path.insert(0, str(harness.SOURCE / "scripts/python"))
         import orrery
-        with orrery.open(path) as run:
+        with orrery.open(path, times="ps") as run:
             self.assertEqual(list(run.jobs["name"]), ["first", "second"])
             self.assertEqual(list(run.jobs["start_time"]), [0, MS])
             self.assertEqual(list(run.npus["job"]), [0] * 4 + [1] * 4 + [IDLE] * 8)

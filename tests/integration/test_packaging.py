@@ -83,6 +83,27 @@ class Package(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-3000:])
 
 
+@harness.long
+class Pip(unittest.TestCase):
+    """`pip install .` of the checkout, with Debian's Python and no network."""
+
+    def test_it_installs_offline_and_runs(self):
+        """The package lands in an environment without an index, also as an editable one, and runs a simulation; pip leaves nothing in the checkout."""
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-pip-"))
+        self.addCleanup(shutil.rmtree, folder)
+        printed("/usr/bin/python3", "-m", "venv", "--system-site-packages", folder)
+        before = files_below(RECIPES)
+        code = ("import orrery; run = orrery.run({'system': {'network': {'dimensions': [{'shape': 'Ring', 'size': 4, 'bandwidth': '50 GB/s', 'latency': '1 us'}]}, "
+                "'compute': {'model': 'roofline', 'peak': '100 TFLOPS', 'local-memory': {'bandwidth': '1000 GB/s'}}}, 'workload': {'model': {'layers': 2, "
+                "'hidden': 64, 'heads': 2, 'sequence': 64, 'vocabulary': 64}, 'parallel': {'tp': 4}}}); print(orrery.__file__, run.num_npus)")
+        for options, place in (([], folder), (["--editable"], harness.SOURCE)):
+            printed(folder / "bin/pip", "install", "--no-index", "--quiet", *options, harness.SOURCE, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+            found = printed(folder / "bin/python", "-c", code, cwd=folder, env={**os.environ, "ORRERY_PROGRAM": harness.BINARY, "PYTHONDONTWRITEBYTECODE": "1"})
+            self.assertTrue(found.startswith(str(place)), found)
+            self.assertTrue(found.endswith(" 4\n"), found)
+        self.assertEqual({name for name in files_below(RECIPES) if "__pycache__" not in name}, {name for name in before if "__pycache__" not in name})
+
+
 class Recipes(unittest.TestCase):
     """The recipes of scripts/packaging, read as their tools read them, but without these tools."""
 

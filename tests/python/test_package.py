@@ -36,7 +36,7 @@ class Runs(unittest.TestCase):
             Runs.paths = examples.all_of(Runs.folder)
 
     def open(self, name):
-        run = orrery.open(self.paths[name])
+        run = orrery.open(self.paths[name], times="ps")
         self.addCleanup(run.close)
         return run
 
@@ -195,7 +195,7 @@ class Tables(Runs):
         outcome = harness.orrery("run", self.folder / "transformer.yaml", "--iterations=100000", "--max-walltime=0.05", "--timeline", "--quiet",
                                  "--force", f"--output={results}")
         self.assertEqual(outcome.code, 75, outcome.err)
-        with orrery.open(results) as run:
+        with orrery.open(results, times="ps") as run:
             self.assertEqual(run.status, "interrupted")
             self.assertEqual(len(run.metrics), 0)
             self.assertIsNone(run.collective_totals)
@@ -206,7 +206,7 @@ class Tables(Runs):
 
     def test_tables_stay_after_the_file_is_closed(self):
         """A table that was read stays when the file is closed. A table that was not read is refused with a message."""
-        with orrery.open(self.paths["transformer"]) as run:
+        with orrery.open(self.paths["transformer"], times="ps") as run:
             npus = run.npus
         self.assertEqual(len(npus), 8)
         self.assertIs(run.npus, npus)
@@ -314,27 +314,27 @@ class Several(Runs):
 
     def test_one_table_with_what_differs(self):
         """Three runs that differ in one bandwidth: this key is a column, beside the metrics, and no other key."""
-        table = orrery.compare(str(self.sweep / "at-*.h5"))
+        table = orrery.compare(str(self.sweep / "at-*.h5"), times="ps")
         key = "system.network.dimensions.1.bandwidth"
         self.assertEqual(list(table.index), ["at-25", "at-50", "at-100"])
         self.assertEqual(list(table[key]), ["25 GB/s", "50 GB/s", "100 GB/s"])
         self.assertEqual([column for column in table if "." in column], [key])
         self.assertEqual(table.attrs["units"]["step_time"], "ps")
         for name in table.index:
-            with orrery.open(self.sweep / f"{name}.h5") as run:
+            with orrery.open(self.sweep / f"{name}.h5", times="ps") as run:
                 self.assertEqual(table["step_time"][name], run.metrics["value"]["step_time"])
         self.assertGreater(table["step_time"]["at-25"], table["step_time"]["at-100"])
 
     def test_runs_of_different_kinds(self):
         """A key that one run does not have is None there, and so is a metric."""
-        table = orrery.open_many([self.paths["transformer"], self.paths["with_pool"]]).table
+        table = orrery.open_many([self.paths["transformer"], self.paths["with_pool"]], times="ps").table
         self.assertEqual(table["system.remote-memory.groups"]["pool"], 4)
         self.assertTrue(pd.isna(table["system.remote-memory.groups"]["transformer"]))
         self.assertTrue(pd.isna(table["pipeline_bubble"]["pool"]))
 
     def test_tables_of_all_runs(self):
         """A table of three runs is one table with the run in its index. Tables that not all runs have, or that are read in parts, are refused."""
-        with orrery.open_many(self.sweep) as runs:
+        with orrery.open_many(self.sweep, times="ps") as runs:
             npus = runs.concat("npus")
             self.assertEqual(npus.index.names, ["run", "npu"])
             self.assertEqual(len(npus), 24)

@@ -33,7 +33,7 @@ class Pictures(unittest.TestCase):
         if not hasattr(Pictures, "runs"):  # once for all classes
             Pictures.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
             unittest.addModuleCleanup(shutil.rmtree, Pictures.folder)
-            Pictures.runs = {name: orrery.open(path) for name, path in examples.all_of(Pictures.folder).items()}
+            Pictures.runs = {name: orrery.open(path, times="ps") for name, path in examples.all_of(Pictures.folder).items()}
             for run in Pictures.runs.values():
                 unittest.addModuleCleanup(run.close)
 

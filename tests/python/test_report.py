@@ -69,7 +69,7 @@ class Facts(Report):
     def test_causes_add_up(self):
         """System: every example run. Expectation: the times of the causes add up to the time of a step, and their shares to 1."""
         for name, path in self.paths.items():
-            with orrery.open(path) as run:
+            with orrery.open(path, times="ps") as run:
                 found = facts.of(run)
             self.assertAlmostEqual(sum(cause["share"] for cause in found["causes"]), 1, 9, name)
             self.assertAlmostEqual(sum(cause["time"] for cause in found["causes"]) / found["step_time"], 1, 9, name)
@@ -77,7 +77,7 @@ class Facts(Report):
     def test_thread_blocks(self):
         """System: collectives by thread blocks of GPUs. Expectation: the times by reason are the sums of the table, longest first, each with
         its meaning; a run without GPUs has none."""
-        with orrery.open(self.paths["blocks"]) as run, orrery.open(self.paths["transformer"]) as other:
+        with orrery.open(self.paths["blocks"], times="ps") as run, orrery.open(self.paths["transformer"], times="ps") as other:
             found, sums = facts.blocks(run), run.gpu_stalls.sum()
             self.assertEqual(facts.blocks(other), [])
         self.assertEqual({one["reason"]: one["time"] for one in found}, {name: int(time) for name, time in sums.items() if time > 0})
@@ -87,7 +87,7 @@ class Facts(Report):
 
     def test_groups_of_causes(self):
         """System: a file with a breakdown, a critical path and a hint. Expectation: the facts are theirs, with their names."""
-        with orrery.open(self.paths["causes"]) as run:
+        with orrery.open(self.paths["causes"], times="ps") as run:
             found = facts.of(run)
             names = run.timeline.read(columns=["name"])["name"].cat.categories
         self.assertEqual([cause["cause"] for cause in found["causes"]], CAUSES)
@@ -98,7 +98,7 @@ class Facts(Report):
 
     def test_bins_keep_shares(self):
         """System: a run whose timeline is drawn in bands. Expectation: the mean of the bins is the share of time of /metrics, to a byte."""
-        with orrery.open(self.paths["transformer"]) as run:
+        with orrery.open(self.paths["transformer"], times="ps") as run:
             timeline, expected = series.timeline(run, 10), run.metrics["value"]["compute_share"]
         shares = [np.frombuffer(base64.b64decode(band["states"]["compute"]["data"]), dtype=np.uint8).mean() / 255 for band in timeline["bands"]]
         self.assertAlmostEqual(float(np.mean(shares)), expected, delta=1 / 255)
@@ -113,7 +113,7 @@ class Facts(Report):
         """System: two runs that differ in one bandwidth. Expectation: that key alone differs, and the changes of causes add up to that of the step."""
         runs = []
         for name in ("transformer", "faster"):
-            with orrery.open(self.paths[name]) as run:
+            with orrery.open(self.paths[name], times="ps") as run:
                 runs.append(facts.of(run))
         found = comparison.of(runs)
         self.assertEqual([one["key"] for one in found["keys"]], ["system.network.dimensions.0.bandwidth"])
@@ -139,7 +139,7 @@ class Terminal(Report):
 
     def test_formats(self):
         """System: one run, printed in each format. Expectation: all say the step time and the causes of the file."""
-        with orrery.open(self.paths["causes"]) as run:
+        with orrery.open(self.paths["causes"], times="ps") as run:
             step = int(run.metrics["value"]["step_time"])
         shown = json.loads(self.run_program("show", "results", self.paths["causes"], "--format", "json").out)
         self.assertEqual(shown["step_time"], step)
@@ -209,7 +209,7 @@ class Page(Report):
 
     def test_large_timeline(self):
         """System: a run of which more nodes were recorded than a page may hold. Expectation: it holds those of some NPUs, and bands of all."""
-        with orrery.open(self.paths["transformer"]) as run:
+        with orrery.open(self.paths["transformer"], times="ps") as run:
             most = len(run.timeline) // 3
             found = series.timeline(run, most)
         self.assertLessEqual(found["nodes"]["count"], most)
@@ -232,7 +232,7 @@ class Browser(Report, browser.Browser):
         for width in (1280, 390):
             for name, path in self.paths.items():
                 self.load(name, width=width)
-                with orrery.open(path) as run:
+                with orrery.open(path, times="ps") as run:
                     expected = orrery.readable(run.simulated_time, "ps")
                 self.assertIn(expected, self.do("return document.getElementById('title').textContent"), name)
                 self.assertLessEqual(self.do("return document.documentElement.scrollWidth"), width, name)
@@ -248,7 +248,7 @@ class Browser(Report, browser.Browser):
     def test_thread_blocks(self):
         """System: collectives by thread blocks of GPUs. Expectation: a section names each reason and its share; other runs do not have it."""
         self.load("blocks")
-        with orrery.open(self.paths["blocks"]) as run:
+        with orrery.open(self.paths["blocks"], times="ps") as run:
             found = facts.blocks(run)
         self.assertEqual(self.do("return [...document.querySelectorAll('#blocks .name b')].map((one) => one.textContent)"),
                          [one["reason"] for one in found])
@@ -289,7 +289,7 @@ class Browser(Report, browser.Browser):
         self.assertNotEqual(self.picture(), first)
         self.do("document.querySelector('input[data-kind=compute]').click(); const field = document.getElementById('find-nodes');"
                 "field.value = 'forward'; field.dispatchEvent(new Event('input'));")
-        with orrery.open(self.paths["transformer"]) as run:
+        with orrery.open(self.paths["transformer"], times="ps") as run:
             table = run.timeline.read(npus=[0, 2, 5, 7])  # those that are shown at first: evenly spread
         matching = int((table["name"].astype(str).str.contains("forward", regex=False) & (table["kind"] != "instant")).sum())
         self.assertGreater(matching, 0)
@@ -311,7 +311,7 @@ class Browser(Report, browser.Browser):
     def test_links(self):
         """System: a run on the congestion-aware network. Expectation: another quantity draws other maps, and the counts are those of the file."""
         self.load("with_links")
-        with orrery.open(self.paths["with_links"]) as run:
+        with orrery.open(self.paths["with_links"], times="ps") as run:
             counts = [int(count) for count in run.links["dimension"].value_counts().sort_index()]
         titles = self.do("return [...document.querySelectorAll('#links h3')].map((one) => one.textContent)")
         self.assertEqual([int(re.search(r": ([\d,]+) links", title)[1].replace(",", "")) for title in titles], counts)

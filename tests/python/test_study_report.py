@@ -142,7 +142,7 @@ class Reader(Studies):
         outcome = harness.orrery(*words.split(), cwd=self.folder)
         (self.folder / target).write_text(outcome.out)
         self.assertEqual(harness.orrery(*second.removeprefix("orrery ").split(), "--quiet", cwd=self.folder).code, 0)
-        with orrery.open(self.folder / f"trial-{number}.h5") as run:
+        with orrery.open(self.folder / f"trial-{number}.h5", times="ps") as run:
             self.assertEqual(run.metrics["value"]["step_time"] * 1e-12, time)
         with orrery.read_study(self.made) as study:
             self.assertTrue(study.command(3).startswith("orrery explore studies/made.yaml --set a.b=3 --trial 3 > trial-3.yaml && "))

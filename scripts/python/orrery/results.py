@@ -20,17 +20,24 @@ WORLD = "world"  # how tables name the group of all NPUs, whose name in the file
 
 
 class Results(OpenFile):
-    """The results of one run. Each table is read when it is first used, and kept.
+    """The results of one run as the file has them. Each table is read when it is first used, and kept. orrery.open returns TimedResults.
 
     Times are whole picoseconds of simulated time and sizes are bytes, unless attrs["units"] of a table says otherwise. Tables that a
     run does not have (such as `links` of a run without the congestion-aware network) are None.
     """
+
+    times = "ps"  # unit of all times
 
     def __init__(self, path):
         """Opens the file. Raises ResultsError if it cannot be read; orrery.open does the same."""
         super().__init__(path)
 
     # ---- the run as a whole ----
+
+    @property
+    def picoseconds(self):
+        """These results with times as the file has them: whole picoseconds."""
+        return self
 
     @property
     def status(self):
@@ -307,7 +314,7 @@ class Results(OpenFile):
         return summary.as_text(self)
 
     def __repr__(self):
-        return f"<orrery.Results of {self.path}: {self.num_npus:,} NPUs, {self.status}>"
+        return f"<orrery.Results of {self.shown_name}: {self.num_npus:,} NPUs, {self.status}>"
 
     def _repr_html_(self):
         return summary.as_html(self)

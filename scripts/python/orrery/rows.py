@@ -71,6 +71,11 @@ class NpuRows:
         result = pd.concat(pieces, ignore_index=True) if pieces else self._table(0, 0, None, self._chosen(columns))
         return self._described(result)
 
+    @staticmethod
+    def _limit(time):
+        """Returns a limit of a span of time in picoseconds."""
+        return picoseconds(time)
+
     def _check_limit(self, count, limit):
         if limit is not None and count > limit:
             raise ResultsError(f"{self._source.path}: {self._group} has more than {limit:,} rows there ({len(self):,} in all). Give npus= or "
@@ -82,7 +87,7 @@ class NpuRows:
         Memory does not depend on how many rows there are in all. Pieces without a row in the span of time are left out.
         """
         chosen = self._chosen(columns)
-        span = None if time is None else tuple(picoseconds(limit) for limit in time)
+        span = None if time is None else tuple(self._limit(limit) for limit in time)
         for first, last in self._blocks(npus, rows):
             mask = None
             if span is not None:

@@ -7,7 +7,7 @@ import re
 from . import configuration, tables
 from .errors import ResultsError
 from .packages import load
-from .results import Results
+from .timed import TimedResults
 
 pd = load("pandas")
 
@@ -15,9 +15,9 @@ pd = load("pandas")
 class Runs:
     """The results of several runs. runs["name"] is one of them, `table` has one row for each."""
 
-    def __init__(self, paths):
-        """paths: {name: path}. Files are opened when they are used. Use orrery.open_many, which makes the names."""
-        self.paths = dict(paths)
+    def __init__(self, paths, times="s"):
+        """paths: {name: path}. times: as in orrery.open. Files are opened when they are used. Use orrery.open_many, which makes the names."""
+        self.paths, self.times = dict(paths), times
         self._open, self._table, self._settings = {}, None, None
 
     def __len__(self):
@@ -32,7 +32,7 @@ class Runs:
         if name not in self.paths:
             raise KeyError(f"found the run {name!r}; there are {', '.join(map(repr, self.paths))}")
         if name not in self._open:
-            self._open[name] = Results(self.paths[name])
+            self._open[name] = TimedResults(self.paths[name], self.times)
         return self._open[name]
 
     def close(self):
@@ -51,12 +51,12 @@ class Runs:
         """Reads the settings and metrics of every run, one file at a time."""
         rows, settings, units = {}, {}, {}
         for name, path in self.paths.items():
-            with Results(path) as run:
+            with TimedResults(path, self.times) as run:
                 settings[name] = run.settings
                 rows[name] = {"num_npus": run.num_npus, "status": run.status, "simulated_time": run.simulated_time, **run.metrics["value"]}
                 units.update(run.metrics["units"])
         self._settings = settings
-        units.update({"num_npus": "1", "status": "1", "simulated_time": "ps"})
+        units.update({"num_npus": "1", "status": "1", "simulated_time": self.times})
         table = pd.DataFrame(list(rows.values()), index=pd.Index(rows, name="run"))
         differences = self.differences
         for at, key in enumerate(differences.columns):
@@ -86,7 +86,7 @@ class Runs:
         """
         found = {}
         for key, path in self.paths.items():
-            with Results(path) as run:
+            with TimedResults(path, self.times) as run:
                 table = getattr(run, name)
             if table is None:
                 continue
@@ -109,15 +109,15 @@ class Runs:
         return self.table.T._repr_html_()
 
 
-def open_many(paths):
+def open_many(paths, times="s"):
     """Returns Runs, the results of several runs.
 
     paths: a list of files, a pattern such as "sweep/*.h5", a folder, or {name: file}. Runs are named by their files: by the shortest
-    end of the path that tells them apart.
+    end of the path that tells them apart. times: unit of all times, as in orrery.open.
     Raises ResultsError if there is no such file; what is wrong with a file is said when it is first read.
     """
     if isinstance(paths, dict):
-        return Runs(paths)
+        return Runs(paths, times)
     if isinstance(paths, (str, os.PathLike)):
         pattern = os.fspath(paths)
         found = sorted(glob.glob(os.path.join(glob.escape(pattern), "*.h5") if os.path.isdir(pattern) else pattern), key=_in_order)
@@ -127,7 +127,7 @@ def open_many(paths):
         found = [os.fspath(path) for path in paths]
         if len(set(map(os.path.abspath, found))) < len(found):
             raise ResultsError("found the same file twice among the results; give each file once, or {name: file}")
-    return Runs(zip(_names(found), found))
+    return Runs(zip(_names(found), found), times)
 
 
 def _in_order(path):
@@ -145,9 +145,9 @@ def _names(paths):
     return list(paths)
 
 
-def compare(paths):
+def compare(paths, times="s"):
     """Returns one pandas table with one row per run: what differs in the configuration, then status and metrics.
 
-    paths: as in open_many. The table is that of open_many(paths).table.
+    paths, times: as in open_many. The table is that of open_many(paths, times).table.
     """
-    return open_many(paths).table
+    return open_many(paths, times).table

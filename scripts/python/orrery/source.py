@@ -210,11 +210,25 @@ class Source:
 class OpenFile:
     """An object with the contents of one file, `_source`, which stays open until it is closed or its `with` block ends."""
 
+    title = None  # what people see in place of the path of a temporary file
+
     def __init__(self, path, kind=RUN):
         """Opens the file as Source does."""
         self._source = Source(path, kind)
         self.path = self._source.path
         self.attributes = self._source.attributes
+
+    @classmethod
+    def of_source(cls, source):
+        """Returns an object with the contents of an open file, which it shares with others."""
+        made = cls.__new__(cls)
+        made._source, made.path, made.attributes = source, source.path, source.attributes
+        return made
+
+    @property
+    def shown_name(self):
+        """What people see: the title, or the path."""
+        return self.title or self.path
 
     def close(self):
         """Closes the file. Tables that were read stay valid."""

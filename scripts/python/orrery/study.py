@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 
-from . import configuration, tables
+from . import configuration, program as programs, tables
 from .packages import load
 from .source import STUDY, OpenFile
 
@@ -253,6 +253,18 @@ class Study(OpenFile):
         return (f"orrery explore {self._study_words} --trial {number} > trial-{number}.yaml && "
                 f"orrery run trial-{number}.yaml --output trial-{number}.h5")
 
+    def configuration_of(self, number, program=None):
+        """Returns the configuration of a trial as dictionaries and lists; orrery.run takes it.
+
+        It is in the file that the job wrote beside the output, if the trial is one of the best. Otherwise the program `orrery` makes it from
+        the study, which has to be where it was. Raises ProgramError if it cannot.
+        """
+        written = f"{os.path.splitext(self.path)[0]}.trial-{number}.yaml"
+        if os.path.exists(written):
+            with open(written, encoding="utf-8") as file:
+                return configuration.parsed(file.read())
+        return configuration.parsed(programs.call("explore", *shlex.split(self._study_words), "--trial", str(number), program=program))
+
     @functools.cached_property
     def _words(self):
         """The words of the command line."""
@@ -286,7 +298,7 @@ class Study(OpenFile):
         return shlex.join([studies[0] if studies else "STUDY.yaml", *(word for one in self.overrides for word in ("--set", one))])
 
     def __repr__(self):
-        return f"<orrery.Study of {self.path}: {len(self.numbers):,} trials>"
+        return f"<orrery.Study of {self.shown_name}: {len(self.numbers):,} trials>"
 
     def __str__(self):
         from .report.studies import text  # prints what `orrery show results` prints

@@ -20,6 +20,7 @@ def share(value):
 
 def figures(run):
     """Returns [(name, text)] of what the summary says of a run, most important first."""
+    run = run.picoseconds
     found = dict(run.metrics["value"])
     lines = [("NPUs", f"{run.num_npus:,}"), ("status", run.status)]
     if "step_time" not in found:
@@ -48,7 +49,7 @@ def as_text(run):
     """Returns the summary of a run as lines of text."""
     lines = figures(run)
     width = max(len(name) for name, _ in lines)
-    text = [run.path, *(f"  {name:<{width}}  {value}" for name, value in lines), *(f"  {line}" for line in dimension_lines(run)),
+    text = [run.shown_name, *(f"  {name:<{width}}  {value}" for name, value in lines), *(f"  {line}" for line in dimension_lines(run)),
             *textwrap.wrap("tables: " + ", ".join(f"{name} ({rows:,})" for name, rows in run.sizes.items()), width=WIDTH, initial_indent="  ",
                            subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)]
     return "\n".join(text)
@@ -60,4 +61,4 @@ def as_html(run):
     rows = "".join(f"<tr>{cell}{html.escape(name)}</td>{cell}{html.escape(value)}</td></tr>" for name, value in figures(run))
     network = "".join(f"<li>{html.escape(line)}</li>" for line in dimension_lines(run))
     tables = ", ".join(f"<code>{name}</code> ({count:,})" for name, count in run.sizes.items())
-    return f"<p><b>{html.escape(run.path)}</b></p><table>{rows}</table><ul>{network}</ul><p>Tables (rows): {tables}</p>"
+    return f"<p><b>{html.escape(run.shown_name)}</b></p><table>{rows}</table><ul>{network}</ul><p>Tables (rows): {tables}</p>"

@@ -1,6 +1,6 @@
 """Converts and prints quantities with units.
 
-Tables keep the units of the file: whole picoseconds, bytes, bytes per second. Nothing is rounded until a reader asks for another unit.
+The file has whole picoseconds, bytes and bytes per second. Tables have seconds, or another unit of time that the reader asked for.
 """
 import re
 
@@ -13,6 +13,8 @@ SIZES = {"byte": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 RATES = {"byte/s": 8, "B/s": 8, "kB/s": 8 * 10**3, "MB/s": 8 * 10**6, "GB/s": 8 * 10**9, "TB/s": 8 * 10**12,
          "Gb/s": 10**9, "Tb/s": 10**12}  # in bits a second
+TIMEDELTA = "timedelta"  # in place of a unit of time: pandas Timedeltas, whole nanoseconds
+TIMES_OF_ATTRIBUTES, NO_TIMES = ("interval", "statistics"), ("confidence",)  # attributes of tables that are times, and parts that are none
 QUANTITIES = {"time": TIMES, "size": SIZES, "rate": RATES}
 
 
@@ -43,20 +45,60 @@ def in_units(table, *units):
     for column, unit in of_columns.items():
         quantity = quantity_of(unit)
         if column in result.columns and quantity in wanted:
-            known = QUANTITIES[quantity]
-            result[column] = result[column] * (known[unit] / known[wanted[quantity]])
+            result[column] = column_in(result[column], unit, wanted[quantity])
             of_columns[column] = wanted[quantity]
     result.attrs = {**table.attrs, "units": of_columns}
     return result
 
 
-def picoseconds(time):
-    """Returns `time` in picoseconds: a number is taken as picoseconds already, a text has a unit, as in "1.5 ms".
+def column_in(column, unit, wanted):
+    """Returns a column of a quantity, which is in `unit`, in the unit `wanted` of the same quantity, or as Timedeltas.
+
+    A column that has the unit already is returned as it is, so that whole numbers stay whole.
+    """
+    if unit == wanted:
+        return column
+    if wanted == TIMEDELTA:
+        return pd.to_timedelta((column * (TIMES[unit] / TIMES["ns"])).round(), unit="ns")
+    known = QUANTITIES[quantity_of(wanted)]
+    # A division rounds once: 756919 ps are the float nearest to 7.56919e-07 s.
+    ratio = known[unit] / known[wanted]
+    return column * ratio if ratio >= 1 else column / (known[wanted] / known[unit])
+
+
+def with_times(table, unit):
+    """Returns a copy of a table of this package with all times in `unit`, which is one of TIMES or TIMEDELTA; None of None."""
+    if table is None:
+        return None
+    result, of_columns = table.copy(), dict(table.attrs.get("units", {}))
+    for column, known in of_columns.items():
+        if known in TIMES and known == "ps" and column in result.columns:
+            result[column] = column_in(result[column], known, unit)
+            of_columns[column] = unit
+    result.attrs = {**table.attrs, "units": of_columns}
+    for name, value in table.attrs.items():  # such as the length of an interval, and statistics
+        if name in TIMES_OF_ATTRIBUTES:
+            result.attrs[name] = {key: one if key in NO_TIMES else time_in(one, unit) for key, one in value.items()} if isinstance(value, dict) else \
+                time_in(value, unit)
+    return result
+
+
+def time_in(time, unit):
+    """Returns one time, which is in picoseconds, in `unit`."""
+    if unit == TIMEDELTA:
+        return pd.Timedelta(round(time / TIMES["ns"]), unit="ns")
+    return time if unit == "ps" else time / TIMES[unit]
+
+
+def picoseconds(time, unit="ps"):
+    """Returns `time` in picoseconds: a number is in `unit`, a text has a unit, as in "1.5 ms", and a Timedelta says it itself.
 
     Raises ValueError for any other text.
     """
+    if isinstance(time, (pd.Timedelta, np.timedelta64)):
+        return int(pd.Timedelta(time).value) * TIMES["ns"]
     if not isinstance(time, str):
-        return time
+        return time if unit == "ps" else round(time * TIMES.get(unit, TIMES["s"]))
     found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?\d+)?)\s*(\w+)\s*", time)
     if not found or found[2] not in TIMES:
         raise ValueError(f"found the time {time!r}; expected a number and a unit of {', '.join(TIMES)}, as in '1.5 ms'")

@@ -8,7 +8,7 @@ All pictures share one look (orrery.plots.style): a colour has the same meaning 
 """
 import os
 
-from . import graph_map, link_maps, memory, queues as queue_lines, ranks, step, style, timeline, use
+from . import graph_map, link_maps, memory, queues as queue_lines, ranks, step, style, sweeps, timeline, use
 from ..errors import ResultsError
 from ..packages import load
 from ..summary import share
@@ -17,7 +17,7 @@ from .style import save
 
 np = load("numpy")
 
-__all__ = ["kernel", "links", "overview", "queues", "save", "style"]
+__all__ = ["kernel", "links", "overview", "queues", "save", "style", "sweep"]
 
 QUANTITIES = tuple(link_maps.QUANTITIES)
 
@@ -44,14 +44,15 @@ def some_npus(run, most=4):
 def overview(run, npus=None, time=None):
     """Draws where each NPU's time went and, if the run kept a timeline, what the NPUs did when and what their memory held.
 
-    npus: the NPUs that are drawn node by node; by default four, evenly spread. time: (begin, end) of the timeline, in picoseconds or
-    as texts such as "1.5 ms"; by default the whole run.
+    npus: the NPUs that are drawn node by node; by default four, evenly spread. time: (begin, end) of the timeline, in the unit of the
+    run's times or as texts such as "1.5 ms"; by default the whole run.
     Raises ResultsError if there is no such NPU, or no timeline to take NPUs or time from.
     """
+    unit, run = run.times, run.picoseconds
     if run.timeline is None and (npus is not None or time is not None):
         raise ResultsError(f"{run.path}: found no timeline, so no NPU can be drawn node by node. Run it again with --timeline.")
     chosen = some_npus(run) if npus is None else list(npus)
-    span = None if time is None else tuple(picoseconds(limit) for limit in time)
+    span = None if time is None else tuple(picoseconds(limit, unit) for limit in time)
     wrong = [npu for npu in chosen if not 0 <= npu < run.num_npus]
     if wrong:
         raise ResultsError(f"{run.path}: found NPU {wrong[0]}; the run has NPUs 0 to {run.num_npus - 1}.")
@@ -69,6 +70,7 @@ def overview(run, npus=None, time=None):
 
 def kernel(run):
     """Draws how the simulator itself went: busy and blocked time of each rank, and messages per hundred events."""
+    run = run.picoseconds
     events = run.kernel["events"]
     balance = events.sum() / max(len(events) * events.max(), 1)
     title = (f"{os.path.basename(run.path)}: simulated in {readable(run.attributes['wall_time'], 's')} on {len(events):,} MPI "
@@ -84,6 +86,7 @@ def links(run, quantity="busy"):
     quantity: "busy" (share of the time), "queueing" (mean wait of a message), "bytes" or "peak" (most messages that waited).
     Raises ResultsError if the run had the congestion-unaware network.
     """
+    run = run.picoseconds
     if run.links is None:
         raise ResultsError(f"{run.path}: found no links, because the run had the congestion-unaware network. Run it again with "
                            "--network=congestion-aware.")
@@ -133,6 +136,7 @@ def queues(run, most_links=6):
 
     Raises ResultsError if the run did not record queues.
     """
+    run = run.picoseconds
     if run.queues is None:
         raise ResultsError(f"{run.path}: found no queues. Run it again with --network=packet --queue-bins=500.")
     table, interval = run.queues, run.queues.attrs["interval"]
@@ -144,6 +148,27 @@ def queues(run, most_links=6):
     if not panels:
         raise ResultsError(f"{run.path}: found no queue in which anything waited, so there is nothing to draw.")
     return _stacked((title, title_of(run)[1]), panels)
+
+
+def sweep(table, metric="step_time", over=None):
+    """Draws a metric of a table that orrery.sweep made over one of its keys, with one line for each combination of the others.
+
+    over: a key that the sweep varies; by default the one with the most values. Trials that are not done are left out.
+    Raises ValueError if the table has no such key or no such metric.
+    """
+    keys = sweeps.keys_of(table)
+    over = over or max(keys, key=lambda key: table[key].nunique())
+    for name, known in ((over, keys), (metric, [one for one in table.columns if one not in keys and table[one].dtype.kind in "iuf"])):
+        if name not in known:
+            raise ValueError(f"found {name!r}; the table has {', '.join(known)}")
+    others = [key for key in keys if key != over]
+    title = f"{sweeps.name_of(metric)} over {over.rpartition('.')[2]}"
+    with style.look():
+        figure, _, body = style.picture(3.6, title, f"{len(table)} combinations of {' and '.join([over, *others])}")
+        axes = body.subplots()
+        if sweeps.draw(axes, table, metric, over):
+            style.legend(axes)
+        return figure
 
 
 def _stacked(titles, panels):

@@ -3,7 +3,7 @@ import argparse
 import os
 import sys
 
-from .. import open as open_results
+from ..results import Results as open_results
 from ..errors import ResultsError
 from ..units import picoseconds
 from . import style
