@@ -13,7 +13,7 @@ from .errors import InputError, ProgramError, ProgramWarning, StuckError
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Where the program may be, seen from the package: in a wheel that carries it, below a prefix (lib/python3/dist-packages), in a checkout.
-PLACES = (HERE / "program/bin/orrery", HERE.parents[3] / "bin/orrery" if len(HERE.parents) > 3 else HERE / "none",
+PLACES = (HERE / "program_files/bin/orrery", HERE.parents[3] / "bin/orrery" if len(HERE.parents) > 3 else HERE / "none",
           HERE.parents[2] / "build/release/bin/orrery")
 NAMES = ("ORRERY_PROGRAM", "ORRERY_BINARY")  # environment variables that name the program
 ERRORS = {2: InputError, 3: InputError, 4: StuckError}
@@ -159,6 +159,18 @@ def call(*arguments, ranks=1, program=None, progress=None, accepted=(0,)):
         process.stderr.close()
     for lines in messages.warnings:
         warnings.warn("\n".join(lines), ProgramWarning, stacklevel=3)
+    if process.returncode == 127 and any("shared libraries" in line for line in messages.others):
+        messages.others.append("The program needs Open MPI 4 of this machine. On Debian run: apt-get install openmpi-bin")
     if process.returncode not in accepted:
         raise failure(process.returncode, messages)
     return printed[0]
+
+
+def main():
+    """Becomes the program that a wheel carries: the command `orrery` of an environment. Its reports are made by this Python."""
+    program = PLACES[0]
+    os.environ.setdefault("ORRERY_PYTHON", sys.executable)
+    try:
+        os.execv(program, [str(program), *sys.argv[1:]])
+    except OSError as error:
+        return f"orrery: error: {program}: {error.strerror}; expected the program that the wheel carries. Install the wheel again."
