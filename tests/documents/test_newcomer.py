@@ -64,6 +64,7 @@ class Newcomer(harness.Folder):
             environment["PATH"] = f"{pathlib.Path(sys.executable).parent}:{environment['PATH']}"
         return clone, environment
 
+    @harness.long
     def test_the_examples_of_the_readme_leave_the_clone_clean(self):
         """Each command of README.md and of the tutorial that is run at all can be typed twice. git sees no file that it does not ignore."""
         clone, environment = self.clone()

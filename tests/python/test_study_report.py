@@ -440,6 +440,14 @@ class Browser(Studies, browser.Browser):
         self.assertIsNone(self.do("return document.getElementById('curve')"))
         self.no_errors()
 
+    def test_contrast(self):
+        """System: pages of studies in a light and a dark look. Expectation: the contrast of each text with what is behind it is at least 4.5."""
+        for path in (self.real, self.bounded):
+            self.load(path)
+            for _ in range(2):
+                self.assertEqual(self.poor_contrasts(), [], path.name)
+                self.do("document.getElementById('theme').click()")
+
     def test_selection_in_the_address(self):
         """System: a page in which trials were selected. Expectation: its address selects the same trials again."""
         self.load(self.made)
