@@ -98,7 +98,7 @@ class Messages:
 
     def __init__(self, shown):
         self.errors, self.warnings, self.others = [], [], collections.deque(maxlen=LAST_LINES)
-        self._shown, self._last = shown, None
+        self._shown, self._last, self.has_progress = shown, None, False
 
     def take(self, line):
         """Sorts in one line. Lines that are indented belong to the message before them."""
@@ -109,6 +109,7 @@ class Messages:
         elif line.startswith((" ", "\t")) and self._last:
             self._last[-1].append(line)
         elif line.startswith("orrery: "):
+            self.has_progress = True
             self._shown.update(line.removeprefix("orrery: "))
         elif line.strip():
             self._last = None
@@ -121,6 +122,15 @@ class Messages:
             several = more and "several faults" in first
             found += [line.strip() for line in more] if several else ["\n".join([first, *more])]
         return found
+
+
+def tick(what, shown, messages, ended):
+    """Shows once a second for how long a program runs, until it ends or tells of its progress itself. Studies do not."""
+    seconds = 0
+    while shown.wanted and not messages.has_progress and not ended.wait(1):
+        seconds += 1
+        if not messages.has_progress:
+            shown.update(f"{what}: {seconds} s")
 
 
 def failure(code, messages):
@@ -141,7 +151,9 @@ def call(*arguments, ranks=1, program=None, progress=None, accepted=(0,)):
     messages = Messages(shown)
     process = subprocess.Popen([*words, find(program), *map(os.fspath, arguments)], env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-    printed = []
+    printed, ended = [], threading.Event()
+    ticker = threading.Thread(target=tick, args=(f"orrery {arguments[0]}", shown, messages, ended), daemon=True)
+    ticker.start()
     reader = threading.Thread(target=lambda: printed.append(process.stdout.read()), daemon=True)
     reader.start()
     try:
@@ -153,6 +165,8 @@ def call(*arguments, ranks=1, program=None, progress=None, accepted=(0,)):
         process.wait()
         raise
     finally:
+        ended.set()
+        ticker.join()
         shown.end()
         reader.join()
         process.stdout.close()
