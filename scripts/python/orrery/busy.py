@@ -7,7 +7,7 @@ np = load("numpy")
 
 MOST_ROWS = 500_000  # of the timeline that are read to see what all NPUs do
 MOST_BANDS = 16
-MOST_OF_A_BAND = 64     # NPUs that are read for a band
+MOST_OF_A_BAND = 16     # NPUs that are read for a band
 
 
 def coverage(start, finish, edges):
