@@ -422,8 +422,8 @@ class Browser(Studies, browser.Browser):
         each trial; the second has none."""
         one, several = self.folder / "one.h5", self.made
         study = self.folder / "one.yaml"
-        study.write_text("study:\n  base: base.yaml\n  parameters: {micro_batches: {key: workload.parallel.micro-batches, values: [1, 2, 4]}}\n  objectives: [{minimise: step_time}]\n")
-        (self.folder / "base.yaml").write_text("system:\n" + examples.RING + examples.COMPUTE + examples.TRANSFORMER)
+        study.write_text("study:\n  base: small.yaml\n  parameters: {micro_batches: {key: workload.parallel.micro-batches, values: [1, 2, 4]}}\n  objectives: [{minimise: step_time}]\n")
+        (self.folder / "small.yaml").write_text("system:\n" + examples.RING + examples.COMPUTE + examples.TRANSFORMER)
         outcome = harness.orrery("explore", study, "--force", f"--output={one}")
         self.assertEqual(outcome.code, 0, outcome.err)
         self.load(one)
