@@ -148,6 +148,11 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
   return alike.back();
 }
 
+std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group, std::uint64_t dimensions,
+                                             std::uint32_t custom) {
+  return engine.layout(positions_of(engine.state_->options.circuits.get(), group), dimensions, custom);
+}
+
 std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
   const topology::Topology& topology = state_->delays.topology();
   std::vector<std::uint32_t> ids{npu.value()};

@@ -37,7 +37,7 @@ void MemberSide::add(const CommunicatorSpec& spec) {
   }
   if (communicator.npus.empty()) return;
   if ((!computes_at_host() || setup_.engine.turns_go_on()) && spec.num_members(num_npus) > 1)
-    communicator.layout = setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    communicator.layout = collective::layout_of(setup_.engine, *spec.group, spec.dimensions, spec.custom);
   communicator.joined.resize(communicator.npus.size());
   communicator.accesses.resize(communicator.npus.size());
   communicator.is_spread = communicator.npus.size() < num_participants;

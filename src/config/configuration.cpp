@@ -240,6 +240,7 @@ topology::Topology Configuration::topology() const {
 collective::Options Configuration::collective_options() const {
   collective::Options options = collectives;
   const network::Options& network = execution.network;
+  options.circuits = network.circuits;
   if (network.model->sends_packets) {
     // Members receive what they send, and acknowledge it.
     const auto& packets = network.packets;

@@ -88,6 +88,7 @@ class Validation {
   void validate_network();
   void validate_ports();
   void validate_graph();
+  void validate_circuits();
   void validate_packets();
   void validate_recording();
   void validate_recorded_communication();
@@ -180,6 +181,7 @@ void Validation::validate_network() {
                     text_of(drawn_per(), per)),
         "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
   if (network.graph) validate_graph();
+  if (network.circuits) validate_circuits();
   validate_ports();
   validate_recording();
   if (network.model->sends_packets) validate_packets();
@@ -254,6 +256,25 @@ void Validation::validate_graph() {
   require(c_.perturbation.links.empty(), "perturbation.links",
           "found faults of links by dimension, but the links are those of system.network.graph",
           "system.network.graph.failures, or links of that rate");
+}
+
+/// Circuits join the ports of dimensions.
+void Validation::validate_circuits() {
+  const std::string_view key = "system.network.circuits";
+  const auto& network = c_.execution.network;
+  require(c_.rule_set == RuleSet::physical, key, "found circuits with ASTRA-sim's rules, which know none",
+          "rules: physical");
+  require(!network.graph, key, "found circuits beside system.network.graph, whose links stay as they are",
+          "one of them");
+  require(!network.model->sends_packets, key, "found circuits in the packet network, whose links stay as they are",
+          "system.network.model: congestion-unaware or congestion-aware");
+  require(c_.perturbation.links.empty(), "perturbation.links",
+          "found faults of links by dimension, but circuits change what links join", "no faults, or no circuits");
+  require(!c_.run.fold, "run.fold", "found true with system.network.circuits, which join NPUs that are not alike",
+          "false (no --fold)");
+  require(!c_.gpu.profile, "system.gpu", "found GPUs whose thread blocks send requests over circuits",
+          "no system.gpu, or no system.network.circuits");
+  require(c_.workload.jobs.empty(), key, "found circuits beside jobs", "one of them");
 }
 
 /// Refuses what only a network that sends packets can record.

@@ -16,9 +16,10 @@ namespace orrery::npu {
 /// itself, message by message.
 class LinkCollectives {
  public:
-  /// Joins the collective of a node that holds a place.
+  /// Joins the collective of a node that holds a place. `dark`: time after which its first step begins, because the
+  /// ports of the NPU change their circuits.
   void join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now,
-            std::optional<collective::Turn> turn);
+            std::optional<collective::Turn> turn, Time dark);
   /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet. Returns whether a
   /// node has completed.
   bool arrive(Execution& npu, const network::Message& message, Time now);

@@ -273,9 +273,11 @@ void Npu::issue_collective(NodeId id, Time now) {
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
+  const GroupId group = execution_.npu().groups[use];
+  const Time dark = turn_to(execution_, group);
   communicator::Join join{
-      this->id(),       id,  execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
-      Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
+      this->id(),       id,         execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
+      Bytes(node.size), now + dark, execution_.schedule().is_recorded(), recorded,
       queues_.next,     {}};
   auto& communicators = execution_.context().services.communicators;
   std::optional<collective::Turn> turn;
@@ -283,7 +285,7 @@ void Npu::issue_collective(NodeId id, Time now) {
     turn = queues_.next;
     queues_.next = communicators.turn_after(membership, join);
   }
-  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, turn);
+  if (collectives_) return collectives_->join(execution_, id, group, membership, now, turn, dark);
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (holds_units(id))
     units_.held->begin_exchange(now);

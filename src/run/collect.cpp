@@ -70,7 +70,7 @@ class LibraryRecords {
     const collective::GroupLayout*& layout = layouts_[record.group];
     if (layout == nullptr) {
       const communicator::CommunicatorSpec& spec = preparation_.communicators()[record.group.index()];
-      layout = engine_.layout(spec.group->members, spec.dimensions, spec.custom).get();
+      layout = collective::layout_of(engine_, *spec.group, spec.dimensions, spec.custom).get();
     }
     const auto [found, is_new] = known_.try_emplace({layout, record.kind, record.size});
     if (is_new) found->second = made(*layout, static_cast<collective::Kind>(record.kind), record.size);

@@ -12,6 +12,10 @@
 #include "orrery/collective/options.hpp"
 #include "orrery/network/delay_model.hpp"
 
+namespace orrery::trace {
+struct Group;
+}
+
 namespace orrery::collective {
 
 /// A communicator as collectives see it: its members, and the dimension groups in which they carry out phases. Opaque,
@@ -124,6 +128,10 @@ class Engine {
   friend std::uint32_t num_queues(const Engine& engine);
   /// Returns whether a library decides how collectives are carried out.
   friend bool has_library(const Engine& engine);
+  /// Returns the layout of a group of traces, in its configuration of the circuits: its members are at the positions
+  /// where they stand then. Arguments and cost: as `layout`.
+  friend std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group,
+                                                      std::uint64_t dimensions, std::uint32_t custom);
   /// Returns whose turn it is after a collective of the communicator that begins with `turn`.
   Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
@@ -170,5 +178,8 @@ class Engine {
 bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
 std::uint32_t num_queues(const Engine& engine);
 bool has_library(const Engine& engine);
+
+std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group, std::uint64_t dimensions,
+                                             std::uint32_t custom);
 
 }  // namespace orrery::collective
