@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/job_context.hpp"
+#include "orrery/config/campaign_file.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "orrery/results/figures.hpp"
 #include "trial_queue.hpp"
@@ -143,6 +144,7 @@ config::Inputs common_inputs(const Study& study, const config::ExploreCommand& c
   config::Inputs inputs{.file = study.base, .overrides = command.overrides};
   if (!study.cost.empty()) inputs.overrides.push_back(fmt::format("cost=\"{}\"", study.cost));
   for (const auto& [key, text] : study.fidelity.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
+  inputs.system_only = config::is_of_cluster(inputs);
   return inputs;
 }
 

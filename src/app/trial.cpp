@@ -79,10 +79,22 @@ workload::Figures figures_of(const workload::Description& description, const run
   return figures;
 }
 
+/// Returns the trial of a cluster over time, which has no step.
+Trial trial_of_cluster(const config::Configuration& configuration) {
+  Trial trial;
+  trial.metrics.resize(explore::metrics().size(), unknown);
+  const auto found = cluster_metrics(configuration);
+  for (std::size_t i = 0; i < trial.metrics.size(); ++i)
+    if (const auto at = found.find(explore::metrics()[i].name); at != found.end()) trial.metrics[i] = at->second;
+  return trial;
+}
+
 std::optional<Trial> simulate_configuration(config::Configuration& configuration, const TrialOptions& options,
                                             const std::function<bool()>& stop_requested) {
+  if (has_cluster_alone(configuration)) return trial_of_cluster(configuration);
   configuration.run.fold = options.fold && configuration.run.partition.is_default() &&
-                           !configuration.execution.network.model->simulates_links();  // as a run would refuse
+                           !configuration.execution.network.model->simulates_links() &&
+                           !configuration.execution.network.circuits;  // as a run would refuse
   configuration.run.quiet = true;
   configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
   configuration.run.memory = config::ExcessPolicy::report;
@@ -260,6 +272,7 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
   Result result;
   try {
     auto configuration = variants.read(settings);
+    if (has_cluster_alone(configuration)) return result;
     if (!common_ || common_->settings != of_system) common_.reset(new Common{of_system, configuration});
     if (configuration.workload.generated && workload::has_outline(*configuration.workload.generated))
       result.estimate.peak_memory = common_->bounds.least_peak_memory(configuration);

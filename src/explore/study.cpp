@@ -157,6 +157,15 @@ const std::vector<MetricInfo>& metrics() {
       {"campaign_time", "s", "wall time of the campaign", false, true},
       {"campaign_cost", "USD", "price of the campaign, standbys included", true, true},
       {"campaign_energy", "J", "energy of the campaign, standbys included", true, true},
+      {"job_wait", "s", "time from arrival to first start of the jobs of a cluster, mean", false, true},
+      {"job_wait_p95", "s", "time from arrival to first start, quantile of 95 %", false, true},
+      {"jct", "s", "time from arrival to end of the jobs of a cluster, mean", false, true},
+      {"jct_p95", "s", "time from arrival to end, quantile of 95 %", false, true},
+      {"job_slowdown", "1", "time from the first start of jobs over that alone", false, true},
+      {"cluster_utilisation", "1", "NPU-time of jobs over that of the cluster", false, true},
+      {"cluster_fragmentation", "1", "free NPU-time while the first of the queue had enough NPUs but no place", false,
+       true},
+      {"cluster_makespan", "s", "time from the first arrival to the last end", false, true},
   };
   return all;
 }
