@@ -59,6 +59,18 @@ def are_studies(files):
     return bool(studies)
 
 
+def are_weeks(files):
+    """Says whether all files hold campaigns or clusters over time. Raises ResultsError if some do and others do not."""
+    from orrery.errors import ResultsError
+    from orrery.source import CAMPAIGN, CLUSTER, format_of
+    of_weeks = [path for path in files if format_of(path) in (CAMPAIGN, CLUSTER)]
+    if of_weeks and len(of_weeks) < len(files):
+        other = next(path for path in files if path not in of_weeks)
+        raise ResultsError(f"{other}: found no campaign or cluster beside {of_weeks[0]}; expected files of one kind. "
+                           "Give the files of orrery campaign and orrery cluster apart from those of other commands.")
+    return bool(of_weeks)
+
+
 def report(page, arguments):
     """Writes the page and says where."""
     check_output(arguments.output, arguments.force)
@@ -78,7 +90,9 @@ def main():
     except ImportError as error:
         fail(NOT_INSTALLED, str(error))
     try:
-        if are_studies(arguments.files):
+        if arguments.command == "report" and are_weeks(arguments.files):
+            from orrery.report import weeks as page
+        elif are_studies(arguments.files):
             page, text = study_page, study_text
         if arguments.command == "report":
             report(page, arguments)
