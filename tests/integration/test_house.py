@@ -18,6 +18,7 @@ FUNCTION_LINES, PUBLIC_FUNCTIONS, DATA_MEMBERS = 60, 20, 15
 DOCUMENT_COLUMNS = 120
 # Classes that may be larger, as "file: class", each with the reason.
 LARGE_CLASSES = {
+    "include/orrery/collective/options.hpp: Options",  # one member for each mapping of system.collectives, and what the network has of circuits
     "include/orrery/config/configuration.hpp: Configuration",  # one member for each mapping of CONFIG.yaml, and what was read of it
     "include/orrery/serving/description.hpp: Description",  # one member for each mapping of `serving`
     "include/orrery/serving/metrics.hpp: Metrics",  # one member for each metric of a serving run
