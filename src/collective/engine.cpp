@@ -289,6 +289,11 @@ bool Engine::turns_go_on() const {
 
 bool has_library(const Engine& engine) { return engine.state_->has_library(); }
 
+LibraryEffect effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size) {
+  const bool is_of_library = has_library(engine) && !is_of_experts(kind) && layout.num_members > 1;
+  return is_of_library ? engine.state_->library.effect(layout, kind, size) : LibraryEffect();
+}
+
 std::uint32_t num_queues(const Engine& engine) { return engine.state_->options.chunks.queues; }
 
 bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind) {

@@ -86,6 +86,12 @@ bool are_tiers(const topology::Dimension& a, const topology::Dimension& b) {
 void settle_ports(Configuration& configuration) {
   if (configuration.rule_set == RuleSet::astra_sim || configuration.execution.network.graph) return;
   auto& dimensions = configuration.dimensions;
+  const collective::LibraryOptions& library = configuration.collectives.library;
+  const std::size_t first_outer = library.library ? library.node_dimensions : 0;
+  // Links within the nodes of a library are no tier of the network between them.
+  const auto may_share = [&](std::size_t a, std::size_t b) {
+    return (a < first_outer) == (b < first_outer) && are_tiers(dimensions[a], dimensions[b]);
+  };
   std::string port = "nic";
   const auto is_named = [&] {
     return std::ranges::find(dimensions, port, &topology::Dimension::port) != dimensions.end();
@@ -96,7 +102,7 @@ void settle_ports(Configuration& configuration) {
     std::size_t tiers = 0;
     for (; end < dimensions.size(); ++end) {
       if (dimensions[end].size == 1) continue;
-      if (!dimensions[end].port.empty() || !are_tiers(dimensions[first], dimensions[end])) break;
+      if (!dimensions[end].port.empty() || !may_share(first, end)) break;
       ++tiers;
     }
     if (tiers < 2) continue;
@@ -171,6 +177,7 @@ void Configuration::settle_experts() {
     if (exchange == ExpertExchange::low_latency) options.kernels = collective::ExpertKernelsName("deepep-low-latency");
   }
   const double units = execution.compute.products.processor.value_or(compute::ProcessorName())->num_units;
+  if (execution.compute.products.processor) execution.compute.collectives_share.of_channel = 1 / units;
   if (exchanges && !execution.network.model->simulates_links())
     execution.compute.experts_share = options.sm_share.value_or(std::min(options.kernels->sms / units, 0.9));
 }
@@ -246,6 +253,12 @@ collective::Options Configuration::collective_options() const {
     const double with_overhead = static_cast<double>(packets.full_packet() + packets.acknowledgement);
     options.library.goodput = static_cast<double>(packets.payload) / with_overhead;
   }
+  const bool has_cuts = network.graph || std::ranges::any_of(dimensions, [](const topology::Dimension& dimension) {
+                          return dimension.shape->is_of_links_only;
+                        });
+  if (options.library.library && options.library.relative && has_cuts)
+    options.library.cuts =
+        network::cuts_of(network::arcs_of(topology(), network), dimensions, options.library.node_dimensions);
   return options;
 }
 

@@ -112,11 +112,15 @@ std::vector<Condition> of_packets() {
 /// Says whether a port of dimensions keeps one of them from sending, or keeps tiers from sharing one.
 bool has_effective_port(const Configuration& all) {
   const topology::Topology topology = all.topology();
+  const collective::LibraryOptions& library = all.collectives.library;
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     const topology::SharedPort* const port = topology.ports().of(d);
     const bool is_slower = port != nullptr && port->rate < topology::injection_rate(all.dimensions[d]);
     const bool is_tier_apart = d > 0 && are_tiers(all.dimensions[d - 1], all.dimensions[d]);
-    if (is_slower || is_tier_apart || (port != nullptr && port->is_contended)) return true;
+    // A library has a network card for each port between nodes.
+    const bool is_nic_apart =
+        library.library && d > library.node_dimensions && topology.dimension(d).port != topology.dimension(d - 1).port;
+    if (is_slower || is_tier_apart || is_nic_apart || (port != nullptr && port->is_contended)) return true;
   }
   return false;
 }
