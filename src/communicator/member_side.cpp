@@ -150,6 +150,16 @@ void MemberSide::tell_host(const LocalCommunicator& communicator, const Pending&
   send_(communicator.spec.host, report, times);
 }
 
+std::uint32_t MemberSide::num_channels(const Membership& membership, collective::Kind kind, Bytes size) {
+  LocalCommunicator& communicator = communicators_[membership.communicator];
+  const CommunicatorSpec& spec = communicator.spec;
+  if (!communicator.layout_of_channels)
+    communicator.layout_of_channels = communicator.layout
+                                          ? communicator.layout
+                                          : setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+  return effect_of(setup_.engine, *communicator.layout_of_channels, kind, size).num_channels;
+}
+
 std::shared_ptr<const collective::MessageProgram> MemberSide::script(const Membership& membership,
                                                                      collective::Kind kind, Bytes size,
                                                                      collective::Turn turn) const {

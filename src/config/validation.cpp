@@ -84,6 +84,7 @@ class Validation {
   }
 
   void validate_uses();
+  void validate_compute_share();
   void validate_modules();
   void validate_network();
   void validate_ports();
@@ -133,18 +134,33 @@ void Validation::validate_uses() {
   for (const auto& [key, place] : c_.places)
     if (key.starts_with("system.collectives.library.") && key != "system.collectives.library.name")
       require_use(key, c_.collectives.library.library.has_value(), "system.collectives.library.name");
-  const bool may_share = c_.rule_set == RuleSet::physical && !c_.execution.network.model->simulates_links();
-  require(may_share || c_.execution.compute.collectives_share == 0, "system.collectives.compute-share",
-          fmt::format("found {}", c_.execution.compute.collectives_share),
-          "0 with ASTRA-sim's rules and in the congestion-aware network");
+}
+
+void Validation::validate_compute_share() {
+  const compute::CollectivesShare& share = c_.execution.compute.collectives_share;
+  constexpr std::string_view key = "system.collectives.compute-share";
+  require(c_.rule_set == RuleSet::physical || !share.any(), key, "found a share with ASTRA-sim's rules", "0");
+  if (!share.of_channels) return;
+  const auto& library = c_.collectives.library.library;
+  require(library && (*library)->channels.count > 0, key, "found `library`, but no library whose channels are known",
+          "a number from 0 to below 1, or system.collectives.library.name: nccl-h100 and the like");
+  require(share.of_channel > 0, key, "found `library`, but the units of an NPU are not known",
+          "a number from 0 to below 1, or system.compute.processor: h100 and the like");
 }
 
 void Validation::validate_modules() {
   validate_uses();
+  validate_compute_share();
   validate_load();
   attempt([&] { c_.collectives.validate(topology_); });
   const bool knows_peak =
       c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.execution.compute.model->uses_operations;
+  // Products of fp8 take shares of its peak that are relative to those of bf16.
+  const bool needs_both = c_.precision() == workload::Precision::fp8 && c_.peaks.empty() &&
+                          c_.execution.compute.model == compute::ModelName("products");
+  if (needs_both)
+    refuse("system.compute.peak", "found one peak, with workload.parallel.precision: fp8",
+           "the peaks of both precisions, such as {bf16: 989 TFLOPS, fp8: 1979 TFLOPS}");
   if (!knows_peak)
     refuse("system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
            fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),

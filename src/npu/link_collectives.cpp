@@ -181,6 +181,7 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
   if (npu.context().keeps_histories()) held_queue_ = joined.turn.place_of(joined.run.last_queue(), queues_of(npu));
   leave(npu, joined, now);
+  on_end_(id, now);
   npu.complete(id, now);
   return true;
 }

@@ -198,6 +198,10 @@ class ExpertExchange(harness.Folder):
                 refused = harness.orrery("check", self.config(parallel, **more))
                 self.assertEqual(refused.code, 3, refused.err)
                 self.assertIn(key, refused.err)
+        for one in ("989 TFLOPS", "1979 TFLOPS"):  # of which precision it is, nobody knows
+            refused = harness.orrery("check", self.config("dp: 8, precision: fp8", DENSE), f"--set=system.compute.peak={one}")
+            self.assertEqual(refused.code, 3, refused.err)
+            self.assertIn("system.compute.peak", refused.err)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ EXCEPTIONS = [
     ("packets, (dcqcn|timely|dctcp|hpcc|simai-ns3)", "packets.(additive-increase|fast-increase|fast-recovery-steps|clamps-target|gain|.*-interval)", NOT_SO_FAR),
     ("(packets|gpu|layers|recordings|traces, recorded|packets.*|gpu.*)", "system.rules|compute.(model|peak|local-memory.*)", "nodes have recorded durations"),
     ("(layers|layers with work)", "system.rules|parallel.(schedule|detail)", "there is one stage, and times are whole nanoseconds"),
-    ("(.*stack.*|library)", "dimensions.[01].(latency|shape)|library.(fabric|collnet|node-dimensions|launch|shares.*)",
+    ("(.*stack.*|library)", "dimensions.[01].(latency|shape)|library.(fabric|fabric-figures.*|collnet|node-dimensions|launch|shares.*)",
      "hops are no longer than those of the measured machines, collectives take longer than a launch, and other resources and algorithms bind"),
     (".*stack.*", "compute.(model|elementwise|attention|kernel)|parallel.(tp-overlap|gather-before-forward|exposed-share)", "the stack says the same"),
     ("traces.*|memory.*|gpu", "communication.durations", "open: traces without durations of communication take those of the network in silence"),

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -76,6 +78,23 @@ struct TableOptions {
   std::string precision;  ///< of the workload, as tables name it
 };
 
+/// Share of an NPU's compute units that a collective takes while it transfers.
+struct CollectivesShare {
+  double fixed = 0;          ///< share of every collective
+  bool of_channels = false;  ///< in its place, the units on which the channels of its library run
+  double of_channel = 0;     ///< with `of_channels`: share of one unit
+
+  bool any() const { return fixed > 0 || of_channels; }
+  /// Returns the share of a collective on so many units.
+  double of(std::uint32_t num_channels) const {
+    constexpr double most = 0.95;
+    return of_channels ? std::min(num_channels * of_channel, most) : fixed;
+  }
+  friend bool operator==(const CollectivesShare& a, const CollectivesShare& b) {
+    return a.fixed == b.fixed && a.of_channels == b.of_channels;
+  }
+};
+
 /// How long a compute node takes.
 struct Options {
   ModelName model;
@@ -88,10 +107,10 @@ struct Options {
   Rounding rounding = Rounding::up_to_ps;
   /// A node without bytes takes no time, whatever it computes; else num_ops / peak.
   bool ignore_nodes_without_bytes = false;
-  double collectives_share = 0;  ///< of the compute units, which a collective takes while it transfers
-  double experts_share = 0;      ///< share of the compute units that an exchange of experts holds from begin to end
-  double efficiency = 1;         ///< share of the peak that nodes reach at most; `products`: factor of product rates
-  double bf16_peak_flops = 0;    ///< per second; 0: peak_flops
+  CollectivesShare collectives_share = {};
+  double experts_share = 0;    ///< share of the compute units that an exchange of experts holds from begin to end
+  double efficiency = 1;       ///< share of the peak that nodes reach at most; `products`: factor of product rates
+  double bf16_peak_flops = 0;  ///< per second; 0: peak_flops
   ProductsOptions products = {};
   SystolicOptions systolic = {};
   TableOptions table = {};

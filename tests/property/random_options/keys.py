@@ -51,6 +51,8 @@ NOT_DRAWN |= {f"workload.parallel.{name}": "integration_expert_exchange tries it
               ("expert-exchange", "dispatch-precision", "cache-precision")}
 NOT_DRAWN |= {f"system.collectives.library.shares.{name}": "unit_collective and integration_libraries try some of the shares" for name in
               ("all-to-all", "nic-all-to-all", "nic-ring", "nic-tree", "nvls", "nvls-tree", "ring", "tree")}
+NOT_DRAWN |= {f"system.collectives.library.fabric-figures.{name}": "unit_collective and integration_libraries try them" for name in
+              ("nic", "ramp", "ramp-size", "step")}
 NOT_DRAWN |= {"system.network.ports": "integration_tori tries it", "system.network.dimensions.port": "integration_tori tries it",
               "system.compute.local-memory.reserved": "integration_keys tries it",
               "workload.parallel.combine-precision": "integration_keys tries it",
