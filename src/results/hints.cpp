@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t most_hints = 3;
 constexpr double worth_telling = 0.1;  // share of the NPUs' time
 constexpr double busy_dimension = 0.8;
+constexpr double worth_more_bandwidth = 0.005;     ///< share of the step that 10 % more bandwidth saves
 constexpr std::uint32_t enough_micro_batches = 4;  // for each stage: the ideal bubble is a fifth then
 
 struct Hint {
@@ -88,7 +89,8 @@ void look_at_stragglers(const Metrics& metrics, const NpuRecords& npus, std::vec
 void look_at_dimensions(const Metrics& metrics, const RunDescription& run, std::vector<Hint>& hints) {
   const double exposed = metrics.shares.exposed_communication;
   for (std::size_t d = 0; d < metrics.utilisation.size(); ++d) {
-    if (metrics.utilisation[d] >= busy_dimension && !run.network.lies_on_graph)
+    const bool gains = !metrics.library || metrics.library->more_bandwidth[d] >= worth_more_bandwidth;
+    if (metrics.utilisation[d] >= busy_dimension && !run.network.lies_on_graph && gains)
       hints.push_back({exposed, fmt::format("Dimension {} is {} busy: more bandwidth there "
                                             "(system.network.dimensions.{}.bandwidth) would shorten the step.",
                                             d, percent(metrics.utilisation[d]), d)});

@@ -38,7 +38,7 @@ const std::array<Figure<Time>, 2> times{{
      [](const Metrics& m) { return m.exposed_communication_time; }},
 }};
 
-const std::array<Figure<Number>, 23> numbers{{
+const std::array<Figure<Number>, 24> numbers{{
     {"compute_share", {"1", "compute share", share_of_time}, [](const Metrics& m) { return Number(m.shares.compute); }},
     {"cpu_share", {"1", "CPU share", share_of_time}, [](const Metrics& m) { return Number(m.shares.cpu); }},
     {"exposed_communication_share",
@@ -96,6 +96,9 @@ const std::array<Figure<Number>, 23> numbers{{
       "share of the time of the passes in which NPUs wait because of the schedule: all stages take the same time and "
       "messages take none"},
      [](const Metrics& m) { return m.bubble ? Number(m.bubble->ideal) : Number(); }},
+    {"step_error",
+     {"1", "error of the step", "relative standard error that the times of a library give the step time"},
+     [](const Metrics& m) { return m.library ? Number(m.library->error) : Number(); }},
     {"capex", {"USD", "price of the system", of_prices}, [](const Metrics& m) { return m.cost.step.capex; }},
     {"power",
      {"W", "power of the system", "the mean over the step, times the power usage effectiveness"},
@@ -132,6 +135,25 @@ const std::array<Column<CollectiveTotal>, 5> collective_columns_of_metrics{{
      [](const CollectiveTotal& row) { return row.bus_bandwidth; }},
 }};
 
+void write_library_effects(File& file, const LibraryEffects& effects) {
+  file.column<double>("/metrics/more_bandwidth", effects.more_bandwidth,
+                      {"1", "more bandwidth", "share of the step time that 10 % more bandwidth of a dimension saves"});
+  file.attach("/metrics/more_bandwidth", "/metrics/dimension");
+  std::vector<std::string> names;
+  std::vector<double> shares;
+  for (const auto& [name, share] : effects.bounds) {
+    names.push_back(name);
+    shares.push_back(share);
+  }
+  if (names.empty()) return;
+  file.scale("/metrics/bound", names.size(), {"1", "bound", "number of the resource"});
+  file.strings("/metrics/bound_names", names, {"1", "name", "resources that bind collectives"});
+  file.attach("/metrics/bound_names", "/metrics/bound");
+  file.column<double>("/metrics/bound_shares", shares,
+                      {"1", "share", "share of the exposed time of collectives that the resource binds"});
+  file.attach("/metrics/bound_shares", "/metrics/bound");
+}
+
 void write_figures(File& file, const Metrics& metrics) {
   file.group("/metrics", "figures of a training step; what is not known is left out");
   for (const auto& figure : times)
@@ -154,6 +176,7 @@ void write_figures(File& file, const Metrics& metrics) {
       "/metrics/bytes_per_step", metrics.bytes_per_step,
       {"byte", "bytes per step", "bytes sent by all NPUs in a step, by dimension of the topology"});
   file.attach("/metrics/bytes_per_step", "/metrics/dimension");
+  if (metrics.library) write_library_effects(file, *metrics.library);
   if (!metrics.hints.empty()) {
     file.scale("/metrics/hint", metrics.hints.size(), {"1", "hint", "number of the hint"});
     file.strings("/metrics/hints", metrics.hints, {"1", "hint", "what may make the step shorter"});
@@ -191,13 +214,16 @@ std::string_view units_of_figure(std::string_view name) {
 }
 
 std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, const NpuRecords& npus,
-                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine) {
+                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine,
+                                     std::span<const LibrarySum> of_library) {
   const auto collectives = output.world().gather(mine, Rank(0));
+  const auto library = output.world().gather(of_library, Rank(0));
   std::optional<Metrics> metrics;
   output.on_root([&](File& file) {
     if (run.status != Status::complete) return;
     metrics = metrics_of(npus, network, run.iterations, run.step, collectives);
     if (!metrics) return;
+    metrics->library = library_effects(library, metrics->breakdown, metrics->bytes_per_step.size());
     metrics->hints = hints_of(*metrics, run, npus);
     if (run.plant) add_cost(*run.plant, *metrics);
     write_figures(file, *metrics);

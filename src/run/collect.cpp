@@ -1,6 +1,7 @@
 #include "orrery/run/collect.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <span>
 #include <tuple>
@@ -66,23 +67,64 @@ class LibraryRecords {
   LibraryRecords(const Preparation& preparation, collective::Engine& engine)
       : preparation_(preparation), engine_(engine) {}
 
+  /// Returns the record of a collective, and adds it to the sums.
   results::LibraryRecord operator()(const communicator::CollectiveRecord& record) {
-    const collective::GroupLayout*& layout = layouts_[record.group];
-    if (layout == nullptr) {
+    Group& group = groups_[record.group];
+    if (group.layout == nullptr) {
       const communicator::CommunicatorSpec& spec = preparation_.communicators()[record.group.index()];
-      layout = engine_.layout(spec.group->members, spec.dimensions, spec.custom).get();
+      group = {engine_.layout(spec.group->members, spec.dimensions, spec.custom).get(),
+               npu::cause_of_group(spec.group->name)};
     }
-    const auto [found, is_new] = known_.try_emplace({layout, record.kind, record.size});
-    if (is_new) found->second = made(*layout, static_cast<collective::Kind>(record.kind), record.size);
-    return found->second;
+    const auto kind = static_cast<collective::Kind>(record.kind);
+    const auto [found, is_new] = known_.try_emplace({group.layout, record.kind, record.size});
+    if (is_new)
+      found->second = {made(*group.layout, kind, record.size),
+                       effect_of(engine_, *group.layout, kind, record.size).savings};
+    if (!found->second.savings.empty())
+      add(npu::cause_of_collective(group.cause, is_sharded(kind)), record, found->second);
+    return found->second.record;
+  }
+
+  std::vector<results::LibrarySum> sums() const {
+    std::vector<results::LibrarySum> result;
+    for (const auto& [key, time] : sums_)
+      result.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), time});
+    return result;
   }
 
  private:
+  struct Group {
+    const collective::GroupLayout* layout = nullptr;  ///< which the engine keeps
+    npu::Cause cause = npu::Cause::other;
+  };
+  struct Known {
+    results::LibraryRecord record;
+    std::vector<double> savings;  ///< LibraryEffect::savings; empty: no library carries out the collective
+  };
+
+  static bool is_sharded(collective::Kind kind) {
+    return kind == collective::Kind::all_gather || kind == collective::Kind::reduce_scatter;
+  }
+  /// Whole picoseconds let sums not depend on the ranks that they come from.
+  void add(npu::Cause cause, const communicator::CollectiveRecord& record, const Known& known) {
+    using What = results::LibrarySum::What;
+    const auto time = static_cast<double>((record.finish - record.last_arrival).ps()) * record.members;
+    const auto add_share = [&](What what, std::uint32_t index, double share) {
+      if (share > 0) sums_[{cause, what, index}] += static_cast<std::uint64_t>(std::llround(share * time));
+    };
+    const results::LibraryRecord& of = known.record;
+    add_share(What::time, 0, 1);
+    add_share(What::error, 0, of.error);
+    for (std::uint32_t d = 0; d < known.savings.size(); ++d) add_share(What::saved, d, known.savings[d]);
+    const bool is_moving = of.transfer >= of.latency + of.ramp;
+    add_share(What::bound, is_moving ? results::bound_number(of.bound, of.dimension) : 0, 1);
+  }
+
   results::LibraryRecord made(const collective::GroupLayout& layout, collective::Kind kind, Bytes size) const {
     results::LibraryRecord record;
     const auto figures = engine_.figures(layout, kind, size);
     if (figures.phases.empty() || !figures.phases.front().library) return record;
-    const auto& [time, range, correction] = *figures.phases.front().library;
+    const auto& [time, range, correction, ratio] = *figures.phases.front().library;
     const auto names = results::library_algorithms();
     const auto found = std::ranges::find(names, time.algorithm);
     record.algorithm = static_cast<std::uint8_t>(found == names.end() ? 0 : found - names.begin());
@@ -101,8 +143,9 @@ class LibraryRecords {
 
   const Preparation& preparation_;
   collective::Engine& engine_;
-  std::map<GroupId, const collective::GroupLayout*> layouts_;  ///< which the engine keeps
-  std::map<std::tuple<const collective::GroupLayout*, std::uint8_t, Bytes>, results::LibraryRecord> known_;
+  std::map<GroupId, Group> groups_;
+  std::map<std::tuple<const collective::GroupLayout*, std::uint8_t, Bytes>, Known> known_;
+  std::map<std::tuple<npu::Cause, results::LibrarySum::What, std::uint32_t>, SumOfTimes> sums_;
 };
 
 }  // namespace
@@ -125,6 +168,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   if (mine.has_library) {
     LibraryRecords of(preparation, model.run().engine);
     for (const communicator::CollectiveRecord& record : mine.collectives) mine.library.push_back(of(record));
+    mine.library_sums = of.sums();
   }
   mine.collective_sums = model.communicators().sums();
   mine.timeline = of_all(model.npus().timeline());
