@@ -177,15 +177,18 @@ TEST(Resources, PortsMayBeApart) {
   EXPECT_DOUBLE_EQ(resource(of_one, ResourceKind::dimension, 1).bytes, one_gib * 56.0 / 64);
 }
 
-// Ten percent more bandwidth saves a tenth of what the NIC binds, and nothing elsewhere.
+// Ten percent more bandwidth saves a tenth of what the NIC binds, and nothing elsewhere; where the spine is as narrow
+// as the leaf, neither alone saves anything.
 TEST(Resources, MoreBandwidthSavesWhereItBinds) {
-  System system(pod(), with_library());
+  System system(pod(450, 50, 100), with_library()), narrow(pod(), with_library());
   const auto layout = system.engine.layout({}, all_dimensions);
   const auto savings = effect_of(system.engine, *layout, Kind::all_gather, Bytes(one_gib)).savings;
   ASSERT_EQ(savings.size(), 3U);
   EXPECT_DOUBLE_EQ(savings[0], 0);
   EXPECT_NEAR(savings[1], 1 - 1 / 1.1, 0.005);
   EXPECT_DOUBLE_EQ(savings[2], 0);
+  const auto of_narrow = narrow.engine.layout({}, all_dimensions);
+  EXPECT_NEAR(effect_of(narrow.engine, *of_narrow, Kind::all_gather, Bytes(one_gib)).savings[1], 0, 1e-3);
   const auto inside = system.engine.layout(first(8), all_dimensions);
   EXPECT_NEAR(effect_of(system.engine, *inside, Kind::all_reduce, Bytes(one_gib)).savings[0], 1 - 1 / 1.1, 0.005);
 }
