@@ -1,6 +1,7 @@
 #include "orrery/run/collect.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <span>
@@ -77,18 +78,24 @@ class LibraryRecords {
     }
     const auto kind = static_cast<collective::Kind>(record.kind);
     const auto [found, is_new] = known_.try_emplace({group.layout, record.kind, record.size});
+    Known& known = found->second;
     if (is_new)
-      found->second = {made(*group.layout, kind, record.size),
-                       effect_of(engine_, *group.layout, kind, record.size).savings};
-    if (!found->second.savings.empty())
-      add(npu::cause_of_collective(group.cause, is_sharded(kind)), record, found->second);
-    return found->second.record;
+      known = {
+          made(*group.layout, kind, record.size), effect_of(engine_, *group.layout, kind, record.size).savings, {}};
+    const Time time = record.finish - record.last_arrival;
+    const auto cause = static_cast<std::size_t>(npu::cause_of_collective(group.cause, is_sharded(kind)));
+    known.times[cause] += static_cast<SumOfTimes>(time.ps()) * record.members;
+    return known.record;
   }
 
+  /// Returns the sums of all collectives of a library that it has recorded.
   std::vector<results::LibrarySum> sums() const {
+    Sums sums;
+    for (const auto& [key, known] : known_)
+      for (std::size_t cause = 0; !known.savings.empty() && cause < npu::num_causes; ++cause)
+        if (known.times[cause] > 0) add(static_cast<npu::Cause>(cause), known, sums);
     std::vector<results::LibrarySum> result;
-    for (const auto& [key, time] : sums_)
-      result.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), time});
+    for (const auto& [key, time] : sums) result.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), time});
     return result;
   }
 
@@ -99,18 +106,21 @@ class LibraryRecords {
   };
   struct Known {
     results::LibraryRecord record;
-    std::vector<double> savings;  ///< LibraryEffect::savings; empty: no library carries out the collective
+    std::vector<double> savings;                         ///< LibraryEffect::savings; empty: no library carries it out
+    std::array<SumOfTimes, npu::num_causes> times = {};  ///< ps of all recorded ones, summed over their members
   };
+  using Sums = std::map<std::tuple<npu::Cause, results::LibrarySum::What, std::uint32_t>, SumOfTimes>;
 
   static bool is_sharded(collective::Kind kind) {
     return kind == collective::Kind::all_gather || kind == collective::Kind::reduce_scatter;
   }
-  /// Whole picoseconds let sums not depend on the ranks that they come from.
-  void add(npu::Cause cause, const communicator::CollectiveRecord& record, const Known& known) {
+  /// Adds the times of collectives that are alike. Whole numbers let sums not depend on the ranks that they come from.
+  static void add(npu::Cause cause, const Known& known, Sums& sums) {
     using What = results::LibrarySum::What;
-    const auto time = static_cast<double>((record.finish - record.last_arrival).ps()) * record.members;
+    constexpr double whole = 1e9;
+    const SumOfTimes time = known.times[static_cast<std::size_t>(cause)];
     const auto add_share = [&](What what, std::uint32_t index, double share) {
-      if (share > 0) sums_[{cause, what, index}] += static_cast<std::uint64_t>(std::llround(share * time));
+      if (share > 0) sums[{cause, what, index}] += time * static_cast<std::uint64_t>(std::llround(share * whole));
     };
     const results::LibraryRecord& of = known.record;
     add_share(What::time, 0, 1);
@@ -145,7 +155,6 @@ class LibraryRecords {
   collective::Engine& engine_;
   std::map<GroupId, Group> groups_;
   std::map<std::tuple<const collective::GroupLayout*, std::uint8_t, Bytes>, Known> known_;
-  std::map<std::tuple<npu::Cause, results::LibrarySum::What, std::uint32_t>, SumOfTimes> sums_;
 };
 
 }  // namespace

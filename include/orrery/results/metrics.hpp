@@ -61,7 +61,7 @@ struct LibrarySum {
   npu::Cause cause = npu::Cause::other;
   What what = What::time;
   std::uint32_t index = 0;  ///< dimension, or bound_number of the resource
-  SumOfTimes time = 0;      ///< ps, summed over the members
+  SumOfTimes time = 0;      ///< in 1e-9 ps, summed over the members
 };
 
 /// How far the times of a library decide the time of a step.
