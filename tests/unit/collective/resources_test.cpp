@@ -180,7 +180,7 @@ TEST(Resources, PortsMayBeApart) {
 // Ten percent more bandwidth saves a tenth of what the NIC binds, and nothing elsewhere; where the spine is as narrow
 // as the leaf, neither alone saves anything.
 TEST(Resources, MoreBandwidthSavesWhereItBinds) {
-  System system(pod(450, 50, 100), with_library()), narrow(pod(), with_library());
+  System system(pod(900, 50, 100), with_library()), narrow(pod(900), with_library());
   const auto layout = system.engine.layout({}, all_dimensions);
   const auto savings = effect_of(system.engine, *layout, Kind::all_gather, Bytes(one_gib)).savings;
   ASSERT_EQ(savings.size(), 3U);
