@@ -84,6 +84,18 @@ class ExpertExchange(harness.Folder):
             moved = 4096 * 2048 * 1.875 / 2
             self.assertAlmostEqual(json.loads(shown.out)["last_done_ps"] * 1e-12 / (60e-6 + moved / (0.88 * rate)), 1, delta=1e-6)
 
+    def test_ports_and_sharing_without_a_library(self):
+        """Without a library a port at a quarter of its bandwidth leaves an NPU 5 GB/s of 20, and two exchanges at a time half each."""
+        slow = "perturbation: {links: [{dimension: 1, npus: 3, bandwidth: 0.25}]}\n"
+        for more, arguments, rate in (("", (), 20e9), (slow, (), 5e9), ("", ("--at-once=2",), 10e9)):
+            config = self.config("ep: 8, expert-exchange: once-per-server", collectives=", experts: {kernels: deepep-v1}")
+            config.write_text(config.read_text().replace("library: {name: nccl-h100}, ", "") + more)
+            shown = harness.orrery("show", "collective", config, "--kind=expert-combine", f"--bytes={4096 * 2048} B", "--json",
+                                   "--set=system.network.dimensions.1.bandwidth=20 GB/s", *arguments)
+            self.assertEqual(shown.code, 0, shown.err)
+            moved = 4096 * 2048 * 1.875 / 2
+            self.assertAlmostEqual(json.loads(shown.out)["last_done_ps"] * 1e-12 / (60e-6 + moved / (0.88 * rate)), 1, delta=1e-6)
+
     def test_overlap_of_batches(self):
         """Exchanges beside another micro-batch shorten the step, by what they take at most; kernels that hold multiprocessors gain less. 1F1B
         with and without a pipeline, interleaved, and DualPipe, whose default it is."""
