@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "allocation.hpp"
 #include "astra_sim/astra_sim.hpp"
 #include "idle_keys.hpp"
 #include "keys/keys.hpp"
@@ -249,6 +250,60 @@ void refuse_beside_serving(const Value& root, const Configuration& configuration
         Error(ErrorCode::bad_input, slo->place("serving.slo"), "found neither ttft nor tpot", "one of them, or both"));
 }
 
+/// Gives the instances their NPUs, if transfers pass the network of the system: lists first, and then what is free.
+void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Faults& faults) {
+  Configuration& configuration = result.system;
+  serving::Description& serving = result.serving;
+  const bool has_jobs = !configuration.workload.jobs.empty();
+  const auto refuse = [&](std::string_view key, const std::string& found, const std::string& expected) {
+    faults.add(Error(ErrorCode::bad_input, configuration.place_of(key), found, expected));
+  };
+  if (!serving.transfer.over_network) {
+    if (has_jobs)
+      refuse("jobs", "there are jobs beside serving, which share nothing with it",
+             "serving.transfer.network: simulated, so that both use the links of the system");
+    return;
+  }
+  if (!result.has_system || num_npus == 0)
+    return refuse("serving.transfer.network", "found simulated, and no system", "system.network with dimensions");
+  if (has_jobs && !configuration.execution.network.model->simulates_links())
+    return refuse(
+        "jobs",
+        fmt::format("there are jobs beside serving in the network {}", configuration.execution.network.model.name()),
+        "a network that simulates links, because messages do not meet in this one");
+  if (configuration.run.partition.strategy().needs_traces)
+    return refuse("run.partition", fmt::format("found {}", configuration.run.partition.text()),
+                  "a strategy that needs no traces beside serving");
+  std::vector<AllocationRequest> requests;
+  for (const Job& job : configuration.workload.jobs)
+    requests.push_back({job.name, job.num_npus(), {Allocation::Kind::listed, job.allocation}, {.key = "jobs"}});
+  for (std::size_t e = 0; e < serving.instances.size(); ++e) {
+    const serving::InstanceOptions& entry = serving.instances[e];
+    const std::uint32_t count = entry.count * entry.parallel.npus();
+    const std::string path = fmt::format("serving.instances.{}", e);
+    if (!entry.npus.empty() && entry.npus.size() != count)
+      return refuse(path + ".allocation", fmt::format("it lists {} NPUs", entry.npus.size()),
+                    fmt::format("{}: {} instances of {} NPUs", count, entry.count, entry.parallel.npus()));
+    Allocation how;
+    if (!entry.npus.empty()) how.kind = Allocation::Kind::listed;
+    for (const NpuId npu : entry.npus) {
+      if (npu.value() >= num_npus)
+        return refuse(path + ".allocation", fmt::format("found NPU {}", npu.value()),
+                      fmt::format("NPUs below {}", num_npus));
+      how.listed.push_back({npu.value(), npu.value()});
+    }
+    requests.push_back({entry.name, count, how, configuration.place_of(path)});
+  }
+  const auto found = allocate(requests, num_npus, faults);
+  if (found.empty()) return;
+  for (std::size_t e = 0; e < serving.instances.size(); ++e) {
+    auto& npus = serving.instances[e].npus;
+    npus.clear();
+    for (const NpuRange& range : found[configuration.workload.jobs.size() + e])
+      for (std::uint32_t npu = range.first; npu <= range.last; ++npu) npus.emplace_back(npu);
+  }
+}
+
 /// Fills in what `serving` takes from the system where it does not say it itself.
 void take_system(ServingConfiguration& result) {
   if (!result.has_system) return;
@@ -318,6 +373,12 @@ bool is_serving(const Inputs& inputs) {
   return found;
 }
 
+Faults faults_of_serving(const Inputs& inputs) {
+  Faults faults;
+  faults.attempt([&] { static_cast<void>(read_serving(inputs)); });
+  return faults;
+}
+
 ServingConfiguration read_serving(const Inputs& inputs) {
   Faults faults;
   ServingConfiguration result;
@@ -328,12 +389,11 @@ ServingConfiguration read_serving(const Inputs& inputs) {
     result.has_system = root.find("system") != nullptr;
     Reading reading{configuration, faults, true};
     Sections sections(Section(&root, "", root, faults));
-    for (const char* const other : {"workload", "jobs"})
-      if (const Value* const value = sections.at("").find(other))
-        faults.add(Error(ErrorCode::bad_input, value->place(other), "serving is given too", "one of them"));
+    if (const Value* const value = sections.at("").find("workload"))
+      faults.add(Error(ErrorCode::bad_input, value->place("workload"), "serving is given too", "one of them"));
     if (result.has_system)
       for (const auto* const keys : configuration_keys())
-        if (keys != &workload_keys() && keys != &generated_workload_keys() && keys != &job_list_keys())
+        if (keys != &workload_keys() && keys != &generated_workload_keys())
           read_keys(*keys, sections, configuration, reading);
     if (!result.has_system) read_keys(run_keys(), sections, configuration, reading);
     read_rooted(serving_keys(), "serving", root, sections, result.serving, reading);
@@ -341,6 +401,7 @@ ServingConfiguration read_serving(const Inputs& inputs) {
     apply_flags(inputs.flags, configuration, faults);
     refuse_beside_serving(root, configuration, faults);
     if (result.has_system) configuration.share_settings();
+    if (faults.empty()) place_instances(result, reading.num_npus(), faults);
   });
   faults.raise();
   for (std::string& warning : warnings_of_idle_serving_keys(result, inputs.file.string()))
