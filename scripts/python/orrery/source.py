@@ -191,6 +191,11 @@ class Source:
         return None if value is None else self._plain(value)
 
     @reading
+    def attributes_of(self, name):
+        """Returns {key: value} of the attributes of a group or dataset."""
+        return {key: self._plain(value) for key, value in self._open()[name].attrs.items()}
+
+    @reading
     def read(self, name, first=0, last=None):
         """Returns the rows first to last - 1 of a dataset as a numpy array; of a single value, the value. Texts are str."""
         dataset = self._open()[name]

@@ -59,6 +59,18 @@ def are_studies(files):
     return bool(studies)
 
 
+def are_serving(files):
+    """Says whether all files hold serving runs. Raises ResultsError if some do and others do not."""
+    from orrery.errors import ResultsError
+    from orrery.report.serving.facts import is_serving
+    found = [path for path in files if is_serving(path)]
+    if found and len(found) < len(files):
+        other = next(path for path in files if path not in found)
+        raise ResultsError(f"{other}: found no serving run beside {found[0]}, which is one; expected either serving runs or others. "
+                           "Give them apart.")
+    return bool(found)
+
+
 def report(page, arguments):
     """Writes the page and says where."""
     check_output(arguments.output, arguments.force)
@@ -74,12 +86,15 @@ def main():
     try:  # here, so that a missing package becomes a message
         from orrery.errors import ResultsError
         from orrery.report import page, text
+        from orrery.report.serving import page as serving_page, text as serving_text
         from orrery.report.studies import page as study_page, text as study_text
     except ImportError as error:
         fail(NOT_INSTALLED, str(error))
     try:
         if are_studies(arguments.files):
             page, text = study_page, study_text
+        elif are_serving(arguments.files):
+            page, text = serving_page, serving_text
         if arguments.command == "report":
             report(page, arguments)
         else:
