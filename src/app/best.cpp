@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "best_serving.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
@@ -236,6 +237,7 @@ std::optional<fs::file_time_type> time_of(const fs::path& file) {
 }  // namespace
 
 void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world) {
+  if (!command.serve.empty()) return best_serving(command, world);
   config::ExploreCommand explore_command = command.explore;
   fs::path base = command.explore.output;
   base.replace_extension(".base.yaml");

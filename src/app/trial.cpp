@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <new>
 #include <span>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "campaign_trial.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/serving.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/results/figures.hpp"
@@ -20,6 +25,7 @@
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/outline.hpp"
 #include "quick_bound.hpp"
+#include "serving_rate.hpp"
 #include "trial_memory.hpp"
 
 namespace orrery::app {
@@ -286,6 +292,44 @@ std::optional<Trial> simulate_trial(config::Variants& variants, const std::vecto
   return with_faults_as_results([&] {
     auto configuration = variants.read(settings);
     return simulate_configuration(configuration, options, stop_requested);
+  });
+}
+
+std::optional<Trial> simulate_serving_trial(const config::Inputs& inputs, bool finds_rate,
+                                            const std::function<bool()>& stop_requested) {
+  return with_faults_as_results([&]() -> std::optional<Trial> {
+    const config::ServingConfiguration configuration = config::read_serving(inputs);
+    const serving::Metrics m = serve_alone(configuration, stop_requested).metrics;
+    std::map<std::string, double, std::less<>> found{
+        {"requests_per_s", m.requests_per_s},
+        {"output_tokens_per_s", m.output_tokens_per_s},
+        {"output_tokens_per_s_per_npu", m.output_tokens_per_s / m.npus},
+        {"slo_attainment", m.slo_attainment},
+        {"slo_goodput", m.goodput},
+        {"slo_goodput_per_npu", m.goodput / m.npus},
+        {"kv_use", m.kv_use_mean},
+        {"prefix_hit_share", m.prefix_hit_share},
+        {"preemptions", static_cast<double>(m.preemptions)},
+    };
+    const auto add = [&](const std::string& name, const serving::TimeFigures& of) {
+      for (const auto& [which, ps] : {std::pair("_mean", of.mean), std::pair("_p50", of.p50), std::pair("_p90", of.p90),
+                                      std::pair("_p99", of.p99)})
+        found[name + which] = ps * 1e-12;
+    };
+    add("ttft", m.ttft);
+    add("tpot", m.tpot);
+    add("itl", m.itl);
+    add("latency", m.latency);
+    if (finds_rate) {
+      found["max_rate"] = highest_rate(configuration, 0.02, stop_requested).requests_per_s;
+      found["max_rate_per_npu"] = found["max_rate"] / m.npus;
+    }
+    Trial trial;
+    for (const auto& info : explore::metrics()) {
+      const auto known = found.find(info.name);
+      trial.metrics.push_back(known == found.end() ? unknown : known->second);
+    }
+    return trial;
   });
 }
 

@@ -107,6 +107,11 @@ std::optional<Trial> simulate_trial(config::Configuration& configuration, const 
 std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings,
                                     const TrialOptions& options, const std::function<bool()>& stop_requested);
 
+/// Reads a configuration that serves requests, and simulates it on this rank alone. `finds_rate`: whether it looks for
+/// the highest rate that meets the SLO, too. Faults are results, as those of other trials are. Not collective.
+std::optional<Trial> simulate_serving_trial(const config::Inputs& inputs, bool finds_rate,
+                                            const std::function<bool()>& stop_requested);
+
 /// Throws Error (internal), which names the trial, if one of its metrics is better than the bound.
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate);
 

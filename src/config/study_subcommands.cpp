@@ -61,6 +61,9 @@ const Subcommand& best_subcommand() {
          {"batch", "B", "sequences of a step (default: one for each NPU)"},
          {"stack", "STACK", "a preset of configs/stacks, which knows the software"},
          {"cost", "PRICES", "a preset of configs/prices, or a file, for what systems and steps cost"},
+         {"serve", "REQUESTS",
+          "serve these requests instead of training: a file of them, or a .yaml with serving.requests"},
+         {"slo", "BOUNDS", "what requests are to meet: ttft=500ms,tpot=50ms, perhaps share=0.9"},
          walltime_option()}},
        study_output("best.h5"),
        own_inputs()}};

@@ -113,6 +113,7 @@ struct MetricInfo {
   std::string_view name, units, description;
   bool needs_prices = false;  ///< it follows from `cost`
   bool of_campaign = false;   ///< it follows from `campaign`
+  bool of_serving = false;    ///< it is of requests that are served
 };
 /// Returns all metrics that constraints and objectives may name, but for paths.
 const std::vector<MetricInfo>& metrics();
