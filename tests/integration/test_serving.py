@@ -204,6 +204,23 @@ class Serving(harness.Folder):
             self.assertAlmostEqual(float(found["metrics"]["tpot_mean"]) / 1e9, tpot, delta=0.01 * tpot)
             self.assertAlmostEqual(float(found["metrics"]["ttft_mean"]) / 1e9, ttft, delta=0.001 * ttft)
 
+    def test_a_slow_host_launches_layer_by_layer(self):
+        """Eight layers of 1 ms of the host make steps of 8 ms, where the NPUs need less; with 1 us they change nothing."""
+        system = ["--set=system.network.dimensions=[{shape: Switch, size: 1, bandwidth: 1 GB/s, latency: 1 us}]", "--set=system.compute.model=roofline",
+                  "--set=system.compute.peak=989 TFLOPS", "--set=system.compute.local-memory.bandwidth=3350 GB/s"]
+        tpot = {}
+        for layer in ("0 us", "1 us", "1 ms"):
+            config = self.config(model={"layers": 8, "hidden": 1024, "heads": 8, "sequence": 1024, "vocabulary": 1000}, step={"model": "system"}, host={"layer": layer},
+                                 requests={"count": 1, "prompt": 10, "output": 5})
+            path = self.folder / "host.h5"
+            outcome = harness.orrery("run", config, *system, f"--output={path}", "--quiet", "--force")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            with h5py.File(path) as results:
+                tpot[layer] = int(results["serving"].attrs["tpot_mean"])
+        self.assertEqual(tpot["1 ms"], 8 * 10**9)
+        self.assertEqual(tpot["1 us"], tpot["0 us"])
+        self.assertLess(tpot["0 us"], 10**9)
+
     def test_refusals(self):
         """Each contradiction ends with exit code 3 and a message that says what was found."""
         two = [{"count": 2, "kv-blocks": 100}]
@@ -226,6 +243,8 @@ class Serving(harness.Folder):
         self.refuse("blocks of 16 and of 32 tokens", instances=[{"role": "prefill", "kv-blocks": 100}, {"role": "decode", "kv-blocks": 100, "scheduler": {"block": 32}}])
         self.refuse("a run without checkpoints", arguments=[f"--checkpoint={self.folder / 'c'}"])
         self.refuse("one run", arguments=["--set=perturbation.repetitions=3", "--set=system.network.dimensions=[{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]"])
+        self.refuse("a divisor of the 8 experts", model={"layers": 2, "hidden": 512, "heads": 6, "sequence": 1, "experts": 8, "top-k": 2},
+                    instances=[{"kv-blocks": 100, "parallel": {"dp": 3, "ep": 3}}])
         self.refuse("there is neither batches.csv", step={"model": "batches", "tables": str(self.folder)})
         self.refuse("a size of 100000, and its table ends at 200", requests={"count": 1, "prompt": 100000, "output": 2}, instances=[{"kv-blocks": 10000}],
                     scheduler={"max-tokens": 200000}, step={"model": "batches", "tables": str(self.batches())})
