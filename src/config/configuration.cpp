@@ -188,11 +188,13 @@ void Configuration::share_settings() {
   remote_memory.may_take_no_time = rule_set == RuleSet::astra_sim && !execution.goes_over_links();
   settle_gpu();
   if (!peaks.empty()) {
-    const auto peak = peaks.find(precision());
+    auto peak = peaks.find(precision());
+    if (peak == peaks.end() && precision() == workload::Precision::mxfp8) peak = peaks.find(workload::Precision::fp8);
     execution.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;
     const auto bf16 = peaks.find(workload::Precision::bf16);
     execution.compute.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
   }
+  execution.compute.operand_bytes = workload::operand_size(precision());
   execution.compute.table.precision = text_of(precisions(), precision());
   Faults of_compute;
   const bool estimates =

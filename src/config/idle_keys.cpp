@@ -182,10 +182,20 @@ std::vector<Condition> of_npus() {
          return s.all.execution.compute.systolic.dataflow != compute::Dataflow::input_stationary;
        }},
       {{"system.compute.fp8"},
-       "without workload.parallel.precision: fp8",
+       "without workload.parallel.precision: fp8 or mxfp8",
        [](const Subject& s) {
-         return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::fp8; });
+         return s.of_parallel([](const auto& p) {
+           return workload::is_below_bf16(p.precision) && p.precision != workload::Precision::nvfp4;
+         });
        }},
+      {{"system.compute.nvfp4"},
+       "without workload.parallel.precision: nvfp4",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::nvfp4; });
+       }},
+      {{"system.compute.attention-factor"},
+       "without system.compute.attention-kernel",
+       [](const Subject& s) { return s.all.execution.compute.products.attention.kernel.has_value(); }},
       {{"system.compute.fp8"},
        "without peaks of bf16 and fp8 in system.compute.peak",
        [](const Subject& s) { return s.all.execution.compute.has_fp8_peak(); }},
@@ -340,10 +350,19 @@ std::vector<Condition> of_parallelism() {
        [](const Subject& s) {
          return s.of_parallel([](const auto& p) { return p.sharding.zero == 1 || p.sharding.zero == 2; });
        }},
-      {{"workload.parallel.exposed-share", "workload.parallel.calls-of-layer", "workload.parallel.call-time",
-        "workload.parallel.call-time-per-member"},
+      {{"workload.parallel.exposed-share", "workload.parallel.calls-of-layer"},
        "without workload.parallel.zero: 3",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero == 3; }); }},
+      {{"workload.parallel.call-time", "workload.parallel.call-time-per-member"},
+       "without workload.parallel.zero: 3 or workload.parallel.owners-broadcast",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.sharding.zero == 3 || p.sharding.owners_broadcast; });
+       }},
+      {{"workload.parallel.owners-broadcast"},
+       "without workload.parallel.zero: 1 or 2",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.sharding.zero == 1 || p.sharding.zero == 2; });
+       }},
       {{"workload.parallel.bucket-buffers"},
        "without workload.parallel.zero: 2 or 3",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero >= 2; }); }},

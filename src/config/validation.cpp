@@ -143,8 +143,8 @@ void Validation::validate_modules() {
   validate_uses();
   validate_load();
   attempt([&] { c_.collectives.validate(topology_); });
-  const bool knows_peak =
-      c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.execution.compute.model->uses_operations;
+  const bool is_peak_known = c_.execution.compute.peak_flops > 0;  // that of the precision, or one that stands for it
+  const bool knows_peak = c_.peaks.empty() || is_peak_known || !c_.execution.compute.model->uses_operations;
   if (!knows_peak)
     refuse("system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
            fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "operators.hpp"
 #include "requirements.hpp"
 #include "transformer/layers.hpp"
 
@@ -78,6 +79,20 @@ void require_latent(const Transformer& model) {
     refuse("workload.model.kv-heads", model.attention.kv_heads, "0: latent attention has as many as heads");
 }
 
+/// Adds what the software does besides: sums of gradients by a kernel of their own, which reads what products made and
+/// reads and writes the sum, and waits for the host.
+void add_extras(Layer& layer, const Parallel& parallel) {
+  const Extras& extras = parallel.extras;
+  const std::uint64_t parameters = layer.dense + layer.experts;
+  if (!extras.fused_gradients && parameters > 0 && !parallel.is_inference())
+    layer.backward.push_back(Operators::elementwise(
+        "gradients", parameters * (value_bytes(parallel.precision) + 2 * value_bytes(parallel.gradients))));
+  if (extras.host == Time::zero()) return;
+  for (auto* const operators : {&layer.forward, &layer.recomputation, &layer.backward})
+    if (!operators->empty())
+      operators->push_back({.name = host_operator.data(), .duration = extras.host, .is_inference = parallel.is_inference()});
+}
+
 }  // namespace
 
 std::vector<Layer> Transformer::make_layers(const Parallel& parallel, std::optional<std::uint32_t> expert_rank) const {
@@ -87,6 +102,7 @@ std::vector<Layer> Transformer::make_layers(const Parallel& parallel, std::optio
   if (has_ends) made.push_back(maker.embedding());
   for (std::uint32_t i = 0; i < layers; ++i) made.push_back(maker.block(i));
   if (has_ends) made.push_back(maker.output());
+  for (Layer& layer : made) add_extras(layer, parallel);
   return made;
 }
 
