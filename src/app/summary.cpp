@@ -180,6 +180,14 @@ void print_step(const results::Gathered& all, Time finish) {
               : "");
 }
 
+/// Prints how far the step time may be off, and what it rests on.
+void print_interval(const results::Metrics& metrics) {
+  if (!metrics.certainty) return;
+  const double step = static_cast<double>(metrics.step_time.ps()), factor = metrics.certainty->factor();
+  const auto end = [](double ps) { return readable(Time::from_ps(std::llround(ps))); };
+  fmt::print("80 % interval {} to {} ({})\n", end(step / factor), end(step * factor), cited(metrics.certainty->basis));
+}
+
 /// Prints a line for each job, and how much longer it took than alone, if that is known.
 void print_jobs(const std::vector<results::JobFigures>& figures, const std::vector<results::JobDescription>& jobs) {
   if (jobs.empty()) return;
@@ -223,6 +231,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
                    const config::Configuration& configuration) {
   const Time end = all.npus.most(&npu::NpuRecord::finish).first.finish;
   print_step(all, end);
+  if (all.metrics) print_interval(*all.metrics);
   print_repetitions(run);
   print_jobs(all.jobs, run.jobs);
   if (all.metrics) {

@@ -11,6 +11,7 @@
 #include "keys/serving.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/provenance.hpp"
 #include "orrery/config/serving.hpp"
 #include "orrery/partition/strategy.hpp"
 #include "orrery/trace/store.hpp"
@@ -109,6 +110,14 @@ void warn_of_settings(Configuration& result) {
     result.warnings.push_back(fmt::format(
         "system.compute.processor is not given: products take what they take on {}. Name {}",
         compute::ProcessorName().name(), names_where<compute::Processor>([](const auto&) { return true; })));
+  if (const auto& kernel = compute.products.attention.kernel; kernel && compute.products.attention_share == 0) {
+    const auto processor = compute.products.processor.value_or(compute::ProcessorName()).name();
+    if (!(*kernel)->share(processor, {}))
+      result.warnings.push_back(fmt::format(
+          "system.compute.attention-kernel: no rate of {} on {} is known: attention takes the share of the processor",
+          kernel->name(), processor));
+  }
+  for (auto& warning : outside_of_ranges(provenance_of(result), result)) result.warnings.push_back(std::move(warning));
   for (const Workload* const each : std::as_const(result).workloads()) {
     if (!each->generated) continue;
     if (auto warning = each->generated->parallel.pipeline_warning()) result.warnings.push_back(std::move(*warning));

@@ -38,7 +38,39 @@ const std::array<Figure<Time>, 2> times{{
      [](const Metrics& m) { return m.exposed_communication_time; }},
 }};
 
-const std::array<Figure<Number>, 23> numbers{{
+/// Returns a time or a rate at an end of its interval of 80 %: times the factor for the upper end, over it for the
+/// lower.
+Number at_end(const Metrics& metrics, Number value, bool upper) {
+  if (!metrics.certainty || !value) return {};
+  return upper ? *value * metrics.certainty->factor() : *value / metrics.certainty->factor();
+}
+
+constexpr const char* lower_end = "lower end of an interval that holds the measured value with a probability of 80 %";
+constexpr const char* upper_end = "its upper end";
+
+const std::array<Figure<Number>, 30> numbers{{
+    {"step_time_low",
+     {"s", "least step time", lower_end},
+     [](const Metrics& m) { return at_end(m, m.step_time.seconds(), false); }},
+    {"step_time_high",
+     {"s", "largest step time", upper_end},
+     [](const Metrics& m) { return at_end(m, m.step_time.seconds(), true); }},
+    {"tokens_per_second_low",
+     {"1/s", "least tokens per second", lower_end},
+     [](const Metrics& m) { return at_end(m, m.training.tokens_per_second, false); }},
+    {"tokens_per_second_high",
+     {"1/s", "most tokens per second", upper_end},
+     [](const Metrics& m) { return at_end(m, m.training.tokens_per_second, true); }},
+    {"time_per_output_token_low",
+     {"s", "least time per output token", lower_end},
+     [](const Metrics& m) { return at_end(m, m.training.time_per_output_token, false); }},
+    {"time_per_output_token_high",
+     {"s", "largest time per output token", upper_end},
+     [](const Metrics& m) { return at_end(m, m.training.time_per_output_token, true); }},
+    {"prediction_deviation",
+     {"1", "deviation of the prediction",
+      "standard deviation of the logarithm of a measured step time over the predicted one"},
+     [](const Metrics& m) { return m.certainty ? Number(m.certainty->deviation) : Number(); }},
     {"compute_share", {"1", "compute share", share_of_time}, [](const Metrics& m) { return Number(m.shares.compute); }},
     {"cpu_share", {"1", "CPU share", share_of_time}, [](const Metrics& m) { return Number(m.shares.cpu); }},
     {"exposed_communication_share",
@@ -139,6 +171,7 @@ void write_figures(File& file, const Metrics& metrics) {
   for (const auto& figure : numbers)
     if (const auto value = figure.value(metrics))
       file.scalar<double>(std::string("/metrics/") + figure.name, *value, figure.label);
+  if (metrics.certainty) file.attribute("/metrics", "basis", metrics.certainty->basis);
   std::vector<std::string> names;
   for (std::size_t part = 0; part < num_breakdown_parts; ++part) names.emplace_back(breakdown_name(part));
   file.scale("/metrics/part", names.size(), {"1", "part", "part of the breakdown"});

@@ -8,6 +8,7 @@
 
 #include "orrery/base/host.hpp"
 #include "orrery/communicator/communications.hpp"
+#include "orrery/config/provenance.hpp"
 #include "orrery/fold/folding.hpp"
 #include "orrery/model/load_places.hpp"
 #include "orrery/pdes/load_recorder.hpp"
@@ -174,6 +175,10 @@ std::optional<cost::Plant> plant_of(const config::Configuration& configuration) 
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Description& generated,
                                     const workload::Figures& figures) {
   const auto* const transformer = std::get_if<workload::Transformer>(&generated.model);
+  const auto provenance = config::provenance_of(configuration);
+  const auto tokens = transformer != nullptr ? static_cast<double>(transformer->sequence) : 0;
+  const auto nearest =
+      config::nearest_step(provenance, generated.parallel.num_npus(), static_cast<double>(figures.parameters), tokens);
   return {.samples = static_cast<double>(figures.samples),
           .tokens = static_cast<double>(figures.tokens),
           .model_flops = figures.model_flops,
@@ -183,7 +188,9 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
           .stages = generated.parallel[workload::Axis::pp],
           .ideal_bubble = generated.parallel.ideal_bubble(),
           .micro_batches = generated.parallel.micro_batches,
-          .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase)};
+          .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase),
+          .certainty = results::Certainty{provenance.deviation,
+                                          provenance.basis + (nearest.empty() ? "" : "; nearest: " + nearest)}};
 }
 
 }  // namespace orrery::run

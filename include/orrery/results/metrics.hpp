@@ -22,6 +22,16 @@ struct Generation {
   std::vector<Time> ends;           ///< [made] when the last sequence had the token
 };
 
+/// How far a predicted time may be off.
+struct Certainty {
+  double deviation = 0;  ///< standard deviation of the logarithm of the measured time over the predicted one
+  std::string basis;     ///< text that says what the prediction rests on
+
+  /// Returns the factor by which the time may be longer or shorter, with a probability of 80 %.
+  double factor() const;
+  void serialize(Archive& archive) { archive(deviation, basis); }
+};
+
 /// What is known of a training step if the workload was generated.
 struct TrainingStep {
   double samples = 0;         ///< of all replicas
@@ -36,6 +46,7 @@ struct TrainingStep {
   enum class Phase : std::uint8_t { training, prefill, decode, request };
   Phase phase = Phase::training;
   std::optional<Generation> generation = {};  ///< of a request
+  std::optional<Certainty> certainty = {};    ///< none: nothing is predicted
 };
 
 /// All collectives of one kind and number of members, and the bus bandwidth that they reached.
@@ -103,10 +114,11 @@ struct Metrics {
   std::vector<CollectiveTotal> collectives;
   std::vector<std::string> hints;  ///< of hints_of
   CostFigures cost;                ///< of add_cost
+  std::optional<Certainty> certainty;
 
   void serialize(Archive& archive) {
     archive(iterations, step_time, shares, breakdown, exposed_communication_time, training, bubble, bytes_per_step,
-            utilisation, collectives, hints, cost);
+            utilisation, collectives, hints, cost, certainty);
   }
 };
 

@@ -26,6 +26,8 @@ def figures(run):
     if "step_time" not in found:
         return lines + [("simulated time", readable(run.simulated_time, "ps"))]
     lines.append(("step time", readable(found["step_time"], "ps")))
+    if "step_time_low" in found:
+        lines.append(("80 % interval", f"{readable(1e12 * found['step_time_low'], 'ps')} to {readable(1e12 * found['step_time_high'], 'ps')}"))
     lines += [(name, share(found[key])) for key, name in SHARES if found.get(key)]
     lines += [(name, f"{found[key]:,.4g}" if found[key] < 1000 else f"{found[key]:,.0f}") for key, name in TRAINING if key in found]
     lines += [(name, share(found[key])) for key, name in UTILISATION if key in found]
