@@ -26,9 +26,9 @@ namespace {
 constexpr std::string_view commands[] = {"run",      "check",   "explore",    "best",      "campaign",
                                          "cluster",  "flows",   "report",     "compare",   "calibrate",
                                          "generate", "convert", "synthesize", "partition", "show"};
-constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
-                                      "graph",   "network",  "flows",    "collisions", "queues", "kernel",
-                                      "scaling", "timeline", "keys",     "completion", "man"};
+constexpr std::string_view shown[] = {"results", "provenance", "trace",    "topology", "collective", "tables",
+                                      "plan",    "graph",      "network",  "flows",    "collisions", "queues",
+                                      "kernel",  "scaling",    "timeline", "keys",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 /// Returns `text`, with the unit that a number without one has as the value of a flag.
@@ -206,19 +206,20 @@ PackageCommand make_compare(const Arguments& arguments) {
 
 PackageCommand make_calibrate(const Arguments& arguments) {
   const auto& words = arguments.positionals();
-  constexpr std::string_view subjects[] = {"step", "collectives"};
-  if (words.empty() || std::ranges::find(subjects, words.front()) == std::end(subjects))
-    refuse_usage("orrery calibrate: of what? Give step or collectives.");
+  constexpr std::pair<std::string_view, std::string_view> subjects[] = {
+      {"step", "CONFIG.yaml"}, {"steps", "a CSV of measured steps"}, {"collectives", "what nccl-tests printed"}};
+  const auto subject = std::ranges::find(subjects, words.empty() ? std::string_view() : std::string_view(words.front()),
+                                         [](const auto& each) { return each.first; });
+  if (subject == std::end(subjects)) refuse_usage("orrery calibrate: of what? Give step, steps or collectives.");
   if (words.size() < 2)
-    refuse_usage(fmt::format("orrery calibrate {}: no file. Give {}.", words.front(),
-                             words.front() == "step" ? "CONFIG.yaml" : "what nccl-tests printed"));
+    refuse_usage(fmt::format("orrery calibrate {}: no file. Give {}.", words.front(), subject->second));
   if (words.front() == "step" && !arguments.has("measured"))
     refuse_usage(
         "orrery calibrate step: --measured missing. Give the measured time of a step, such as --measured 1.42s.");
   if (words.front() == "collectives" && !arguments.has("library"))
     refuse_usage("orrery calibrate collectives: --library missing. Give the library to correct, such as nccl-h100.");
   PackageCommand command{{words.front()}, "calibrate"};
-  for (const std::string_view option : {"measured", "key", "library", "kind", "fabric", "nic"})
+  for (const std::string_view option : {"measured", "key", "library", "kind", "fabric", "nic", "stack", "output"})
     if (const auto text = arguments.text(option)) command.arguments.push_back(fmt::format("--{}={}", option, *text));
   command.arguments.emplace_back("--");
   command.arguments.insert(command.arguments.end(), words.begin() + 1, words.end());
@@ -228,6 +229,12 @@ PackageCommand make_calibrate(const Arguments& arguments) {
 PackageCommand make_show_results(const Arguments& arguments) {
   if (!arguments.positional()) refuse_usage("orrery show results: no file. Give the results of a run.");
   return with_files({{"show", format_argument(arguments)}}, arguments);
+}
+
+PackageCommand make_show_provenance(const Arguments& arguments) {
+  if (!arguments.positional())
+    refuse_usage("orrery show provenance: no file. Give CONFIG.yaml or the results of a run.");
+  return with_files({{"provenance"}, "calibrate"}, arguments);
 }
 
 Command make_show_trace(const Arguments& arguments) {
@@ -356,6 +363,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "--help" || what == "-h" || what == "help") return HelpCommand{show_overview(), 0};
   rest = rest.subspan(1);
   if (what == "results") return make(show_results_subcommand(), rest, make_show_results);
+  if (what == "provenance") return make(show_provenance_subcommand(), rest, make_show_provenance);
   if (what == "trace") return make(show_trace_subcommand(), rest, make_show_trace);
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);

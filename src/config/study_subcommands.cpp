@@ -67,4 +67,38 @@ const Subcommand& best_subcommand() {
   return command;
 }
 
+const Subcommand& calibrate_subcommand() {
+  static const Subcommand command{
+      "calibrate",
+      "Fit numbers of a configuration or a stack to what was measured on a machine.",
+      "step|steps|collectives FILE ...",
+      "  orrery calibrate step config.yaml --measured 1.42s\n"
+      "  orrery calibrate steps steps.csv --output own-stack.yaml\n"
+      "  orrery calibrate collectives all_reduce_perf.txt --library nccl-h100",
+      {{"A step",
+        {{"measured", "TIME", "the measured time of a step; needed"},
+         {"key", "KEY", "the number that is fitted, from 0.01 to 1 (default: system.compute.efficiency)"}}},
+       {"Steps",
+        {{"stack", "NAME", "the stack whose numbers are known before (default: by hardware and group of the rows)"},
+         {"output", "FILE", "the stack that is written (default: calibrated-stack.yaml)"}}},
+       {"Collectives",
+        {{"library", "NAME", "the library to correct, such as nccl-h100; needed"},
+         {"kind", "KIND", "of the collectives that were measured (default: all-reduce)"},
+         {"fabric", "NAME", "network between nodes, a word of library.fabric (default: infiniband)"},
+         {"nic", "BANDWIDTH", "bandwidth of a rank to other nodes (default: 400 Gb/s)"}}}},
+      {"step", "steps", "collectives"}};
+  return command;
+}
+
+const Subcommand& show_provenance_subcommand() {
+  static const Subcommand command{"show provenance",
+                                  "Print what a prediction rests on: each number with its deviation, source and kind, "
+                                  "and how much the step depends on it.",
+                                  "CONFIG.yaml|RESULTS.h5",
+                                  "  orrery show provenance configs/llama3-8b-64.yaml\n"
+                                  "  orrery show provenance results.h5",
+                                  {}};
+  return command;
+}
+
 }  // namespace orrery::config

@@ -236,25 +236,6 @@ const Subcommand& compare_subcommand() {
   return command;
 }
 
-const Subcommand& calibrate_subcommand() {
-  static const Subcommand command{
-      "calibrate",
-      "Fit a number of a configuration to what was measured on a machine.",
-      "step|collectives FILE ...",
-      "  orrery calibrate step config.yaml --measured 1.42s\n"
-      "  orrery calibrate collectives all_reduce_perf.txt --library nccl-h100",
-      {{"A step",
-        {{"measured", "TIME", "the measured time of a step; needed"},
-         {"key", "KEY", "the number that is fitted, from 0.01 to 1 (default: system.compute.efficiency)"}}},
-       {"Collectives",
-        {{"library", "NAME", "the library to correct, such as nccl-h100; needed"},
-         {"kind", "KIND", "of the collectives that were measured (default: all-reduce)"},
-         {"fabric", "NAME", "network between nodes, a word of library.fabric (default: infiniband)"},
-         {"nic", "BANDWIDTH", "bandwidth of a rank to other nodes (default: 400 Gb/s)"}}}},
-      {"step", "collectives"}};
-  return command;
-}
-
 const Subcommand& show_results_subcommand() {
   static const Subcommand command{"show results",
                                   "Print where the time of a step goes and how busy network and memory are, or what a "
@@ -457,18 +438,38 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {
-      &run_subcommand(),           &check_subcommand(),         &explore_subcommand(),
-      &best_subcommand(),          &campaign_subcommand(),      &cluster_subcommand(),
-      &flows_subcommand(),         &report_subcommand(),        &compare_subcommand(),
-      &calibrate_subcommand(),     &generate_subcommand(),      &convert_subcommand(),
-      &synthesize_subcommand(),    &partition_subcommand(),     &show_results_subcommand(),
-      &show_trace_subcommand(),    &show_topology_subcommand(), &show_collective_subcommand(),
-      &show_tables_subcommand(),   &show_plan_subcommand(),     &show_graph_subcommand(),
-      &show_network_subcommand(),  &show_flows_subcommand(),    &show_collisions_subcommand(),
-      &show_queues_subcommand(),   &show_kernel_subcommand(),   &show_scaling_subcommand(),
-      &show_timeline_subcommand(), &show_keys_subcommand(),     &show_completion_subcommand(),
-      &show_man_subcommand()};
+  static const Subcommand* const all[] = {&run_subcommand(),
+                                          &check_subcommand(),
+                                          &explore_subcommand(),
+                                          &best_subcommand(),
+                                          &campaign_subcommand(),
+                                          &cluster_subcommand(),
+                                          &flows_subcommand(),
+                                          &report_subcommand(),
+                                          &compare_subcommand(),
+                                          &calibrate_subcommand(),
+                                          &generate_subcommand(),
+                                          &convert_subcommand(),
+                                          &synthesize_subcommand(),
+                                          &partition_subcommand(),
+                                          &show_results_subcommand(),
+                                          &show_provenance_subcommand(),
+                                          &show_trace_subcommand(),
+                                          &show_topology_subcommand(),
+                                          &show_collective_subcommand(),
+                                          &show_tables_subcommand(),
+                                          &show_plan_subcommand(),
+                                          &show_graph_subcommand(),
+                                          &show_network_subcommand(),
+                                          &show_flows_subcommand(),
+                                          &show_collisions_subcommand(),
+                                          &show_queues_subcommand(),
+                                          &show_kernel_subcommand(),
+                                          &show_scaling_subcommand(),
+                                          &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),
+                                          &show_completion_subcommand(),
+                                          &show_man_subcommand()};
   return all;
 }
 

@@ -22,6 +22,7 @@ const Subcommand& report_subcommand();
 const Subcommand& compare_subcommand();
 const Subcommand& calibrate_subcommand();
 const Subcommand& show_results_subcommand();
+const Subcommand& show_provenance_subcommand();
 const Subcommand& show_trace_subcommand();
 const Subcommand& show_topology_subcommand();
 const Subcommand& show_collective_subcommand();
