@@ -31,7 +31,8 @@ constexpr const char* best_origin = "orrery best";  ///< of the texts that this 
 
 /// Returns a preset or a file as another file may name it, as a text of YAML.
 std::string name_for(const std::string& name) {
-  const std::string path = fs::is_regular_file(name) ? fs::absolute(name).string() : name;
+  const bool is_file = fs::is_regular_file(name) || fs::is_regular_file(fs::path(name) / "config.json");
+  const std::string path = is_file ? fs::absolute(name).string() : name;
   std::string quoted;
   for (const char c : path) quoted.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
   return fmt::format("\"{}\"", quoted);

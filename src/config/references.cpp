@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <unordered_map>
 
+#include "hugging_face.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/trace/store.hpp"
 #include "presets.hpp"
 
 namespace orrery::config {
@@ -66,6 +68,36 @@ Value* entry_of(Value& root, const Reference& reference) {
   return at;
 }
 
+/// Returns the file that a name of a model means: in a folder of Hugging Face's hub, its config.json.
+std::filesystem::path file_of_model(std::filesystem::path named) {
+  std::error_code failure;
+  if (const auto inside = named / "config.json"; std::filesystem::is_regular_file(inside, failure)) return inside;
+  return named;
+}
+
+/// Refuses a file of another tool that is given for a model, such as the arguments of a training program.
+void refuse_foreign_model(const std::filesystem::path& path) {
+  if (const auto other = trace::describe_other(path))
+    throw Error(ErrorCode::bad_input, {.file = path.string()}, fmt::format("the file is {}", *other),
+                "a model of Orrery, or the config.json of one of Hugging Face Transformers");
+}
+
+/// Reads a model from a file. A config.json of Hugging Face Transformers is read as the keys that it stands for.
+Value read_model(std::string_view text, const std::filesystem::path& path, Faults& faults) {
+  const auto origin = std::make_shared<const Origin>(Origin{path.string(), path.parent_path()});
+  Value held;
+  try {
+    held = parse_yaml(text, origin, faults);
+  } catch (const Error&) {
+    refuse_foreign_model(path);
+    throw;
+  }
+  if (is_hugging_face(held)) return model_of_hugging_face(held);
+  const auto has = [&](std::string_view key) { return held.find(key) != nullptr; };
+  if (!has("kind") && !has("layers") && !has("base")) refuse_foreign_model(path);
+  return held;
+}
+
 /// Replaces what names a file by what the file holds. `through`: the files that lead here.
 void follow(Value* value, const Reference& reference, std::vector<InputText>& inputs, Faults& faults,
             std::vector<std::filesystem::path> through = {}) {
@@ -76,7 +108,9 @@ void follow(Value* value, const Reference& reference, std::vector<InputText>& in
   const std::string name_key = whole ? reference.key : reference.key + ".base";
   value->faulty = true;
   faults.attempt([&] {
-    const auto path = find_preset(*name, name_key, reference.presets);
+    const bool is_model = reference.presets == model_reference.presets;
+    auto path = find_preset(*name, name_key, reference.presets);
+    if (is_model) path = file_of_model(std::move(path));
     if (std::ranges::find(through, path) != through.end())
       throw Error(ErrorCode::bad_input, name->place(name_key),
                   fmt::format("found {}, which stands on this file", path.string()), "another file, or none");
@@ -85,7 +119,9 @@ void follow(Value* value, const Reference& reference, std::vector<InputText>& in
                   fmt::format("at most {} files that stand on each other", most_files));
     through.push_back(path);
     std::string text = read_text(path, name->place(name_key));
-    Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
+    Value held =
+        is_model ? read_model(text, path, faults)
+                 : parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
     inputs.emplace_back(reference.input, std::move(text));
     if (held.kind == Value::Kind::mapping)
       follow(&held, {reference.key, "base." + reference.input, reference.presets}, inputs, faults, through);

@@ -140,6 +140,17 @@ bool is_configuration(std::string_view text) { return has_line(text, "system:") 
 
 constexpr std::array foreign_texts = {
     ForeignText{[](std::string_view text) { return has(text, "comm_type,comm_group,comm_group_size"); },
+bool is_torchtitan(std::string_view text) {
+  return is_toml(text) && has_line(text, "[model]") && (has(text, "flavor") || has_line(text, "[parallelism]"));
+}
+
+/// Says whether a text has arguments of Megatron-LM, as options of a command line or as YAML.
+bool is_megatron(std::string_view text) {
+  return has(text, "--num-layers") || has(text, "--tensor-model-parallel-size") ||
+         has(text, "tensor_model_parallel_size") ||
+         (has(text, "num_layers") && has(text, "hidden_size") && !has(text, "model_type"));
+}
+
                 "AICB's list of communication (CSV), which says nothing of the compute between it: take the text "
                 "workload that AICB writes beside it"},
     ForeignText{[](std::string_view text) { return has(text, "logical-dims"); },
@@ -157,9 +168,15 @@ constexpr std::array foreign_texts = {
                 "TOML or INI, such as a configuration of torchtitan, and no trace: its model and parallelism "
                 "belong to workload.model and workload.parallel of a configuration"},
     ForeignText{[](std::string_view text) { return text.starts_with("Nodes ") && has(text, "Tiers "); },
+    ForeignText{is_torchtitan,
+                "a configuration of torchtitan (TOML): its model belongs to workload.model and its degrees of "
+                "parallelism to workload.parallel of a configuration (docs/workloads.md, Arguments of other tools)"},
                 "a topology of htsim: describe its tiers as a dimension of shape FatTree in system.network.dimensions"},
     ForeignText{[](std::string_view text) {
                   return text.starts_with("infrastructure:") ||
+    ForeignText{is_megatron,
+                "a list of arguments of Megatron-LM: its model belongs to workload.model and its degrees of "
+                "parallelism to workload.parallel of a configuration (docs/workloads.md, Arguments of other tools)"},
                          (has(text, "components:") && (text.starts_with("device:") || text.starts_with("devices:")));
                 },
                 "a description of InfraGraph, which lists devices and links one by one: it belongs to "
