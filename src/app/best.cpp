@@ -61,44 +61,13 @@ std::vector<std::uint64_t> powers_of_two(std::uint64_t most) {
   return powers;
 }
 
-/// Returns the sizes of the system's dimensions for so many NPUs: the first ones are filled first, and the last one
-/// takes what is left.
-std::vector<std::uint32_t> sizes_for(std::uint32_t npus, const std::vector<topology::Dimension>& dimensions) {
-  std::vector<std::uint32_t> sizes;
-  std::uint32_t left = npus;
-  for (std::size_t d = 0; d < dimensions.size(); ++d) {
-    sizes.push_back(d + 1 == dimensions.size() ? left : std::min(left, dimensions[d].size));
-    if (left % sizes.back() != 0)
-      throw Error(ErrorCode::usage,
-                  fmt::format("orrery best: --npus {}: {} NPUs do not fill groups of {}, dimension {} of the system. "
-                              "Give a multiple.",
-                              npus, left, sizes.back(), d));
-    left /= sizes.back();
-  }
-  return sizes;
-}
-
-/// Returns the dimensions as CONFIG.yaml has them.
-std::string dimensions_text(const config::Configuration& system) {
-  constexpr std::string_view key = "    dimensions:\n";
-  const std::string resolved = system.to_yaml(false);
-  const std::size_t begin = resolved.find(key);
-  ensure(begin != std::string::npos, "a resolved configuration has dimensions");
-  std::size_t end = begin + key.size();
-  while (resolved.compare(end, 6, "      ") == 0) end = resolved.find('\n', end) + 1;
-  return resolved.substr(begin, end - begin);
-}
-
-/// Returns the configuration that the study changes: the system with dimensions that hold the NPUs.
+/// Returns the configuration that the study changes: the system with so many NPUs.
 std::string base_text(const config::BestCommand& command) {
-  auto system = parse_arguments(system_text(command), true, "system.base", "--on");
-  const std::vector<std::uint32_t> sizes = sizes_for(command.npus, system.dimensions);
-  for (std::size_t d = 0; d < sizes.size(); ++d) system.dimensions[d].size = sizes[d];
   return fmt::format(
-      "# The base of a study that `orrery best` has written.\n{}system:\n  base: {}\n  network:\n{}workload:\n"
+      "# The base of a study that `orrery best` has written.\n{}system: {{base: {}, npus: {}}}\nworkload:\n"
       "  model: {}\n  parallel: {{dp: {}}}\n",
-      command.stack.empty() ? "" : fmt::format("stack: {}\n", command.stack), name_for(command.system),
-      dimensions_text(system), name_for(command.model), command.npus);
+      command.stack.empty() ? "" : fmt::format("stack: {}\n", command.stack), name_for(command.system), command.npus,
+      name_for(command.model), command.npus);
 }
 
 /// Checks that the arguments name what there is. Throws Error that names the argument which does not.
@@ -106,6 +75,9 @@ void check_arguments(const config::BestCommand& command, const std::string& base
   if (!command.cost.empty())
     parse_arguments(fmt::format("cost: {}\n{}", name_for(command.cost), system_text(command)), true, "cost", "--cost");
   config::BestCommand plain = command;
+  parse_arguments(system_text(command), true, "system.base", "--on");
+  parse_arguments(fmt::format("system: {{base: {}, npus: {}}}\n", name_for(command.system), command.npus), true,
+                  "system.npus", "--npus");
   plain.stack.clear();
   const auto configuration = parse_arguments(base_text(plain), false, "workload.model", "MODEL");
   if (!std::holds_alternative<workload::Transformer>(configuration.workload.generated->model))

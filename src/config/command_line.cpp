@@ -116,14 +116,26 @@ PackageCommand with_files(PackageCommand command, const Arguments& arguments) {
 }
 
 Command make_run(const Arguments& arguments) {
+/// Reads the flags of keys. The number of NPUs is a setting: it decides what other keys mean.
+void read_flags_of(const Arguments& arguments, Taker command, std::string_view name, Inputs& inputs) {
+  constexpr std::string_view size_key = "system.npus";
+  inputs.flags = read_flags(arguments, command);
+  const auto size = std::ranges::find(inputs.flags, size_key, &FlagValue::key);
+  if (size == inputs.flags.end()) return;
+  if (inputs.astra_sim)
+    refuse_usage(fmt::format("orrery {}: --npus goes with CONFIG.yaml, not with ASTRA-sim's files.", name));
+  inputs.overrides.push_back(fmt::format("{}={}", size_key, size->text));
+  inputs.flags.erase(size);
+}
+
   RunCommand command{read_inputs(arguments, "run", false)};
-  command.inputs.flags = read_flags(arguments, Taker::run);
+  read_flags_of(arguments, Taker::run, "run", command.inputs);
   return command;
 }
 
 Command make_check(const Arguments& arguments) {
   CheckCommand command{read_inputs(arguments, "check", false)};
-  command.inputs.flags = read_flags(arguments, Taker::check);
+  read_flags_of(arguments, Taker::check, "check", command.inputs);
   return command;
 }
 
@@ -255,7 +267,7 @@ Command make_show_trace(const Arguments& arguments) {
 Command make_show_topology(const Arguments& arguments) {
   ShowTopologyCommand command;
   command.inputs = read_inputs(arguments, "show topology", true);
-  command.inputs.flags = read_flags(arguments, Taker::show_topology);
+  read_flags_of(arguments, Taker::show_topology, "show topology", command.inputs);
   command.json = arguments.flag("json").value_or(false);
   return command;
 }
@@ -263,7 +275,7 @@ Command make_show_topology(const Arguments& arguments) {
 Command make_show_network(const Arguments& arguments) {
   ShowNetworkCommand command;
   command.inputs = read_inputs(arguments, "show network", true);
-  command.inputs.flags = read_flags(arguments, Taker::show_topology);
+  read_flags_of(arguments, Taker::show_topology, "show network", command.inputs);
   command.seed = arguments.count("seed", 0).value_or(command.seed);
   command.pairs = arguments.count("pairs").value_or(command.pairs);
   command.json = arguments.flag("json").value_or(false);

@@ -18,6 +18,7 @@
 #include "references.hpp"
 #include "resolution.hpp"
 
+#include "system_size.hpp"
 namespace orrery::config {
 namespace {
 
@@ -45,6 +46,7 @@ Value read_values(std::string text, const Origin& origin, std::vector<std::strin
     follow_references(root, inputs, faults);
   }
   return root;
+  fill_dimensions(root, faults);
 }
 
 /// What `orrery generate` writes where no file says so: a step of a transformer on 64 NPUs.

@@ -108,6 +108,11 @@ void read_given_graph(const Value& value, const std::string& path, Configuration
 constexpr Row<Configuration> system_rows[] = {
     {"system.base", "file whose keys hold where `system` has none of its own", "systems/dgx-h100-superpod.yaml",
      Default::none(), file(), replaced_before()},
+    {"system.npus",
+     "number of NPUs of the system, whose dimensions are filled from the first on; the last one takes what is left",
+     "128", Default::described("the product of the sizes of the dimensions"), count(), replaced_before(),
+     see("configuration.md, *Presets*"),
+     flag("npus", Heading::model, "N", {Taker::run, Taker::check, Taker::show_topology})},
     {"system.rules",
      "rules of arithmetic",
      "astra-sim",

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "value.hpp"
+
+namespace orrery::config {
+
+/// Gives the dimensions of a system the sizes that hold `system.npus`, if the root has it: the first dimensions are
+/// filled first, so that servers stay whole, and the last one takes what is left. Faults are a number that does not
+/// fill whole groups, and a system whose dimensions have no plain sizes.
+void fill_dimensions(Value& root, Faults& faults);
+
+}  // namespace orrery::config
