@@ -94,7 +94,7 @@ int execute(const config::Command& command, const std::string& command_line, con
       campaign_as_job,  cluster_as_job,    flows_as_job,        of(generate),        of(convert),      of(synthesize),
       of(partition),    of(show_trace),    of(show_topology),   of(show_collective), of(show_tables),  of(show_plan),
       of(show_graph),   of(show_flows),    of(show_collisions), of(show_queues),     of(show_network), of(show_kernel),
-      of(show_scaling), of(show_timeline), of(show_keys),       of(run_package)};
+      of(show_scaling), of(show_timeline), of(show_keys),       of(show_presets),    of(init),         of(run_package)};
   return std::visit(actions, command);
 }
 

@@ -23,12 +23,13 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",      "check",   "explore",    "best",      "campaign",
-                                         "cluster",  "flows",   "report",     "compare",   "calibrate",
-                                         "generate", "convert", "synthesize", "partition", "show"};
-constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
-                                      "graph",   "network",  "flows",    "collisions", "queues", "kernel",
-                                      "scaling", "timeline", "keys",     "completion", "man"};
+constexpr std::string_view commands[] = {"run",     "check",      "explore",   "best",      "campaign", "cluster",
+                                         "flows",   "report",     "compare",   "calibrate", "init",     "generate",
+                                         "convert", "synthesize", "partition", "show"};
+constexpr std::string_view shown[] = {"results", "trace",      "topology", "collective", "tables",  "plan",
+                                      "graph",   "network",    "flows",    "collisions", "queues",  "kernel",
+                                      "scaling", "timeline",   "keys",     "models",     "systems", "stacks",
+                                      "prices",  "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 /// Returns `text`, with the unit that a number without one has as the value of a flag.
@@ -343,6 +344,28 @@ Command make_show_keys(const Arguments& arguments) {
   const bool json = arguments.flag("json").value_or(false);
   if (markdown && json) refuse_usage("orrery show keys: both --markdown and --json are given. Give one of them.");
   command.form = markdown ? KeyForm::markdown : json ? KeyForm::json : KeyForm::text;
+  if (!arguments.flag("schema").value_or(false)) return command;
+  if (markdown || json || !command.below.empty())
+    refuse_usage("orrery show keys: --schema is given with something else. It stands alone: it is the whole schema.");
+  command.form = KeyForm::schema;
+  return command;
+}
+
+template <ShowPresetsCommand::Kind kind>
+Command make_show_presets(const Arguments& arguments) {
+  return ShowPresetsCommand{kind, arguments.flag("json").value_or(false)};
+}
+
+Command make_init(const Arguments& arguments) {
+  InitCommand command;
+  command.model = needed(arguments, "init", "model", "llama3-8b");
+  command.system = needed(arguments, "init", "system", "dgx-h100-superpod");
+  command.stack = arguments.text("stack").value_or("");
+  needed(arguments, "init", "npus", "128");
+  command.npus = *arguments.count("npus");
+  command.batch = arguments.count("batch");
+  command.output = arguments.text("output").value_or("CONFIG.yaml");
+  command.force = arguments.flag("force").value_or(false);
   return command;
 }
 
@@ -382,6 +405,11 @@ Command show(std::span<const char* const> rest) {
   if (what == "scaling") return make(show_scaling_subcommand(), rest, make_show_scaling);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);
+  using PresetKind = ShowPresetsCommand::Kind;
+  if (what == "models") return make(show_models_subcommand(), rest, make_show_presets<PresetKind::models>);
+  if (what == "systems") return make(show_systems_subcommand(), rest, make_show_presets<PresetKind::systems>);
+  if (what == "stacks") return make(show_stacks_subcommand(), rest, make_show_presets<PresetKind::stacks>);
+  if (what == "prices") return make(show_prices_subcommand(), rest, make_show_presets<PresetKind::prices>);
   if (what == "completion") return make(show_completion_subcommand(), rest, make_show_completion);
   if (what == "man") return make(show_man_subcommand(), rest, make_show_man);
   refuse_usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
@@ -411,6 +439,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);
   if (first == "show") return show(rest);
   if (first.starts_with('-'))
+  if (first == "init") return make(init_subcommand(), rest, make_init);
     refuse_usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));
   refuse_usage(fmt::format("unknown command '{}'. {}", first, suggestion(first, commands)));
 }

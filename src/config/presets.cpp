@@ -78,6 +78,13 @@ fs::path find_preset(const Value& name, const std::string& key, std::string_view
                   presets ? similar_preset(*presets / subfolder, name.text) : "", ending, fmt::join(searched, ", ")));
 }
 
+std::optional<fs::path> preset_file(std::string_view name) {
+  const auto presets = presets_folder();
+  std::error_code failure;
+  if (!presets || !fs::is_regular_file(*presets / name, failure)) return {};
+  return *presets / name;
+}
+
 std::vector<fs::path> preset_files(std::string_view subfolder) {
   std::vector<fs::path> files;
   const auto presets = presets_folder();

@@ -438,6 +438,57 @@ const Subcommand& show_keys_subcommand() {
 const Subcommand& show_completion_subcommand() {
   static const Subcommand command{"show completion",
                                   "Print what lets a shell complete commands, options and their values.",
+namespace {
+
+Subcommand presets_subcommand(std::string_view name, std::string_view summary, std::string_view example) {
+  return {name, summary, "", example, {{"Output", {json_option()}}}};
+}
+
+}  // namespace
+
+const Subcommand& show_models_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show models", "List the models that a configuration may name, with their sizes.", "  orrery show models");
+  return command;
+}
+
+const Subcommand& show_systems_subcommand() {
+  static const Subcommand command =
+      presets_subcommand("show systems", "List the systems that a configuration may name: NPUs, network, peak, memory.",
+                         "  orrery show systems");
+  return command;
+}
+
+const Subcommand& show_stacks_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show stacks", "List the stacks of hardware and software, and what they were fitted to.", "  orrery show stacks");
+  return command;
+}
+
+const Subcommand& show_prices_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show prices", "List the prices that a configuration may name, with their dates.", "  orrery show prices");
+  return command;
+}
+
+const Subcommand& init_subcommand() {
+  static const Subcommand command{
+      "init",
+      "Write a commented CONFIG.yaml of a model on a system, to start from.",
+      "",
+      "  orrery init --model qwen3-32b --system dgx-h100 --npus 128\n"
+      "  orrery init --model models/Qwen3-8B/config.json --system dgx-h100 --npus 64 --batch 256 --output my.yaml",
+      {{"What",
+        {{"model", "MODEL", "preset, file, or config.json of Hugging Face; needed (orrery show models)"},
+         {"system", "SYSTEM", "preset or file; needed (orrery show systems)"},
+         {"npus", "N", "number of NPUs, whole servers; needed"},
+         {"batch", "N", "sequences of a step (default: as many as there are NPUs)"},
+         {"stack", "STACK", "hardware and software (default: the usual stack of the processor; orrery show stacks)"}}},
+       {"Output",
+        {{"output", "FILE", "name of the file (default: CONFIG.yaml)"}, {"force", "", "replace an existing file"}}}}};
+  return command;
+}
+
                                   "SHELL",
                                   "  source <(orrery show completion bash)\n"
                                   "  orrery show completion fish > ~/.config/fish/completions/orrery.fish",
@@ -457,18 +508,42 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {
-      &run_subcommand(),           &check_subcommand(),         &explore_subcommand(),
-      &best_subcommand(),          &campaign_subcommand(),      &cluster_subcommand(),
-      &flows_subcommand(),         &report_subcommand(),        &compare_subcommand(),
-      &calibrate_subcommand(),     &generate_subcommand(),      &convert_subcommand(),
-      &synthesize_subcommand(),    &partition_subcommand(),     &show_results_subcommand(),
-      &show_trace_subcommand(),    &show_topology_subcommand(), &show_collective_subcommand(),
-      &show_tables_subcommand(),   &show_plan_subcommand(),     &show_graph_subcommand(),
-      &show_network_subcommand(),  &show_flows_subcommand(),    &show_collisions_subcommand(),
-      &show_queues_subcommand(),   &show_kernel_subcommand(),   &show_scaling_subcommand(),
-      &show_timeline_subcommand(), &show_keys_subcommand(),     &show_completion_subcommand(),
-      &show_man_subcommand()};
+  static const Subcommand* const all[] = {&run_subcommand(),
+                                          &check_subcommand(),
+                                          &explore_subcommand(),
+                                          &best_subcommand(),
+                                          &campaign_subcommand(),
+                                          &cluster_subcommand(),
+                                          &flows_subcommand(),
+                                          &report_subcommand(),
+                                          &compare_subcommand(),
+                                          &calibrate_subcommand(),
+                                          &init_subcommand(),
+                                          &generate_subcommand(),
+                                          &convert_subcommand(),
+                                          &synthesize_subcommand(),
+                                          &partition_subcommand(),
+                                          &show_results_subcommand(),
+                                          &show_trace_subcommand(),
+                                          &show_topology_subcommand(),
+                                          &show_collective_subcommand(),
+                                          &show_tables_subcommand(),
+                                          &show_plan_subcommand(),
+                                          &show_graph_subcommand(),
+                                          &show_network_subcommand(),
+                                          &show_flows_subcommand(),
+                                          &show_collisions_subcommand(),
+                                          &show_queues_subcommand(),
+                                          &show_kernel_subcommand(),
+                                          &show_scaling_subcommand(),
+                                          &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),
+                                          &show_models_subcommand(),
+                                          &show_systems_subcommand(),
+                                          &show_stacks_subcommand(),
+                                          &show_prices_subcommand(),
+                                          &show_completion_subcommand(),
+                                          &show_man_subcommand()};
   return all;
 }
 

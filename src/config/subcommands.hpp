@@ -41,6 +41,11 @@ const Subcommand& show_kernel_subcommand();
 const Subcommand& show_scaling_subcommand();
 const Subcommand& show_timeline_subcommand();
 const Subcommand& show_keys_subcommand();
+const Subcommand& show_models_subcommand();
+const Subcommand& show_systems_subcommand();
+const Subcommand& show_stacks_subcommand();
+const Subcommand& show_prices_subcommand();
+const Subcommand& init_subcommand();
 const Subcommand& show_completion_subcommand();
 const Subcommand& show_man_subcommand();
 

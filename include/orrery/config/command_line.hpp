@@ -277,12 +277,32 @@ struct ShowKeysCommand {
   KeyForm form = KeyForm::text;
 };
 
+/// `orrery show models`, `systems`, `stacks` and `prices`: which presets there are.
+struct ShowPresetsCommand {
+  enum class Kind : std::uint8_t { models, systems, stacks, prices };
+
+  Kind kind = Kind::models;
+  bool json = false;
+};
+
+/// `orrery init --model MODEL --system SYSTEM --npus N`: write a CONFIG.yaml to start from.
+struct InitCommand {
+  std::string model;                   ///< a preset or a file
+  std::string system;                  ///< a preset or a file
+  std::string stack;                   ///< a preset; empty: the usual one of the system's processor
+  std::uint32_t npus = 1;              ///< number of NPUs
+  std::optional<std::uint32_t> batch;  ///< sequences of a step; none: as many as there are NPUs
+  std::filesystem::path output;        ///< CONFIG.yaml
+  bool force = false;                  ///< replace an existing file
+};
+
 using Command =
     std::variant<HelpCommand, VersionCommand, RunCommand, CheckCommand, ExploreCommand, BestCommand, CampaignCommand,
                  ClusterCommand, FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
                  ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand,
                  ShowGraphCommand, ShowFlowsCommand, ShowCollisionsCommand, ShowQueuesCommand, ShowNetworkCommand,
-                 ShowKernelCommand, ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                 ShowKernelCommand, ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, ShowPresetsCommand,
+                 InitCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost
