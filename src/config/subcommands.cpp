@@ -430,7 +430,10 @@ const Subcommand& show_keys_subcommand() {
       "[KEY]",
       "  orrery show keys system.network\n"
       "  orrery show keys run.output --json",
-      {{"Output", {{"markdown", "", "print the tables of the documents"}, {"json", "", "print JSON"}}}},
+      {{"Output",
+        {{"markdown", "", "print the tables of the documents"},
+         {"json", "", "print JSON"},
+         {"schema", "", "print the JSON schema of CONFIG.yaml, for editors"}}}},
       key_paths()};
   return command;
 }
