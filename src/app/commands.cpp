@@ -39,6 +39,7 @@ struct ForEachCommand : Actions... {
 template <class Command, class Result>
 auto of(Result (*subcommand)(const Command&)) {
   return [subcommand](const Command& command) {
+    if (parallel::is_copy_by_launcher()) return 0;  // one of the processes does what has no use for several
     const LoggedJob job;
     if constexpr (std::is_void_v<Result>) {
       subcommand(command);

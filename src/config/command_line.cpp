@@ -116,7 +116,6 @@ PackageCommand with_files(PackageCommand command, const Arguments& arguments) {
   return command;
 }
 
-Command make_run(const Arguments& arguments) {
 /// Reads the flags of keys. The number of NPUs is a setting: it decides what other keys mean.
 void read_flags_of(const Arguments& arguments, Taker command, std::string_view name, Inputs& inputs) {
   constexpr std::string_view size_key = "system.npus";
@@ -129,6 +128,7 @@ void read_flags_of(const Arguments& arguments, Taker command, std::string_view n
   inputs.flags.erase(size);
 }
 
+Command make_run(const Arguments& arguments) {
   RunCommand command{read_inputs(arguments, "run", false)};
   read_flags_of(arguments, Taker::run, "run", command.inputs);
   return command;
@@ -421,6 +421,12 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (arguments.size() < 2) return HelpCommand{overview(), 2};
   const std::string_view first = arguments[1];
   const auto rest = arguments.subspan(2);
+  if (first == "help" && !rest.empty()) {  // "help run" is "run --help"
+    std::vector<const char*> asked = {arguments[0]};
+    asked.insert(asked.end(), rest.begin(), rest.end());
+    asked.push_back("--help");
+    return parse_command_line(asked);
+  }
   if (first == "--help" || first == "-h" || first == "help") return HelpCommand{overview(), 0};
   if (first == "--version") return VersionCommand{};
   if (first == "run") return make(run_subcommand(), rest, make_run);
@@ -433,13 +439,13 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);
+  if (first == "init") return make(init_subcommand(), rest, make_init);
   if (first == "generate") return make(generate_subcommand(), rest, make_generate);
   if (first == "convert") return make(convert_subcommand(), rest, make_convert);
   if (first == "synthesize") return make(synthesize_subcommand(), rest, make_synthesize);
   if (first == "partition") return make(partition_subcommand(), rest, make_partition);
   if (first == "show") return show(rest);
   if (first.starts_with('-'))
-  if (first == "init") return make(init_subcommand(), rest, make_init);
     refuse_usage(fmt::format("unknown option '{}' before a command. See 'orrery --help'.", first));
   refuse_usage(fmt::format("unknown command '{}'. {}", first, suggestion(first, commands)));
 }

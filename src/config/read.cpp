@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "astra_sim/astra_sim.hpp"
+#include "hugging_face.hpp"
 #include "idle_keys.hpp"
 #include "keys/keys.hpp"
 #include "keys/packets.hpp"
@@ -91,6 +92,21 @@ void warn_of_marks(Configuration& result, const Faults& faults) {
   if (auto warning = warning_of_marks(result)) result.warnings.push_back(std::move(*warning));
 }
 
+/// Notes dimensions outside servers whose bandwidth is more than that of any network card: it may be meant in Gb/s.
+void warn_of_fast_cards(Configuration& result) {
+  constexpr double fastest_card = 200;  // GB/s: four times what the cards of 2025 reach
+  const auto& library = result.collectives.library;
+  for (std::size_t d = 0; d < result.dimensions.size(); ++d) {
+    const auto& dimension = result.dimensions[d];
+    const bool is_outside = dimension.port == "nic" || (library.library && d >= library.node_dimensions);
+    if (is_outside && dimension.size > 1 && dimension.bandwidth.bytes_per_ns() > fastest_card)
+      result.warnings.push_back(
+          fmt::format("system.network.dimensions.{}.bandwidth is {:.6g} GB/s outside the server, {:.6g} Gb/s: network "
+                      "cards have less. Is it meant in Gb/s?",
+                      d, dimension.bandwidth.bytes_per_ns(), 8 * dimension.bandwidth.bytes_per_ns()));
+  }
+}
+
 /// Notes settings that have no effect together with others, or one that nobody wants.
 void warn_of_settings(Configuration& result) {
   const auto& network = result.execution.network;
@@ -118,6 +134,7 @@ void warn_of_settings(Configuration& result) {
       for (auto& doubt : workload::doubts(*each->generated, *each->estimates))
         result.warnings.push_back("system.compute: " + std::move(doubt));
   }
+  warn_of_fast_cards(result);
   if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
@@ -170,11 +187,39 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
   return faults.empty() && has_workload ? std::optional(result) : std::nullopt;
 }
 
+/// Says what a file of YAML or JSON is that is no configuration, and which command takes it; nothing if it may be one.
+std::optional<std::string> describe_values(const std::filesystem::path& file) {
+  struct Kind {
+    std::string_view key;  ///< of the whole file
+    std::string_view description;
+  };
+  constexpr Kind kinds[] = {{"study", "a study: 'orrery explore FILE' takes it"},
+                            {"flows", "a list of flows: 'orrery flows FILE' takes it"},
+                            {"hidden", "a model: name it as workload.model of a configuration, or ask 'orrery best'"},
+                            {"source", "prices: name them as cost of a configuration"},
+                            {"network", "a system: name it as system.base of a configuration"}};
+  Faults unused;
+  std::optional<std::string> description;
+  unused.attempt([&] {
+    const Origin origin{file.string(), file.parent_path()};
+    const Value root = parse_yaml(read_text(file), std::make_shared<const Origin>(origin), unused);
+    if (root.find("system") != nullptr || root.find("workload") != nullptr) return;
+    if (is_hugging_face(root))
+      description =
+          "a model of Hugging Face Transformers: name it as workload.model of a configuration, or ask "
+          "'orrery best'";
+    for (const Kind& kind : kinds)
+      if (!description && root.find(kind.key) != nullptr) description = kind.description;
+  });
+  return description;
+}
+
 /// Puts one fault in place of all others if the file is something else than a configuration.
 void name_other_file(const std::filesystem::path& file, Findings& findings) {
   std::error_code failure;
   if (!std::filesystem::is_regular_file(file, failure)) return;
-  const auto other = trace::describe_other(file);
+  auto other = trace::describe_other(file);
+  if (!other) other = describe_values(file);
   if (!other) return;
   findings = {};
   findings.faults.add(Error(ErrorCode::bad_input, {.file = file.string()}, fmt::format("the file is {}", *other),

@@ -438,9 +438,6 @@ const Subcommand& show_keys_subcommand() {
   return command;
 }
 
-const Subcommand& show_completion_subcommand() {
-  static const Subcommand command{"show completion",
-                                  "Print what lets a shell complete commands, options and their values.",
 namespace {
 
 Subcommand presets_subcommand(std::string_view name, std::string_view summary, std::string_view example) {
@@ -492,6 +489,9 @@ const Subcommand& init_subcommand() {
   return command;
 }
 
+const Subcommand& show_completion_subcommand() {
+  static const Subcommand command{"show completion",
+                                  "Print what lets a shell complete commands, options and their values.",
                                   "SHELL",
                                   "  source <(orrery show completion bash)\n"
                                   "  orrery show completion fish > ~/.config/fish/completions/orrery.fish",

@@ -96,6 +96,8 @@ class Validation {
   void validate_streams();
   void validate_traces();
   void validate_generated();
+  /// Refuses degrees of parallelism whose product is not the number of NPUs.
+  void refuse_product(const workload::Parallel& parallel, std::uint32_t npus);
   void validate_experts(const workload::Description& generated);
   void validate_load();
   void validate_jobs();
@@ -376,14 +378,35 @@ void Validation::validate_traces() {
           fmt::format("traces for {}", counted(next, "NPU")), fmt::format("traces for {}", num_npus_));
 }
 
+void Validation::refuse_product(const workload::Parallel& parallel, std::uint32_t npus) {
+  using workload::Axis;
+  // The degree that a setting gives last is the one that the user tries out; else it is that of data parallelism.
+  std::optional<Axis> blamed;
+  const auto key_of = [](Axis axis) {
+    return fmt::format("workload.parallel.{}", workload::axis_names[static_cast<std::size_t>(axis)]);
+  };
+  for (const Axis axis : {Axis::dp, Axis::pp, Axis::tp, Axis::cp, Axis::ep})
+    if (!blamed && c_.place_of(key_of(axis)).file.starts_with("--set")) blamed = axis;
+  for (const Axis axis : {Axis::dp, Axis::pp, Axis::tp, Axis::cp, Axis::ep})
+    if (!blamed && parallel[axis] > 1) blamed = axis;
+  const auto degree_of = [&](Axis axis) {
+    const std::uint32_t others = npus / parallel[axis];
+    return num_npus_ % others == 0 ? num_npus_ / others : 0;
+  };
+  std::string fits;
+  for (const Axis axis : {blamed.value_or(Axis::dp), Axis::dp, Axis::pp})
+    if (fits.empty() && degree_of(axis) > 0)
+      fits = fmt::format(": {} {} would fit", workload::axis_names[static_cast<std::size_t>(axis)], degree_of(axis));
+  refuse(blamed ? key_of(*blamed) : "workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
+         fmt::format("the number of NPUs of the network, {}{}", num_npus_, fits));
+}
+
 void Validation::validate_generated() {
   const auto& generated = *workload_->generated;
   const bool has_recorded = c_.execution.compute.model->uses_recorded;
   const bool takes_times = has_recorded || c_.execution.compute.model->estimates_operations;
   const std::uint32_t npus = generated.parallel.num_npus();
-  if (npus != num_npus_)
-    refuse("workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
-           fmt::format("the number of NPUs of the network, {}", num_npus_));
+  if (npus != num_npus_) refuse_product(generated.parallel, npus);
   const bool is_timed = generated.has_times();
   if (is_timed && !takes_times)
     refuse(

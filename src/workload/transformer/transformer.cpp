@@ -16,17 +16,18 @@ void require_even_division(const Transformer& model, const Parallel& parallel) {
   const std::uint32_t heads = model.attention.heads, kv_heads = model.attention.kv_heads;
   if (model.attention.head_size == 0) require_multiple("workload.model.hidden", model.hidden, "heads", heads);
   if (kv_heads > 0) require_multiple("workload.model.heads", heads, "kv-heads", kv_heads);
-  require_multiple("workload.model.heads", heads, "tp", tp);
+  require_divides("workload.parallel.tp", tp, heads, "heads");
   if (tp > model.kv_heads())
     require_multiple("workload.parallel.tp", tp, "kv-heads", model.kv_heads());
   else
-    require_multiple("workload.model.kv-heads", model.kv_heads(), "tp", tp);
-  require_multiple("workload.model.hidden", model.hidden, "tp", tp);
-  require_multiple("workload.model.ffn", model.mlp_width(), "tp", tp);
-  require_multiple("workload.model.dense-ffn", model.dense_width(), "tp", tp);
-  require_multiple("workload.model.vocabulary", model.embedding.vocabulary, "tp", tp);
-  require_multiple("workload.model.sequence", model.sequence, "cp", cp);
-  if (parallel.sequence_parallel) require_multiple("workload.model.sequence", model.sequence / cp, "tp", tp);
+    require_divides("workload.parallel.tp", tp, model.kv_heads(), "heads of keys and values");
+  require_divides("workload.parallel.tp", tp, model.hidden, "values of the hidden width");
+  require_divides("workload.parallel.tp", tp, model.mlp_width(), "values of the MLP's width (ffn)");
+  require_divides("workload.parallel.tp", tp, model.dense_width(), "values of the MLP's width (dense-ffn)");
+  require_divides("workload.parallel.tp", tp, model.embedding.vocabulary, "words of the vocabulary");
+  require_divides("workload.parallel.cp", cp, model.sequence, "tokens of a sequence");
+  if (parallel.sequence_parallel)
+    require_divides("workload.parallel.tp", tp, model.sequence / cp, "tokens of a sequence on an NPU");
 }
 
 void require_countable_work(const Transformer& model, const Parallel& parallel) {
