@@ -27,6 +27,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint32_t many_npus = 256;  ///< from which on plans are left out that are not the best on so many
+bool is_large(const config::BestCommand& command) { return command.npus >= many_npus; }
+
 constexpr const char* best_origin = "orrery best";  ///< of the texts that this command makes up from its arguments
 
 /// Returns a preset or a file as another file may name it, as a text of YAML.
@@ -72,12 +75,12 @@ std::string base_text(const config::BestCommand& command) {
 
 /// Checks that the arguments name what there is. Throws Error that names the argument which does not.
 void check_arguments(const config::BestCommand& command, const std::string& base) {
-  if (!command.cost.empty())
-    parse_arguments(fmt::format("cost: {}\n{}", name_for(command.cost), system_text(command)), true, "cost", "--cost");
-  config::BestCommand plain = command;
   parse_arguments(system_text(command), true, "system.base", "--on");
   parse_arguments(fmt::format("system: {{base: {}, npus: {}}}\n", name_for(command.system), command.npus), true,
                   "system.npus", "--npus");
+  if (!command.cost.empty())
+    parse_arguments(fmt::format("cost: {}\n{}", name_for(command.cost), system_text(command)), true, "cost", "--cost");
+  config::BestCommand plain = command;
   plain.stack.clear();
   const auto configuration = parse_arguments(base_text(plain), false, "workload.model", "MODEL");
   if (!std::holds_alternative<workload::Transformer>(configuration.workload.generated->model))
@@ -85,6 +88,19 @@ void check_arguments(const config::BestCommand& command, const std::string& base
                 fmt::format("'{}' is no transformer", cited(command.model)), "a transformer",
                 "Write a STUDY.yaml for `orrery explore` (docs/exploration.md).");
   parse_arguments(base, false, "stack", "--stack");
+}
+
+constexpr std::uint64_t most_context = 8;             ///< degree of context parallelism
+constexpr std::uint64_t least_context_tokens = 1024;  ///< of a sequence on an NPU
+constexpr std::uint64_t most_interleaving = 8;
+constexpr std::uint64_t most_experts_apart = 64;  ///< degree of expert parallelism
+
+/// Returns modules that the backward pass may compute again in place of whole layers.
+std::string modules_of(const workload::Transformer& model) {
+  std::vector<std::string_view> modules = {"norms"};
+  if (model.mlp.gated) modules.emplace_back("swiglu");
+  if (model.is_latent()) modules.emplace_back("latent");
+  return fmt::format("[{}]", fmt::join(modules, ", "));
 }
 
 /// Returns the study, whose base will be named `base` and has its text in the file `text_of_base` now. It leaves out
@@ -100,32 +116,76 @@ std::string study_text(const config::BestCommand& command, const std::string& ba
       "# Which parallelism trains the model fastest, as `orrery best` asks it.\nstudy:\n  base: {}\n  parameters:\n"
       "    batch: {{values: [{}]}}\n    layers: {{values: [{}]}}\n",
       base, command.batch.value_or(command.npus), transformer->layers);
-  const auto powers = [&](std::string_view name, std::string_view key, std::uint64_t most) {
-    text += fmt::format("    {}: {{key: workload.parallel.{}, values: [{}]}}\n", name, key,
-                        fmt::join(powers_of_two(std::max<std::uint64_t>(most, 1)), ", "));
+  const auto add = [&](std::string_view name, std::string_view key, std::string_view values,
+                       std::string_view more = "") {
+    text += fmt::format("    {}: {{key: workload.parallel.{}, values: [{}]{}}}\n", name, key, values, more);
   };
+  const auto powers = [&](std::string_view name, std::string_view key, std::uint64_t most, std::string_view more = "") {
+    add(name, key, fmt::format("{}", fmt::join(powers_of_two(std::max<std::uint64_t>(most, 1)), ", ")), more);
+  };
+  const std::uint64_t layers = transformer->layers;
+  const bool has_experts = transformer->mlp.experts > 0;
   powers("tp", "tp", system.dimensions.front().size);
-  powers("pp", "pp", std::min<std::uint64_t>(transformer->layers, command.npus));
-  powers("ep", "ep", std::min<std::uint64_t>({transformer->mlp.experts, command.npus, 64}));
+  powers("cp", "cp", std::min(most_context, transformer->sequence / least_context_tokens));
+  powers("pp", "pp", std::min<std::uint64_t>(layers, command.npus));
+  powers("ep", "ep", std::min<std::uint64_t>({transformer->mlp.experts, command.npus, most_experts_apart}));
   powers("micro_batch", "micro-batch", 4);
+  powers("chunks", "interleaving", std::min(most_interleaving, layers / 2), ", when: pp > 1, else: 1");
+  add("schedule", "schedule", "1f1b, zb-h1, zb-v", ", when: pp > 1 and chunks == 1, else: 1f1b");
+  add("zero", "zero", "0, 1, 3", ", when: tp * cp * pp * ep < npus, else: 0");
+  add("recompute", "recompute", "none, full");
+  add("modules", "recompute-modules", fmt::format("[], {}", modules_of(*transformer)),
+      ", when: \"recompute == 'none'\", else: []");
   text +=
-      "    zero: {key: workload.parallel.zero, values: [0, 1, 3], when: tp * pp * ep < npus, else: 0}\n"
-      "    recompute: {key: workload.parallel.recompute, values: [none, full]}\n"
       "  derived:\n"
-      "    dp: {key: workload.parallel.dp, value: npus / (tp * pp * ep)}\n"
+      "    dp: {key: workload.parallel.dp, value: npus / (tp * cp * pp * ep)}\n"
       "    micro_batches: {key: workload.parallel.micro-batches, value: batch / (dp * ep * micro_batch)}\n"
       "    sp: {key: workload.parallel.sp, value: tp > 1}\n"
       "  constraints:\n"
-      "    - divides(tp * pp * ep, npus)\n"
-      "    - divides(pp, layers)\n"
+      "    - divides(tp * cp * pp * ep, npus)\n"
       "    - divides(dp * ep * micro_batch, batch)\n"
       "    - micro_batches >= pp\n"
-      "    - zero < 3 or pp == 1\n"
+      "    - chunks == 1 or (micro_batches % pp == 0 and pp * chunks <= layers)\n"
+      "    - \"schedule != 'zb-v' or 2 * pp <= layers\"\n"
+      "    - zero < 3 or pp == 1\n";
+  if (is_large(command))
+    text +=
+        "    - tp * cp <= 16\n"
+        "    - pp == 1 or (micro_batches >= 2 * pp and micro_batch < 4)\n"
+        "    - zero > 0 or dp == 1 or pp == 1\n";
+  if (has_experts) text += "    - cp == 1 or ep == 1\n";
+  text +=
       "  objectives: [{minimise: step_time}]\n"
       "  keep: 10\n"
       "  strategy: {kind: bounded}\n";
   if (!command.cost.empty()) text += fmt::format("cost: {}\n", name_for(command.cost));
   return text;
+}
+
+/// Says which plans the study leaves out.
+void print_left_out(const config::BestCommand& command) {
+  std::vector<std::string> left_out = {"tensor parallelism over servers",
+                                       "ZeRO 2 and 3 with pipelines",
+                                       "DualPipe",
+                                       "stages of unlike numbers of layers "
+                                       "beyond one (stage-layers)",
+                                       "recompute-layers",
+                                       "offload",
+                                       "other orders of groups (placement)",
+                                       "fp8"};
+  if (is_large(command))
+    left_out.insert(left_out.begin(), {"tp x cp above 16", "fewer than two micro-batches for each stage"});
+  constexpr std::size_t most_characters = 90;
+  std::string line = "Not tried:";
+  for (std::size_t i = 0; i < left_out.size(); ++i) {
+    const std::string part = fmt::format(" {}{}", left_out[i], i + 1 < left_out.size() ? "," : ".");
+    if (line.size() + part.size() > most_characters) {
+      fmt::print("{}\n", line);
+      line = " ";
+    }
+    line += part;
+  }
+  fmt::print("{}\n  A STUDY.yaml can try them (orrery explore).\n", line);
 }
 
 /// The files that a call writes before it simulates. Unless they are kept, they are as they were before when it ends.
@@ -228,6 +288,7 @@ void best(const config::BestCommand& command, const std::string& command_line, p
     throw;
   }
   files.keep();
+  if (world.is_root()) print_left_out(command);
 }
 
 }  // namespace orrery::app
