@@ -118,6 +118,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
+  if (metrics) trial.breakdown = metrics->breakdown;
   if (metrics) {
     const auto of_campaign = campaign_metrics(configuration, metrics->step_time.seconds());
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)

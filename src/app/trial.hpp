@@ -15,6 +15,8 @@
 #include "orrery/base/time.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/variants.hpp"
+#include "orrery/results/breakdown.hpp"
+#include "orrery/results/breakdown.hpp"
 
 namespace orrery::app {
 
@@ -35,6 +37,8 @@ struct Trial {
   std::vector<double>
       metrics;  ///< [explore::metrics()], then perhaps results::figures_of; NaN where one is not known. Empty: none is
   std::string text;  ///< why it is not done
+
+  results::BreakdownOf<double> breakdown{};  ///< shares of the NPUs' time; zeros where nothing was simulated
 
   /// Returns a metric by its position in explore::metrics().
   double metric(std::size_t position) const {

@@ -18,8 +18,8 @@
 #include "orrery/workload/generator.hpp"
 #include "references.hpp"
 #include "resolution.hpp"
-
 #include "system_size.hpp"
+
 namespace orrery::config {
 namespace {
 
@@ -46,8 +46,8 @@ Value read_values(std::string text, const Origin& origin, std::vector<std::strin
     faults.attempt([&] { apply_override(root, setting, faults); });
     follow_references(root, inputs, faults);
   }
-  return root;
   fill_dimensions(root, faults);
+  return root;
 }
 
 /// What `orrery generate` writes where no file says so: a step of a transformer on 64 NPUs.
@@ -318,12 +318,25 @@ void take_system(ServingConfiguration& result) {
 
 }  // namespace
 
+namespace {
+
+/// Returns the file that holds the layers of the model, unless it is the configuration itself.
+std::string file_of_model(const Value& root, const std::string& own) {
+  const Value* at = &root;
+  for (const std::string_view key : {"workload", "model", "layers"}) at = at == nullptr ? nullptr : at->find(key);
+  const bool is_elsewhere = at != nullptr && at->origin && at->origin->name != own && at->line;
+  return is_elsewhere ? at->origin->name : "";
+}
+
+}  // namespace
+
 KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<std::string>& overrides,
                       bool system_only, Faults& faults) {
   KeysRead result;
   Configuration& configuration = result.configuration;
   result.root = read_values(std::move(text), origin, overrides, configuration.inputs, faults);
   configuration.warnings = result.root.all_notes();
+  configuration.model_file = file_of_model(result.root, origin.name);
   refuse_workload_beside_jobs(result.root, faults);
   Reading reading{configuration, faults, system_only};
   Sections sections(Section(&result.root, "", result.root, faults));

@@ -340,6 +340,13 @@ const Words<Progress>& progress_kinds() {
   return words;
 }
 
+const Words<Colours>& colour_choices() {
+  static const Words<Colours> words = {{"auto", Colours::automatic, "on a terminal, unless NO_COLOR is set"},
+                                       {"always", Colours::always, "wherever it is printed"},
+                                       {"never", Colours::never, "nowhere"}};
+  return words;
+}
+
 const Words<ExcessPolicy>& excess_policies() {
   static const Words<ExcessPolicy> words = {{"error", ExcessPolicy::error, "the run ends with an error"},
                                             {"report", ExcessPolicy::report, "the results and the summary tell"}};

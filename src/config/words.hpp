@@ -89,6 +89,7 @@ const Words<workload::ExpertOverlap>& expert_overlaps();
 const Words<workload::Detail>& details();
 const Words<Progress>& progress_kinds();
 const Words<ExcessPolicy>& excess_policies();
+const Words<Colours>& colour_choices();
 const Words<DrawnPer>& drawn_per();
 const Words<DistributionKind>& distribution_kinds();
 

@@ -34,7 +34,7 @@ STEPS = [
     (f"orrery check {RING}", 0, ""),
     ("orrery show trace build/quickstart/ring-8/workload.0.et", 0, "nodes"),
     (f"orrery show collective {RING} --kind all-reduce --bytes '64 MiB'", 0, "time"),
-    (f"orrery run {RING} --output alone.h5 && scripts/mpirun.sh 2 orrery run {RING} --output two.h5", 0, "on 2 ranks"),
+    (f"orrery run {RING} --output alone.h5 && scripts/mpirun.sh 2 orrery run {RING} --verbose --output two.h5", 0, "on 2 ranks"),
     ("h5diff --exclude-path /kernel --exclude-attribute / alone.h5 two.h5", 0, ""),
     ("orrery show timeline llama.h5 --chrome timeline.json.gz --npus 0-3 && gzip --test timeline.json.gz", 0, ""),
     ("orrery report llama.h5 faster.h5 --output report.html && test -s report.html", 0, ""),

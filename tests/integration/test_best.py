@@ -40,7 +40,7 @@ class Best(harness.Folder):
                 ([self.model, *ON, "--stack=h100-nimo"], 3, r"orrery best: --stack: found 'h100-nimo'.*Did you mean the preset 'h100-nemo'"),
                 ([self.model, *ON, "--cost=h100-2024-07"], 3, r"orrery best: --cost: found 'h100-2024-07'.*Did you mean the preset 'h100-2024-08'"),
                 ([self.model, *ON, "--set=a.b=3"], 3, r"--set a\.b=3: key 'a': unknown key"),
-                ([self.model, "--on=dgx-h100-superpod", "--npus=12"], 2, r"--npus 12: 12 NPUs do not fill groups of 8"),
+                ([self.model, "--on=dgx-h100-superpod", "--npus=12"], 3, r"orrery best: --npus: found 12; expected whole groups of 8 NPUs"),
                 ([self.model, *ON, "--batch=1"], 3, r"orrery best: no parallelism of 16 NPUs divides --batch 1; expected a batch .* such as 16"),
                 (["dlrm-dcnv2", *ON], 3, r"orrery best: MODEL: 'dlrm-dcnv2' is no transformer"),
                 ([self.model, *ON, "--csv=model.yaml"], 5, r"model\.yaml: exists already")):

@@ -148,7 +148,7 @@ class Warnings(harness.Folder):
         seconds = {}
         for processor in ("", "--set=system.compute.processor=a100", "--set=system.compute.processor=h100"):
             outcome = harness.orrery("run", config, "--fold", products, *filter(None, [processor]),
-                                     f"--output={self.folder / 'r.h5'}", "--force")
+                                     f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
             self.assertEqual((outcome.code, harness.messages(outcome)), (0, []))
             seconds[processor] = re.search("training: (.*)", outcome.out).group(1)
         self.assertEqual(seconds[""], seconds["--set=system.compute.processor=a100"])
