@@ -67,4 +67,55 @@ const Subcommand& best_subcommand() {
   return command;
 }
 
+namespace {
+
+Subcommand presets_subcommand(std::string_view name, std::string_view summary, std::string_view example) {
+  return {name, summary, "", example, {{"Output", {Option{"json", "", "print JSON"}}}}};
+}
+
+}  // namespace
+
+const Subcommand& show_models_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show models", "List the models that a configuration may name, with their sizes.", "  orrery show models");
+  return command;
+}
+
+const Subcommand& show_systems_subcommand() {
+  static const Subcommand command =
+      presets_subcommand("show systems", "List the systems that a configuration may name: NPUs, network, peak, memory.",
+                         "  orrery show systems");
+  return command;
+}
+
+const Subcommand& show_stacks_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show stacks", "List the stacks of hardware and software, and what they were fitted to.", "  orrery show stacks");
+  return command;
+}
+
+const Subcommand& show_prices_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show prices", "List the prices that a configuration may name, with their dates.", "  orrery show prices");
+  return command;
+}
+
+const Subcommand& init_subcommand() {
+  static const Subcommand command{
+      "init",
+      "Write a commented CONFIG.yaml of a model on a system, to start from.",
+      "",
+      "  orrery init --model qwen3-32b --system dgx-h100 --npus 128\n"
+      "  orrery init --model models/Qwen3-8B/config.json --system dgx-h100 --npus 64 --batch 256 --output my.yaml",
+      {{"What",
+        {{"model", "MODEL", "preset, file, or config.json of Hugging Face; needed (orrery show models)"},
+         {"system", "SYSTEM", "preset or file; needed (orrery show systems)"},
+         {"npus", "N", "number of NPUs, whole servers; needed"},
+         {"batch", "N", "sequences of a step (default: as many as there are NPUs)"},
+         {"stack", "STACK", "hardware and software (default: the usual stack of the processor; orrery show stacks)"}}},
+       {"Output",
+        {{"output", "FILE", "name of the file (default: CONFIG.yaml)"}, {"force", "", "replace an existing file"}}}}};
+  return command;
+}
+
 }  // namespace orrery::config

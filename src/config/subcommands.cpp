@@ -342,27 +342,6 @@ const Subcommand& show_tables_subcommand() {
   return command;
 }
 
-const Subcommand& show_plan_subcommand() {
-  static const Subcommand command{
-      "show plan",
-      "Print what GPUs execute for a collective, whether it is right, and how long it takes.",
-      "FILE",
-      "  orrery show plan allreduce.json\n"
-      "  orrery show plan allreduce.json --bytes 1KiB..1GiB --profile h100",
-      {{"Times",
-        {{"bytes", "SIZE", "of the whole data, as \"1 MiB\", or FROM..TO for sizes that double, as 1KiB..1GiB"},
-         {"profile", "NAME", "the GPU, such as h100 (default: the first one of docs/gpu.md)"},
-         {"system", "FILE",
-          "a CONFIG.yaml with system.gpu, whose GPUs and network are simulated in place of a profile"},
-         {"set", "KEY=VALUE", "replace a value of that file, as system.gpu.unroll=4; repeatable", true},
-         {"bursts", "N", "simulate an operation in at most N pieces; 0: line by line (default: 256)"}}},
-       {"Output",
-        {json_option(),
-         {"csv", "", "print the times as CSV"},
-         {"operations", "", "print each operation of a message of one size as JSON in a line"}}}}};
-  return command;
-}
-
 const Subcommand& show_graph_subcommand() {
   static const Subcommand command{
       "show graph",
@@ -390,22 +369,6 @@ const Subcommand& show_kernel_subcommand() {
                                   "RESULTS.h5",
                                   "  orrery show kernel results.h5",
                                   {{"Output", {json_option()}}}};
-  return command;
-}
-
-const Subcommand& show_scaling_subcommand() {
-  static const Subcommand command{
-      "show scaling",
-      "Predict how long a run would take on more ranks.",
-      "RESULTS.h5",
-      "  orrery run configs/llama3-8b-64.yaml --noise 0.02 --record-load --output results.h5\n"
-      "  orrery show scaling results.h5 --ranks 2,4,8,16,32,64 --latency 2us",
-      {{"Ranks",
-        {{"ranks", "LIST", "numbers of ranks, as 2,4,8 (default: powers of two up to the number of blocks)"},
-         {"event-time", "TIME", "that a rank needs for an event, as 200ns (default: as measured in the run)"},
-         {"latency", "TIME", "of a message from rank to rank (default: 2us)"},
-         {"message-time", "TIME", "that each of its two ranks spends on a message (default: 1us)"}}},
-       {"Output", {json_option(), {"csv", "", "print the table as CSV"}}}}};
   return command;
 }
 
@@ -438,57 +401,6 @@ const Subcommand& show_keys_subcommand() {
   return command;
 }
 
-namespace {
-
-Subcommand presets_subcommand(std::string_view name, std::string_view summary, std::string_view example) {
-  return {name, summary, "", example, {{"Output", {json_option()}}}};
-}
-
-}  // namespace
-
-const Subcommand& show_models_subcommand() {
-  static const Subcommand command = presets_subcommand(
-      "show models", "List the models that a configuration may name, with their sizes.", "  orrery show models");
-  return command;
-}
-
-const Subcommand& show_systems_subcommand() {
-  static const Subcommand command =
-      presets_subcommand("show systems", "List the systems that a configuration may name: NPUs, network, peak, memory.",
-                         "  orrery show systems");
-  return command;
-}
-
-const Subcommand& show_stacks_subcommand() {
-  static const Subcommand command = presets_subcommand(
-      "show stacks", "List the stacks of hardware and software, and what they were fitted to.", "  orrery show stacks");
-  return command;
-}
-
-const Subcommand& show_prices_subcommand() {
-  static const Subcommand command = presets_subcommand(
-      "show prices", "List the prices that a configuration may name, with their dates.", "  orrery show prices");
-  return command;
-}
-
-const Subcommand& init_subcommand() {
-  static const Subcommand command{
-      "init",
-      "Write a commented CONFIG.yaml of a model on a system, to start from.",
-      "",
-      "  orrery init --model qwen3-32b --system dgx-h100 --npus 128\n"
-      "  orrery init --model models/Qwen3-8B/config.json --system dgx-h100 --npus 64 --batch 256 --output my.yaml",
-      {{"What",
-        {{"model", "MODEL", "preset, file, or config.json of Hugging Face; needed (orrery show models)"},
-         {"system", "SYSTEM", "preset or file; needed (orrery show systems)"},
-         {"npus", "N", "number of NPUs, whole servers; needed"},
-         {"batch", "N", "sequences of a step (default: as many as there are NPUs)"},
-         {"stack", "STACK", "hardware and software (default: the usual stack of the processor; orrery show stacks)"}}},
-       {"Output",
-        {{"output", "FILE", "name of the file (default: CONFIG.yaml)"}, {"force", "", "replace an existing file"}}}}};
-  return command;
-}
-
 const Subcommand& show_completion_subcommand() {
   static const Subcommand command{"show completion",
                                   "Print what lets a shell complete commands, options and their values.",
@@ -511,7 +423,8 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {&run_subcommand(),
+  static const Subcommand* const all[] = {&init_subcommand(),
+                                          &run_subcommand(),
                                           &check_subcommand(),
                                           &explore_subcommand(),
                                           &best_subcommand(),
@@ -521,7 +434,6 @@ std::span<const Subcommand* const> subcommands() {
                                           &report_subcommand(),
                                           &compare_subcommand(),
                                           &calibrate_subcommand(),
-                                          &init_subcommand(),
                                           &generate_subcommand(),
                                           &convert_subcommand(),
                                           &synthesize_subcommand(),

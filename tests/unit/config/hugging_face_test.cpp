@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -12,24 +11,19 @@
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/layer_list.hpp"
 #include "orrery/workload/transformer.hpp"
+#include "temporary_folder.hpp"
 
 namespace orrery::config {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of a test, which it leaves empty.
+/// Reads models from files in a folder of its own.
 class HuggingFace : public testing::Test {
  protected:
-  HuggingFace() {
-    std::string pattern = (fs::temp_directory_path() / "hugging-face-XXXXXX").string();
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~HuggingFace() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& name, const std::string& text) const {
-    std::ofstream(folder_ / name) << text;
-    return folder_ / name;
+    std::ofstream(folder_.path() / name) << text;
+    return folder_.path() / name;
   }
   /// Reads the model of a config.json.
   workload::Transformer model_of(const std::string& json, const std::string& more = "") const {
@@ -53,7 +47,7 @@ class HuggingFace : public testing::Test {
     return {static_cast<double>(figures.parameters) * 1e-9, static_cast<double>(figures.active_parameters) * 1e-9};
   }
 
-  fs::path folder_;
+  test::TemporaryFolder folder_;
 };
 
 /// A published model: the fields of its config.json that matter, and the parameters that its authors give.
@@ -213,12 +207,15 @@ TEST_F(HuggingFace, ModelsEqualTheirPresets) {
 }
 
 TEST_F(HuggingFace, ModelsMayBeNamedByTheirFolder) {
+  // A folder of the hub, which holds a config.json, stands for that file.
   write("config.json", published()[0].json);
-  const auto file = write("run.yaml", "workload: {model: " + folder_.string() + ", parallel: {dp: 8}}\n");
+  const auto file = write("run.yaml", "workload: {model: " + folder_.path().string() + ", parallel: {dp: 8}}\n");
   EXPECT_EQ(std::get<workload::Transformer>(read_workload(file, {}).model).layers, 32U);
 }
 
 TEST_F(HuggingFace, ModelsOfOtherKindsAreRefusedOnce) {
+  // A type that is not known, none at all, missing fields, and shared experts that are no whole number of others: each
+  // gets one message, which names what is wrong and what is known.
   const std::string unknown = refusal_of(R"({"model_type": "bert", "hidden_size": 768})");
   EXPECT_NE(unknown.find("found the type 'bert'"), std::string::npos) << unknown;
   EXPECT_NE(unknown.find("llama, mistral, mixtral"), std::string::npos) << unknown;
@@ -235,6 +232,7 @@ TEST_F(HuggingFace, ModelsOfOtherKindsAreRefusedOnce) {
 }
 
 TEST_F(HuggingFace, ArgumentsOfTrainingProgramsAreNamed) {
+  // Arguments of torchtitan (TOML) and of Megatron, as options and as YAML: the message names the tool and a document.
   for (const auto& [text, tool] :
        {std::pair{"[job]\ndump_folder = \"x\"\n[model]\nname = \"llama3\"\nflavor = \"8B\"\n", "torchtitan"},
         {"torchrun pretrain_gpt.py \\\n  --num-layers 32 \\\n  --hidden-size 4096\n", "Megatron-LM"},
