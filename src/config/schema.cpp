@@ -89,7 +89,8 @@ std::string json_schema() {
       }
       at->keys.push_back(key);
     }
-  for (const char* const file : {"stack"}) root.below[file];
+  root.below["stack"];
+  root.below["workload"].below["traces"].below["all"];  // {all: FILE}
   root.below["jobs"].below["workload"].below = root.below["workload"].below;
   ordered_json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
                          {"title", "CONFIG.yaml of Orrery"},

@@ -139,7 +139,8 @@ Value parse(const std::string& text, const std::shared_ptr<const Origin>& origin
     const bool is_setting = origin->name.starts_with("--set ");
     if (const auto bracket = unclosed_bracket(text); bracket && error.msg.find("flow") != std::string::npos) {
       if (!is_setting) place.line = bracket->line;
-      throw Error(ErrorCode::bad_input, place, fmt::format("the '{}' in this line is not closed", bracket->sign),
+      throw Error(ErrorCode::bad_input, place,
+                  fmt::format("not well-formed YAML: the '{}' in this line is not closed", bracket->sign),
                   fmt::format("a '{}' after its last entry", bracket->sign == '{' ? '}' : ']'));
     }
     if (!error.mark.is_null() && !is_setting) place.line = static_cast<std::uint64_t>(error.mark.line) + 1;

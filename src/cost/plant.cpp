@@ -87,7 +87,9 @@ class PlantBuilder {
     const topology::Dimension& dimension = dimensions_[d];
     if (dimension.size == 1) return;
     const double groups = static_cast<double>(plant_.num_npus) / dimension.size;
-    const auto levels = topology::make_wiring(dimension)->switch_tiers();
+    const auto wiring = topology::make_wiring(dimension);
+    auto levels = wiring->switch_tiers();
+    if (wiring->core_bandwidth() > 0) levels.resize(1);  // the core of an oversubscribed switch is no further switch
     const bool joins_pairs = levels.empty();
     const double bandwidth = groups * static_cast<double>(topology::directed_links(dimension)) *
                              (dimension.bandwidth.bytes_per_ns() / prices_.bandwidth_unit.bytes_per_ns());

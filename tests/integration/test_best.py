@@ -11,7 +11,7 @@ import harness  # noqa: E402
 
 MODEL = "kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n"
 ON = ["--on=dgx-h100-superpod", "--npus=16"]
-MOST_CHARACTERS = 100  # of a line of the table
+MOST_CHARACTERS = 105  # of a line of the table
 RESERVED = 2 * 10**9  # bytes of the memory that drivers and libraries of the system's NPUs take
 ROOM = "83.52 GB"  # what they leave of 81,559 MiB
 
@@ -84,9 +84,11 @@ class Best(harness.Folder):
             self.assertAlmostEqual(float(memory[1]) * scale, float(row["peak_memory [byte]"]), delta=0.0051 * scale)
             time = re.search(r" ([0-9.]+) (us|ms|s) ", line)
             self.assertAlmostEqual(float(time[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3)
-            self.assertRegex(line, rf"{ROOM} +[0-9.]+ %$")
-        self.assertRegex(printed, r"\nof all of these: system price [0-9,.]+ (M )?USD\n")
+            self.assertRegex(line, rf"{ROOM}(?: +[0-9.]+ %)?$")
+        self.assertRegex(printed, r"\nof all of these: .*system price [0-9,.]+ (M )?USD\n")
         self.assertNotIn("!", printed)
+        self.assertRegex(printed, r"\nNot tried: .*tensor parallelism over servers")
+        self.assertLessEqual({"chunks", "schedule", "modules", "cp"}, set(next(iter(rows.values()))))
         size = int(float(rows[lines[0].split()[0]]["peak_memory [byte]"]) * 1.05) + RESERVED
         printed = self.best(self.model, *ON, "--batch=32", f"--set=system.compute.local-memory.size={size} B", "--output=tight.h5").out
         self.assertRegex(printed, rf"\n +{lines[0].split()[0]} .*! ")

@@ -121,7 +121,7 @@ class Output(harness.Folder):
     def test_success_prints_a_summary(self):
         """A run on 1 and 2 ranks prints a summary with finish times, events, ranks and the results file."""
         for ranks in (0, 2):
-            outcome = self.run_to(self.folder / f"results{ranks}.h5", ranks=ranks)
+            outcome = self.run_to(self.folder / f"results{ranks}.h5", "--verbose", ranks=ranks)
             self.assertEqual(outcome.code, 0, outcome.err)
             for word in ("last: npu", "first: npu", "compute", "events", "rank", f"results{ranks}.h5"):
                 self.assertRegex(outcome.out + outcome.err, f"(?i){word}")
@@ -402,7 +402,7 @@ class Stuck(harness.Folder):
             self.assertEqual(len(lines), 4, outcome.err)
             self.assertRegex(lines[0], "stuck: 2 of 4 NPUs do not finish$")
             for npu, group in ((0, "left"), (1, "right")):
-                self.assertRegex(lines[1 + npu], rf"workload\.{npu}\.et: NPU {npu}, node 1 'in_{group}' waits since 0 s for all-reduce number 1 of "
+                self.assertRegex(lines[1 + npu], rf"workload\.{npu}\.et: NPU {npu}, node 1 'in_{group}' waits since 0 ps for all-reduce number 1 of "
                                                  rf"group '{group}' \(1048576 bytes\): 1 of 2 members are there, missing NPU {1 - npu}$")
             self.assertRegex(lines[3], "Correct.*--dependencies")
             self.assertNotIn("\n\n", outcome.err.split("-----")[0])

@@ -144,7 +144,7 @@ class Memory(harness.Folder):
         for ranks in (0, 2, 3):
             outcome = harness.orrery("run", path, f"--output={self.folder / 'r.h5'}", "--partition=round-robin", ranks=ranks)
             self.assertEqual(outcome.code, 4, outcome.err)
-            self.assertIn("waits since 0 s for load with all-gather number 1 of group 'g' (100 bytes): 1 of 2 members are there, missing NPU 1", outcome.err)
+            self.assertIn("waits since 0 ps for load with all-gather number 1 of group 'g' (100 bytes): 1 of 2 members are there, missing NPU 1", outcome.err)
 
     def refused(self, nodes, *words, memory=POOL, members=(0, 1), command="check"):
         """Checks that a job with these nodes ends with exit code 3 on 1 and 2 ranks, and a message with these words."""

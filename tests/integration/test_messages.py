@@ -73,11 +73,11 @@ class Messages(harness.Folder):
 
     def test_brackets(self):
         """A brace and a bracket that nothing closes, among quotes and comments. Expectation: the line in which they stand."""
-        self.assertIn("run.yaml:4: the '{' in this line is not closed; expected a '}' after its last entry",
+        self.assertIn("run.yaml:4: not well-formed YAML: the '{' in this line is not closed; expected a '}' after its last entry",
                       self.refused("check", self.write((NETWORK % "1 GB/s").replace("500 ns}", "500 ns"))))
         said = self.refused("check", self.write('# {[\nsystem: {base: "a}"}\nworkload:\n  parallel: {placement: [tp, dp, cp}\n'))
         self.assertRegex(said, r"run\.yaml:4: ")
-        self.assertIn("run.yaml:2: the '[' in this line", self.refused("check", self.write("run: {}\nworkload: [a, 'b]'\n")))
+        self.assertIn("run.yaml:2: not well-formed YAML: the '[' in this line", self.refused("check", self.write("run: {}\nworkload: [a, 'b]'\n")))
 
     def test_results_that_are_being_written(self):
         """Results that another process holds for writing. Expectation: they are not called damaged."""

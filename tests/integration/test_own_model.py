@@ -117,6 +117,26 @@ class OwnModel(harness.Folder):
                          "--stack: .*Did you mean the preset 'h100-nemo'")
         self.assertFalse((self.folder / "CONFIG.yaml").exists())
 
+    def test_the_schema_of_editors(self):
+        """The schema of CONFIG.yaml. Expectation: the file is what the program prints; it takes all examples, and refuses an unknown key and an
+        unknown word; what `init` writes names it first."""
+        text = self.orrery("show", "keys", "--schema").out
+        self.assertEqual((PRESETS / "schema.json").read_text(), text)
+        self.orrery("init", "--model=llama3-8b", "--system=dgx-h100", "--npus=8", "--output=first.yaml")
+        self.assertEqual((self.folder / "first.yaml").read_text().splitlines()[0], f"# yaml-language-server: $schema={PRESETS / 'schema.json'}")
+        try:
+            import jsonschema
+            import yaml
+        except ImportError:
+            self.skipTest("needs Python's jsonschema and yaml")
+        validator = jsonschema.Draft7Validator(json.loads(text))
+        examples = [path for folder in (".", "scale", "serving", "stacks", "libra") for path in (PRESETS / folder).glob("*.yaml") if path.name != "prices.yaml"]
+        self.assertGreater(len(examples), 30)
+        for path in examples:
+            self.assertEqual([error.message for error in validator.iter_errors(yaml.safe_load(path.read_text()))], [], path)
+        for wrong in ({"system": {"npuz": 8}}, {"system": {"network": {"model": "congested"}}}, {"workload": {"parallel": {"zero": [1]}}}, {"sytem": {}}):
+            self.assertFalse(validator.is_valid(wrong), wrong)
+
 
 if __name__ == "__main__":
     harness.main()
