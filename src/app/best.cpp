@@ -146,7 +146,7 @@ std::string study_text(const config::BestCommand& command, const std::string& ba
       "    - divides(dp * ep * micro_batch, batch)\n"
       "    - micro_batches >= pp\n"
       "    - chunks == 1 or (micro_batches % pp == 0 and pp * chunks <= layers)\n"
-      "    - \"schedule != 'zb-v' or (2 * pp <= layers and micro_batches >= 2 * pp)\"\n"
+      "    - \"schedule == '1f1b' or schedule == 'zb-h1' or (2 * pp <= layers and micro_batches >= 2 * pp)\"\n"
       "    - zero < 3 or pp == 1\n";
   if (is_large(command))
     text +=

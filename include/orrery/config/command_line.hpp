@@ -13,6 +13,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/campaign_commands.hpp"
 #include "orrery/config/key_listing.hpp"
+#include "orrery/config/preset_commands.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "orrery/trace/store.hpp"
@@ -275,25 +276,6 @@ struct PackageCommand {
 struct ShowKeysCommand {
   std::string below;  ///< a key, or the beginning of its path; empty: all
   KeyForm form = KeyForm::text;
-};
-
-/// `orrery show models`, `systems`, `stacks` and `prices`: which presets there are.
-struct ShowPresetsCommand {
-  enum class Kind : std::uint8_t { models, systems, stacks, prices };
-
-  Kind kind = Kind::models;
-  bool json = false;
-};
-
-/// `orrery init --model MODEL --system SYSTEM --npus N`: write a CONFIG.yaml to start from.
-struct InitCommand {
-  std::string model;                   ///< a preset or a file
-  std::string system;                  ///< a preset or a file
-  std::string stack;                   ///< a preset; empty: the usual one of the system's processor
-  std::uint32_t npus = 1;              ///< number of NPUs
-  std::optional<std::uint32_t> batch;  ///< sequences of a step; none: as many as there are NPUs
-  std::filesystem::path output;        ///< CONFIG.yaml
-  bool force = false;                  ///< replace an existing file
 };
 
 using Command =
