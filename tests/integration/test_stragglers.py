@@ -198,7 +198,7 @@ class Stragglers(harness.Folder):
     def test_repetitions_of_nothing_drawn_warn(self):
         """Where nothing is drawn all repetitions are equal, and a warning says so; none of them is refused."""
         config = self.config(STEP % ("false", "{dp: 64}"))
-        outcome = harness.orrery("run", config, "--repetitions=3", f"--output={self.folder / 'r.h5'}")
+        outcome = harness.orrery("run", config, "--repetitions=3", f"--output={self.folder / 'r.h5'}", "--verbose")
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("nothing is drawn", outcome.err)
         self.assertIn("standard deviation 0", outcome.out)
