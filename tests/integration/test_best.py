@@ -91,7 +91,7 @@ class Best(harness.Folder):
         self.assertLessEqual({"chunks", "schedule", "modules", "cp"}, set(next(iter(rows.values()))))
         size = int(float(rows[lines[0].split()[0]]["peak_memory [byte]"]) * 1.05) + RESERVED
         printed = self.best(self.model, *ON, "--batch=32", f"--set=system.compute.local-memory.size={size} B", "--output=tight.h5").out
-        self.assertRegex(printed, rf"\n +{lines[0].split()[0]} .*! ")
+        self.assertRegex(printed, rf"\n +{lines[0].split()[0]} .*!\s")
         self.assertIn("! takes more than 90 % of the memory.", printed)
 
 
