@@ -160,7 +160,7 @@ class Problem:
     def seconds(self, program, folder, bandwidths):
         """The step time with these GB/s of each dimension."""
         self.write(folder, bandwidths)
-        run(program, "run", folder / "base.yaml", "--fold", "--progress=none", "--record-iterations=0", f"--output={folder / 'run.h5'}", "--force")
+        run(program, "run", folder / "base.yaml", "--verbose", "--fold", "--progress=none", "--record-iterations=0", f"--output={folder / 'run.h5'}", "--force")
         with h5py.File(folder / "run.h5") as file:
             return int(file["/metrics/step_time"][()]) * 1e-12
 
@@ -172,7 +172,7 @@ def price(program, folder, dimensions, bandwidths):
     (folder / "price.yaml").write_text(
         f"system: {{network: {{dimensions: [{rows}]}}, compute: {{model: roofline, peak: 1 TFLOPS, local-memory: {{bandwidth: 1 TB/s}}}}}}\ncost: libra-2024\n"
         f"workload: {{model: {{kind: layers, layers: [{{name: a, parameters: 1000, flops: 1000000, activations: 1}}]}}, parallel: {{dp: {npus}}}}}\n")
-    run(program, "run", folder / "price.yaml", "--fold", "--progress=none", "--record-iterations=0", f"--output={folder / 'price.h5'}", "--force")
+    run(program, "run", folder / "price.yaml", "--verbose", "--fold", "--progress=none", "--record-iterations=0", f"--output={folder / 'price.h5'}", "--force")
     with h5py.File(folder / "price.h5") as file:
         return float(file["/metrics/capex"][()])
 

@@ -42,7 +42,7 @@ UNMEASURED = {"none": "recompute: none"}  # it does not fit
 
 def step(program, config, folder, *more):
     """Seconds, and the peak of the local memory as a text."""
-    done = subprocess.run([*program, "run", config, "--fold", "--record-iterations=0", f"--output={folder / 'results.h5'}", "--force", *more], capture_output=True, text=True)
+    done = subprocess.run([*program, "run", config, "--verbose", "--fold", "--record-iterations=0", f"--output={folder / 'results.h5'}", "--force", *more], capture_output=True, text=True)
     found = re.search(r"^step time ([\d.]+) (\w+)", done.stdout, re.MULTILINE)
     memory = re.search(r"^local memory: NPU \d+ needs most, ([\d.]+ \w+) at", done.stdout, re.MULTILINE)
     if done.returncode != 0 or not found or not memory:

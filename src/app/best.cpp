@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "best_serving.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
@@ -27,11 +28,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint32_t many_npus = 256;  ///< from which on plans are left out that are not the best on so many
+bool is_large(const config::BestCommand& command) { return command.npus >= many_npus; }
+
 constexpr const char* best_origin = "orrery best";  ///< of the texts that this command makes up from its arguments
 
 /// Returns a preset or a file as another file may name it, as a text of YAML.
 std::string name_for(const std::string& name) {
-  const std::string path = fs::is_regular_file(name) ? fs::absolute(name).string() : name;
+  const bool is_file = fs::is_regular_file(name) || fs::is_regular_file(fs::path(name) / "config.json");
+  const std::string path = is_file ? fs::absolute(name).string() : name;
   std::string quoted;
   for (const char c : path) quoted.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
   return fmt::format("\"{}\"", quoted);
@@ -60,48 +65,20 @@ std::vector<std::uint64_t> powers_of_two(std::uint64_t most) {
   return powers;
 }
 
-/// Returns the sizes of the system's dimensions for so many NPUs: the first ones are filled first, and the last one
-/// takes what is left.
-std::vector<std::uint32_t> sizes_for(std::uint32_t npus, const std::vector<topology::Dimension>& dimensions) {
-  std::vector<std::uint32_t> sizes;
-  std::uint32_t left = npus;
-  for (std::size_t d = 0; d < dimensions.size(); ++d) {
-    sizes.push_back(d + 1 == dimensions.size() ? left : std::min(left, dimensions[d].size));
-    if (left % sizes.back() != 0)
-      throw Error(ErrorCode::usage,
-                  fmt::format("orrery best: --npus {}: {} NPUs do not fill groups of {}, dimension {} of the system. "
-                              "Give a multiple.",
-                              npus, left, sizes.back(), d));
-    left /= sizes.back();
-  }
-  return sizes;
-}
-
-/// Returns the dimensions as CONFIG.yaml has them.
-std::string dimensions_text(const config::Configuration& system) {
-  constexpr std::string_view key = "    dimensions:\n";
-  const std::string resolved = system.to_yaml(false);
-  const std::size_t begin = resolved.find(key);
-  ensure(begin != std::string::npos, "a resolved configuration has dimensions");
-  std::size_t end = begin + key.size();
-  while (resolved.compare(end, 6, "      ") == 0) end = resolved.find('\n', end) + 1;
-  return resolved.substr(begin, end - begin);
-}
-
-/// Returns the configuration that the study changes: the system with dimensions that hold the NPUs.
+/// Returns the configuration that the study changes: the system with so many NPUs.
 std::string base_text(const config::BestCommand& command) {
-  auto system = parse_arguments(system_text(command), true, "system.base", "--on");
-  const std::vector<std::uint32_t> sizes = sizes_for(command.npus, system.dimensions);
-  for (std::size_t d = 0; d < sizes.size(); ++d) system.dimensions[d].size = sizes[d];
   return fmt::format(
-      "# The base of a study that `orrery best` has written.\n{}system:\n  base: {}\n  network:\n{}workload:\n"
+      "# The base of a study that `orrery best` has written.\n{}system: {{base: {}, npus: {}}}\nworkload:\n"
       "  model: {}\n  parallel: {{dp: {}}}\n",
-      command.stack.empty() ? "" : fmt::format("stack: {}\n", command.stack), name_for(command.system),
-      dimensions_text(system), name_for(command.model), command.npus);
+      command.stack.empty() ? "" : fmt::format("stack: {}\n", command.stack), name_for(command.system), command.npus,
+      name_for(command.model), command.npus);
 }
 
 /// Checks that the arguments name what there is. Throws Error that names the argument which does not.
 void check_arguments(const config::BestCommand& command, const std::string& base) {
+  parse_arguments(system_text(command), true, "system.base", "--on");
+  parse_arguments(fmt::format("system: {{base: {}, npus: {}}}\n", name_for(command.system), command.npus), true,
+                  "system.npus", "--npus");
   if (!command.cost.empty())
     parse_arguments(fmt::format("cost: {}\n{}", name_for(command.cost), system_text(command)), true, "cost", "--cost");
   config::BestCommand plain = command;
@@ -112,6 +89,19 @@ void check_arguments(const config::BestCommand& command, const std::string& base
                 fmt::format("'{}' is no transformer", cited(command.model)), "a transformer",
                 "Write a STUDY.yaml for `orrery explore` (docs/exploration.md).");
   parse_arguments(base, false, "stack", "--stack");
+}
+
+constexpr std::uint64_t most_context = 8;             ///< degree of context parallelism
+constexpr std::uint64_t least_context_tokens = 1024;  ///< of a sequence on an NPU
+constexpr std::uint64_t most_interleaving = 8;
+constexpr std::uint64_t most_experts_apart = 64;  ///< degree of expert parallelism
+
+/// Returns modules that the backward pass may compute again in place of whole layers.
+std::string modules_of(const workload::Transformer& model) {
+  std::vector<std::string_view> modules = {"norms"};
+  if (model.mlp.gated) modules.emplace_back("swiglu");
+  if (model.is_latent()) modules.emplace_back("latent");
+  return fmt::format("[{}]", fmt::join(modules, ", "));
 }
 
 /// Returns the study, whose base will be named `base` and has its text in the file `text_of_base` now. It leaves out
@@ -127,32 +117,76 @@ std::string study_text(const config::BestCommand& command, const std::string& ba
       "# Which parallelism trains the model fastest, as `orrery best` asks it.\nstudy:\n  base: {}\n  parameters:\n"
       "    batch: {{values: [{}]}}\n    layers: {{values: [{}]}}\n",
       base, command.batch.value_or(command.npus), transformer->layers);
-  const auto powers = [&](std::string_view name, std::string_view key, std::uint64_t most) {
-    text += fmt::format("    {}: {{key: workload.parallel.{}, values: [{}]}}\n", name, key,
-                        fmt::join(powers_of_two(std::max<std::uint64_t>(most, 1)), ", "));
+  const auto add = [&](std::string_view name, std::string_view key, std::string_view values,
+                       std::string_view more = "") {
+    text += fmt::format("    {}: {{key: workload.parallel.{}, values: [{}]{}}}\n", name, key, values, more);
   };
+  const auto powers = [&](std::string_view name, std::string_view key, std::uint64_t most, std::string_view more = "") {
+    add(name, key, fmt::format("{}", fmt::join(powers_of_two(std::max<std::uint64_t>(most, 1)), ", ")), more);
+  };
+  const std::uint64_t layers = transformer->layers;
+  const bool has_experts = transformer->mlp.experts > 0;
   powers("tp", "tp", system.dimensions.front().size);
-  powers("pp", "pp", std::min<std::uint64_t>(transformer->layers, command.npus));
-  powers("ep", "ep", std::min<std::uint64_t>({transformer->mlp.experts, command.npus, 64}));
+  powers("cp", "cp", std::min(most_context, transformer->sequence / least_context_tokens));
+  powers("pp", "pp", std::min<std::uint64_t>(layers, command.npus));
+  powers("ep", "ep", std::min<std::uint64_t>({transformer->mlp.experts, command.npus, most_experts_apart}));
   powers("micro_batch", "micro-batch", 4);
+  powers("chunks", "interleaving", std::min(most_interleaving, layers / 2), ", when: pp > 1, else: 1");
+  add("schedule", "schedule", "1f1b, zb-h1, zb-v", ", when: pp > 1 and chunks == 1, else: 1f1b");
+  add("zero", "zero", "0, 1, 3", ", when: tp * cp * pp * ep < npus, else: 0");
+  add("recompute", "recompute", "none, full");
+  add("modules", "recompute-modules", fmt::format("[], {}", modules_of(*transformer)),
+      ", when: \"recompute == 'none'\", else: []");
   text +=
-      "    zero: {key: workload.parallel.zero, values: [0, 1, 3], when: tp * pp * ep < npus, else: 0}\n"
-      "    recompute: {key: workload.parallel.recompute, values: [none, full]}\n"
       "  derived:\n"
-      "    dp: {key: workload.parallel.dp, value: npus / (tp * pp * ep)}\n"
+      "    dp: {key: workload.parallel.dp, value: npus / (tp * cp * pp * ep)}\n"
       "    micro_batches: {key: workload.parallel.micro-batches, value: batch / (dp * ep * micro_batch)}\n"
       "    sp: {key: workload.parallel.sp, value: tp > 1}\n"
       "  constraints:\n"
-      "    - divides(tp * pp * ep, npus)\n"
-      "    - divides(pp, layers)\n"
+      "    - divides(tp * cp * pp * ep, npus)\n"
       "    - divides(dp * ep * micro_batch, batch)\n"
       "    - micro_batches >= pp\n"
-      "    - zero < 3 or pp == 1\n"
+      "    - chunks == 1 or (micro_batches % pp == 0 and pp * chunks <= layers)\n"
+      "    - \"schedule == '1f1b' or schedule == 'zb-h1' or (2 * pp <= layers and micro_batches >= 2 * pp)\"\n"
+      "    - zero < 3 or pp == 1\n";
+  if (is_large(command))
+    text +=
+        "    - tp * cp <= 16\n"
+        "    - pp == 1 or (micro_batches >= 2 * pp and micro_batch < 4)\n"
+        "    - zero > 0 or dp == 1 or pp == 1\n";
+  if (has_experts) text += "    - cp == 1 or ep == 1\n";
+  text +=
       "  objectives: [{minimise: step_time}]\n"
       "  keep: 10\n"
       "  strategy: {kind: bounded}\n";
   if (!command.cost.empty()) text += fmt::format("cost: {}\n", name_for(command.cost));
   return text;
+}
+
+/// Says which plans the study leaves out.
+void print_left_out(const config::BestCommand& command) {
+  std::vector<std::string> left_out = {"tensor parallelism over servers",
+                                       "ZeRO 2 and 3 with pipelines",
+                                       "DualPipe",
+                                       "stages of unlike numbers of layers "
+                                       "beyond one (stage-layers)",
+                                       "recompute-layers",
+                                       "offload",
+                                       "other orders of groups (placement)",
+                                       "fp8"};
+  if (is_large(command))
+    left_out.insert(left_out.begin(), {"tp x cp above 16", "fewer than two micro-batches for each stage"});
+  constexpr std::size_t most_characters = 90;
+  std::string line = "Not tried:";
+  for (std::size_t i = 0; i < left_out.size(); ++i) {
+    const std::string part = fmt::format(" {}{}", left_out[i], i + 1 < left_out.size() ? "," : ".");
+    if (line.size() + part.size() > most_characters) {
+      fmt::print("{}\n", line);
+      line = " ";
+    }
+    line += part;
+  }
+  fmt::print("{}\n  A STUDY.yaml can try them (orrery explore).\n", line);
 }
 
 /// The files that a call writes before it simulates. Unless they are kept, they are as they were before when it ends.
@@ -236,6 +270,7 @@ std::optional<fs::file_time_type> time_of(const fs::path& file) {
 }  // namespace
 
 void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world) {
+  if (!command.serve.empty()) return best_serving(command, world);
   config::ExploreCommand explore_command = command.explore;
   fs::path base = command.explore.output;
   base.replace_extension(".base.yaml");
@@ -255,6 +290,7 @@ void best(const config::BestCommand& command, const std::string& command_line, p
     throw;
   }
   files.keep();
+  if (world.is_root()) print_left_out(command);
 }
 
 }  // namespace orrery::app

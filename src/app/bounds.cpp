@@ -221,8 +221,9 @@ bool has_time_bound(const config::Configuration& configuration) {
   const auto& execution = configuration.execution;
   if (!configuration.workload.generated || !workload::has_outline(*configuration.workload.generated)) return false;
   if (configuration.rule_set != config::RuleSet::physical || execution.iterations != 1 || execution.replay_only ||
-      execution.goes_over_links() || execution.noise.amplitude > 0 || !execution.noise.variations.all().empty() ||
-      !execution.compute_speed.empty() || !configuration.perturbation.empty())
+      execution.goes_over_links() || execution.network.circuits || execution.noise.amplitude > 0 ||
+      !execution.noise.variations.all().empty() || !execution.compute_speed.empty() ||
+      !configuration.perturbation.empty())
     return false;
   std::vector<std::uint32_t> sizes;
   for (const auto& dimension : configuration.dimensions) {

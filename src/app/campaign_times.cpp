@@ -73,6 +73,22 @@ class TimeFinder {
       return step_of(configuration);
     });
   }
+  /// Adds a step with fewer replicas. `micro_batches`: of each.
+  void need_replicas(std::uint32_t replicas, std::uint32_t micro_batches) {
+    const std::string name = fmt::format("elastic.{}", replicas);
+    add(name, fmt::format("{} micro-batches", micro_batches), [this, replicas, micro_batches] {
+      config::Configuration configuration = file_.configuration;
+      config::Job job;
+      job.name = "elastic";
+      job.workload = std::exchange(configuration.workload, {});
+      auto& parallel = job.workload.generated->parallel;
+      parallel[workload::Axis::dp] = replicas;
+      parallel.micro_batches = micro_batches;
+      job.allocation = {{0, parallel.num_npus() - 1}};
+      configuration.workload.jobs = {std::move(job)};
+      return step_of(configuration);
+    });
+  }
   /// Adds an access of all NPUs to remote memory.
   void need_access(std::size_t tier, bool is_store, double bytes) {
     const std::string name = fmt::format("checkpoint.{}.{}", tier, is_store ? "write" : "read");
@@ -261,6 +277,37 @@ Times::OfTier tier_times(const config::CampaignFile& file, const JobTimes& job, 
   return times;
 }
 
+/// Returns the numbers of replicas with which an elastic job goes on, and the micro-batches that each of them takes.
+std::vector<std::pair<std::uint32_t, std::uint32_t>> fewer_replicas(const config::CampaignFile& file) {
+  const auto& elastic = file.configuration.campaign.elastic;
+  const auto& parallel = file.configuration.workload.generated->parallel;
+  const std::uint32_t all = parallel[workload::Axis::dp];
+  const std::uint32_t hosts = elastic.hosts_per_replica * file.configuration.campaign.npus_per_host;
+  if (const std::uint32_t npus = parallel.num_npus(); npus != all * hosts)
+    throw Error(ErrorCode::bad_input, {.key = "campaign.elastic.hosts-per-replica"},
+                fmt::format("a replica of {} hosts has {} NPUs, but the workload has {} replicas of {}",
+                            elastic.hosts_per_replica, hosts, all, npus / all),
+                "the hosts of one replica of workload.parallel.dp");
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+  for (std::uint32_t r = elastic.least; r < all; ++r)
+    found.emplace_back(r, elastic.scales_batch ? parallel.micro_batches : (parallel.micro_batches * all + r - 1) / r);
+  return found;
+}
+
+/// Returns the tokens in a second with fewer replicas over those with all.
+std::vector<std::pair<std::uint32_t, double>> elastic_speeds(const config::CampaignFile& file,
+                                                             const TimeFinder& finder) {
+  const auto& parallel = file.configuration.workload.generated->parallel;
+  const double all = parallel[workload::Axis::dp] * static_cast<double>(parallel.micro_batches) /
+                     campaign::seconds(finder.time("step"));
+  std::vector<std::pair<std::uint32_t, double>> speeds;
+  for (const auto& [replicas, micro_batches] : fewer_replicas(file)) {
+    const double step = campaign::seconds(finder.time(fmt::format("elastic.{}", replicas)));
+    speeds.emplace_back(replicas, std::min(1.0, replicas * static_cast<double>(micro_batches) / step / all));
+  }
+  return speeds;
+}
+
 }  // namespace
 
 JobTimes times_of(const config::CampaignFile& file, const config::CampaignCommand& command,
@@ -285,6 +332,12 @@ JobTimes times_of(const config::CampaignFile& file, const config::CampaignComman
         finder.need_straggler(f, options.processes[f].compute);
         needs_step = true;
       }
+    if (options.elastic.hosts_per_replica > 0 && options.elastic.speeds.empty()) {
+      if (!file.configuration.workload.generated)
+        refuse_missing("campaign.elastic.speeds", "Give the speed of the job for each number of replicas.");
+      needs_step = true;
+      for (const auto& [replicas, micro_batches] : fewer_replicas(file)) finder.need_replicas(replicas, micro_batches);
+    }
     if (needs_step) finder.need_step();
     for (std::size_t i = 0; i < options.tiers.size(); ++i)
       if (file.has_system && file.has_workload)
@@ -292,8 +345,6 @@ JobTimes times_of(const config::CampaignFile& file, const config::CampaignComman
       else if (!options.tiers[i].stall)
         refuse_missing(fmt::format("campaign.checkpoint.{}.stall", i),
                        "Give it, or a system and a workload from whose simulation it follows.");
-    if (options.elastic.hosts_per_replica > 0 && options.elastic.speeds.empty())
-      refuse_missing("campaign.elastic.speeds", "Give the speed of the job for each number of replicas.");
   });
   finder.find(world);
   world.agree([&] {
@@ -303,6 +354,8 @@ JobTimes times_of(const config::CampaignFile& file, const config::CampaignComman
                                     ? tier_times(file, job, i, finder)
                                     : Times::OfTier{*options.tiers[i].stall, options.tiers[i].durable.value_or(0),
                                                     options.tiers[i].read.value_or(0)});
+    if (options.elastic.hosts_per_replica > 0 && options.elastic.speeds.empty())
+      job.times.elastic = elastic_speeds(file, finder);
     for (std::size_t f = 0; f < options.processes.size(); ++f) {
       const std::string name = fmt::format("straggler.{}", f);
       job.times.speeds.push_back(finder.has(name) ? std::min(1.0, campaign::seconds(finder.time("step")) /

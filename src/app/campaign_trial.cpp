@@ -1,7 +1,11 @@
 #include "campaign_trial.hpp"
 
+#include <algorithm>
+
 #include "campaign_times.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/campaign/campaign.hpp"
+#include "orrery/cluster/cluster.hpp"
 #include "orrery/cost/cost.hpp"
 #include "orrery/run/collect.hpp"
 
@@ -41,6 +45,42 @@ std::map<std::string_view, double> campaign_metrics(const config::Configuration&
     if (hour.energy) found["campaign_energy"] = hours * *hour.energy;
   }
   return found;
+}
+
+bool has_cluster_alone(const config::Configuration& configuration) {
+  const auto& workload = configuration.workload;
+  return configuration.cluster.is_given() && !workload.generated && workload.traces.empty() && workload.jobs.empty();
+}
+
+std::map<std::string_view, double> cluster_metrics(const config::Configuration& configuration) {
+  auto options = configuration.cluster;
+  if (options.rules.sharing == cluster::Sharing::simulate ||
+      std::ranges::any_of(options.arrivals.classes, [](const auto& c) { return !c.workload.empty(); }))
+    throw Error(ErrorCode::bad_input, configuration.place_of("cluster"),
+                "found jobs whose steps are simulated in a study",
+                "classes with times, and cluster.sharing: none or formula");
+  if (options.places.npus == 0) options.places.npus = topology::Topology(configuration.dimensions).num_npus();
+  if (options.arrivals.columns.empty()) options.arrivals.columns = "acme";
+  cluster::validate(options, false);
+  std::string trace;
+  if (!options.arrivals.trace.empty())
+    trace = read_text(options.arrivals.trace, configuration.place_of("cluster.trace.file"));
+  const auto alone = parallel::make_serial();
+  const auto found = cluster::run(options, trace, {}, nullptr, *alone);
+  const auto mean = [&](auto value) {
+    double sum = 0;
+    for (const auto& summary : found.summaries) sum += value(summary);
+    return sum / static_cast<double>(found.summaries.size());
+  };
+  using Summary = cluster::Summary;
+  return {{"job_wait", mean([](const Summary& s) { return s.all.wait; })},
+          {"job_wait_p95", mean([](const Summary& s) { return s.all.wait_p95; })},
+          {"jct", mean([](const Summary& s) { return s.all.jct; })},
+          {"jct_p95", mean([](const Summary& s) { return s.all.jct_p95; })},
+          {"job_slowdown", mean([](const Summary& s) { return s.all.slowdown; })},
+          {"cluster_utilisation", mean([](const Summary& s) { return s.utilisation; })},
+          {"cluster_fragmentation", mean([](const Summary& s) { return s.fragmentation; })},
+          {"cluster_makespan", mean([](const Summary& s) { return s.makespan; })}};
 }
 
 }  // namespace orrery::app

@@ -5,6 +5,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/serving.hpp"
+#include "orrery/network/model.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/run/checkpoints.hpp"
 #include "orrery/run/preparation.hpp"
@@ -70,6 +71,8 @@ int check(const config::CheckCommand& command) {
     const run::Preparation preparation(*configuration, *world, faults);
     for (const auto& [kind, entry] : preparation.notices().entries())
       spdlog::warn("{} (NPU {})", entry.text, entry.npu);
+    if (faults.empty())  // the network of a run has its own conditions
+      faults.attempt([&] { network::make_network(configuration->topology(), configuration->execution.network); });
     if (faults.empty() && !configuration->run.checkpoint.empty()) print_checkpoint_size(preparation, *configuration);
     if (faults.empty())
       fmt::print("{}, {} of {}, {}: nothing wrong was found\n", counted(preparation.num_npus(), "NPU"),

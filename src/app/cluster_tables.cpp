@@ -112,6 +112,29 @@ FileTable places_of(const ClusterResults& r) {
   return table;
 }
 
+/// Returns the components that were simulated.
+FileTable sharing_of(const ClusterResults& r) {
+  struct Row {
+    std::int64_t component;
+    std::string job_class;
+    std::int64_t npus, times;
+    double factor;
+  };
+  std::vector<Row> rows;
+  const auto& components = r.found.sharing.components;
+  for (std::size_t i = 0; i < components.size(); ++i)
+    for (std::size_t j = 0; j < components[i].classes.size(); ++j)
+      rows.push_back({static_cast<std::int64_t>(i), components[i].classes[j], components[i].npus[j],
+                      static_cast<std::int64_t>(components[i].times), components[i].factors[j]});
+  FileTable table{"/cluster/sharing", "a row for each job of each component of jobs that shared links", {}};
+  table.columns.push_back(counts("component", "1", "number of the component", rows, &Row::component));
+  table.columns.push_back(texts("class", "class of the job", rows, &Row::job_class));
+  table.columns.push_back(counts("npus", "1", "NPUs of the job", rows, &Row::npus));
+  table.columns.push_back(numbers("factor", "1", "time of a step over that alone", rows, &Row::factor));
+  table.columns.push_back(counts("times", "1", "how often the component came up", rows, &Row::times));
+  return table;
+}
+
 /// Returns what formulas say where one class of jobs of one size has exponential lengths.
 FileTable forms_of(const ClusterResults& r) {
   std::vector<std::pair<std::string, double>> forms;
@@ -119,7 +142,7 @@ FileTable forms_of(const ClusterResults& r) {
   if (classes.size() == 1 && r.options.arrivals.jobs.empty() && r.options.arrivals.trace.empty()) {
     const auto& c = classes.front();
     const auto servers = static_cast<unsigned>(r.options.places.npus / c.npus.front());
-    const double mean = c.length.average() * (c.counts_steps ? campaign::seconds(c.step) : 1);
+    const double mean = c.length.average() * (c.counts_steps ? campaign::seconds(c.step_with(c.npus.front())) : 1);
     const double load = c.rate / campaign::seconds(campaign::day) * mean;
     if (c.length.kind == campaign::SpreadKind::exponential && c.npus.size() == 1) {
       forms.emplace_back("erlang_b", cluster::erlang_b(servers, load));
@@ -144,12 +167,14 @@ void print_class(std::string_view name, const JobFigures& f) {
 }  // namespace
 
 results::TableFile cluster_file_of(const ClusterResults& r, const std::string& command_line) {
-  results::TableFile content{.format = "orrery-cluster",
-                             .inputs = r.file.configuration.inputs,
-                             .attributes = {{"command_line", command_line}},
-                             .groups = {{"/cluster", "many jobs on one cluster over time"}},
-                             .tables = {}};
-  for (auto* const table : {summary_of, replications_of, classes_of, jobs_of, usage_of, places_of, forms_of})
+  results::TableFile content{
+      .format = "orrery-cluster",
+      .inputs = r.file.configuration.inputs,
+      .attributes = {{"command_line", command_line}, {"leaf", fmt::to_string(r.options.places.leaf)}},
+      .groups = {{"/cluster", "many jobs on one cluster over time"}},
+      .tables = {}};
+  for (auto* const table :
+       {summary_of, replications_of, classes_of, jobs_of, usage_of, places_of, sharing_of, forms_of})
     content.tables.push_back(table(r));
   return content;
 }
@@ -173,6 +198,9 @@ void print_cluster(const ClusterResults& r) {
   for (std::size_t k = 0; k < std::min(most_classes, first.classes.size()) && first.classes.size() > 1; ++k)
     print_class(r.found.jobs.classes[k], first.classes[k]);
   print_class("all", first.all);
+  if (r.options.rules.sharing == cluster::Sharing::simulate)
+    fmt::print("{} and {} simulated\n", counted(r.found.sharing.placements, "placement"),
+               counted(r.found.sharing.components.size(), "component"));
   double half_width = cluster::half_width_of_waits(r.found.jobs.jobs, r.found.schedule, r.options.warm_up);
   double wait = first.all.wait;
   if (r.found.summaries.size() > 1) {

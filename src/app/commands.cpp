@@ -39,6 +39,7 @@ struct ForEachCommand : Actions... {
 template <class Command, class Result>
 auto of(Result (*subcommand)(const Command&)) {
   return [subcommand](const Command& command) {
+    if (parallel::is_copy_by_launcher()) return 0;  // one of the processes does what has no use for several
     const LoggedJob job;
     if constexpr (std::is_void_v<Result>) {
       subcommand(command);
@@ -94,7 +95,7 @@ int execute(const config::Command& command, const std::string& command_line, con
       campaign_as_job,  cluster_as_job,    flows_as_job,        of(generate),        of(convert),      of(synthesize),
       of(partition),    of(show_trace),    of(show_topology),   of(show_collective), of(show_tables),  of(show_plan),
       of(show_graph),   of(show_flows),    of(show_collisions), of(show_queues),     of(show_network), of(show_kernel),
-      of(show_scaling), of(show_timeline), of(show_keys),       of(run_package)};
+      of(show_scaling), of(show_timeline), of(show_keys),       of(show_presets),    of(init),         of(run_package)};
   return std::visit(actions, command);
 }
 

@@ -17,6 +17,7 @@
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/version.hpp"
+#include "orrery/config/serving.hpp"
 #include "orrery/config/study.hpp"
 #include "orrery/explore/samples.hpp"
 #include "orrery/explore/space.hpp"
@@ -227,6 +228,14 @@ void require_legal(const Study& study, const config::ExploreCommand& command, co
               "one that keeps all constraints");
 }
 
+/// Prints the configuration of a point: resolved, or the command that runs it where requests are served.
+void print_configuration(const Study& study, const config::Inputs& inputs) {
+  if (!config::is_serving({.file = study.base})) return fmt::print("{}", config::read(inputs).to_yaml());
+  std::string line = "orrery run " + study.base.string();
+  for (const std::string& setting : inputs.overrides) line += fmt::format(" --set='{}'", setting);
+  fmt::print("{}\n", line);
+}
+
 }  // namespace
 
 void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
@@ -256,8 +265,12 @@ void explore(const config::ExploreCommand& command, const std::string& command_l
   if (command.trial || command.list) {
     if (!world.is_root()) return;
     if (command.list) return print_points(study, points, funnel);
-    return fmt::print("{}", config::read(inputs_of(study, command, points[0])).to_yaml());
+    return print_configuration(study, inputs_of(study, command, points[0]));
   }
+  if (study.strategy == explore::Strategy::bounded && config::is_serving({.file = study.base}))
+    throw Error(ErrorCode::bad_input, {.file = command.file.string(), .key = "study.strategy"},
+                "found bounded, whose bounds are those of steps, and the base serves requests",
+                "strategy: grid, or one that draws samples");
   world.agree([&] {
     if (world.is_root()) require_sound(command, space, specimens);
   });

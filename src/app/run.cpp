@@ -1,9 +1,18 @@
 #include <fmt/format.h>
 
+#include <fmt/ranges.h>
+
 #include <chrono>
+#include <functional>
 #include <source_location>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "advice.hpp"
+#include "bounds.hpp"
+#include "brief_summary.hpp"
 #include "logged_job.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/read.hpp"
@@ -36,13 +45,82 @@ namespace {
   ensure_failed("a run that was stopped ends with an error", std::source_location::current());
 }
 
+/// Prints the answer of the run first, then what the step depends on if the user asks for it.
+void print_brief(const run::RunDetails& run, const config::Inputs& inputs, const config::Configuration& configuration) {
+  const Terminal terminal = terminal_of(configuration.run.colours);
+  const Advice advice = advise(run.gathered, inputs, configuration);
+  for (const std::string& line : brief_summary(run.gathered, run.description, configuration, advice, terminal))
+    fmt::print("{}\n", line);
+}
+
 /// Prints what the user asked for. On rank 0.
-void print_results(const run::RunDetails& run, const config::Configuration& configuration) {
+void print_results(const run::RunDetails& run, const config::Inputs& inputs,
+                   const config::Configuration& configuration) {
   if (configuration.run.print_npus) print_npus(run.gathered.npus);
+  if (configuration.run.sensitivity && run.gathered.metrics)
+    for (const std::string& line :
+         sensitivity_lines(find_sensitivities(inputs, configuration), run.gathered.metrics->step_time))
+      fmt::print("{}\n", line);
   if (configuration.run.quiet) return;
+  if (!configuration.run.verbose) return print_brief(run, inputs, configuration);
   if (!run.folding.empty()) fmt::print("{}\n", run.folding);
   if (run.figures) fmt::print("{}", workload::report(*run::workload_of_all(configuration), *run.figures));
   print_summary(run.gathered, run.description, configuration);
+}
+
+/// Returns what a step keeps at the least with one change of its parallelism: "zero: 1 takes 61 GB"; empty if that does
+/// not fit either.
+std::string smaller_plan(config::Configuration configuration, std::string_view change,
+                         const std::function<void(workload::Parallel&)>& apply) {
+  auto& parallel = configuration.workload.generated->parallel;
+  const workload::Parallel before = parallel;
+  apply(parallel);
+  if (parallel == before) return {};
+  try {
+    configuration.workload.generated->validate();
+    const Bytes needed = least_peak_memory(configuration), room = configuration.execution.room();
+    if (needed == Bytes(0) || needed > room) return {};
+    return fmt::format("{} takes {}", change, size_text(needed.count(), room.count()));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+/// Returns what would fit where a generated training step does not; empty if nothing simple does.
+std::string what_would_fit(const config::Configuration& configuration) {
+  const auto& generated = configuration.workload.generated;
+  if (!generated || generated->parallel.is_inference()) return {};
+  using workload::Parallel;
+  const auto zero = [](std::uint32_t stage) { return [stage](Parallel& parallel) { parallel.sharding.zero = stage; }; };
+  const auto recompute = [](Parallel& parallel) { parallel.recompute = workload::Recompute::full; };
+  std::vector<std::string> plans;
+  for (std::string plan :
+       {smaller_plan(configuration, "zero: 1", zero(1)), smaller_plan(configuration, "recompute: full", recompute),
+        smaller_plan(configuration, "zero: 3", zero(3)),
+        smaller_plan(configuration, "zero: 3 with recompute: full", [&](Parallel& parallel) {
+          zero(3)(parallel);
+          recompute(parallel);
+        })})
+    if (!plan.empty() && plans.size() < 2) plans.push_back(std::move(plan));
+  return plans.empty() ? "`orrery best` finds a parallelism that fits."
+                       : fmt::format(
+                             "It would fit with another workload.parallel: {}; `orrery best` finds the fastest "
+                             "one that fits.",
+                             fmt::join(plans, ", "));
+}
+
+/// Simulates a run. An error about memory says what would fit. Collective.
+run::RunResults simulate_or_advise(const config::Configuration& configuration, parallel::Communicator& world,
+                                   const run::RunOptions& options) {
+  try {
+    return run::simulate(configuration, world, options);
+  } catch (const Error& error) {
+    const bool is_full = error.code() == ErrorCode::bad_input &&
+                         error.text().find("but the local memory has room for") != std::string::npos;
+    const std::string advice = is_full ? what_would_fit(configuration) : "";
+    if (advice.empty()) throw;
+    throw Error(error.code(), error.place(), fmt::format("{} {}", error.text(), advice));
+  }
 }
 
 }  // namespace
@@ -66,9 +144,9 @@ void run(const config::RunCommand& command, const std::string& command_line, par
     run::set_limits(result.run, options.start);
     return result;
   });
-  const run::RunResults results = run::simulate(configuration, world, options);
+  const run::RunResults results = simulate_or_advise(configuration, world, options);
   if (results.stopped_at) end_interrupted(results, configuration.run, world);
-  if (world.is_root()) print_results(*results.details, configuration);
+  if (world.is_root()) print_results(*results.details, command.inputs, configuration);
 }
 
 }  // namespace orrery::app

@@ -16,13 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns the folder that holds the Python package: below a folder of the program in the repository or in the
-/// installed prefix. Empty if there is none.
+/// Returns the folder that holds the Python package: a folder above the program in a wheel, or one below such a folder in
+/// the repository or in the installed prefix. Empty if there is none.
 fs::path folder_of_package() {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   for (fs::path folder = program.parent_path(); folder.has_relative_path(); folder = folder.parent_path())
-    for (const char* below : {"scripts/python", ORRERY_PYTHON_DIR})
+    for (const char* below : {"scripts/python", ORRERY_PYTHON_DIR, "."})
       if (fs::is_regular_file(folder / below / "orrery/report/__main__.py", error)) return folder / below;
   return {};
 }

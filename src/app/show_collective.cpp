@@ -89,7 +89,7 @@ std::vector<std::string> texts_of(const collective::CollectiveFigures& figures) 
 
 /// Returns what a library says of a collective.
 nlohmann::ordered_json library_json(const collective::LibraryFigures& figures, bool for_people) {
-  const auto& [time, range, correction] = figures;
+  const auto& [time, range, correction, ratio] = figures;
   const auto seconds = [&](double value) -> nlohmann::ordered_json {
     if (!for_people) return value;
     return readable(Time::from_ps(static_cast<std::int64_t>(value * 1e12)));
@@ -115,6 +115,7 @@ nlohmann::ordered_json library_json(const collective::LibraryFigures& figures, b
   if (correction.file != nullptr) {
     json["corrected"] = correction.is_near ? "near" : "yes";
     json["corrected_by"] = correction.file->file.string();
+    json["corrected_ratio"] = ratio;
   }
   if (for_people)
     json["error"] = fmt::format("{:.0f} %", 100 * range.error);

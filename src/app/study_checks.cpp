@@ -14,6 +14,7 @@
 #include "orrery/base/mix.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/serving.hpp"
 #include "orrery/config/study.hpp"
 #include "orrery/results/figures.hpp"
 #include "orrery/run/collect.hpp"
@@ -56,6 +57,12 @@ void require_own_npus(const Study& study) {
 
 /// Returns the number of NPUs of the base configuration. Throws Error (bad_input) if it has several workloads.
 std::uint32_t base_npus(const Study& study, const config::ExploreCommand& command) {
+  if (config::is_serving({.file = study.base})) {
+    std::uint32_t count = 0;
+    const auto serving = config::read_serving({.file = study.base, .overrides = command.overrides}).serving;
+    for (const auto& entry : serving.instances) count += entry.count * entry.parallel.npus();
+    return count;
+  }
   const auto configuration = config::read({.file = study.base, .overrides = command.overrides, .system_only = true});
   if (!configuration.workload.jobs.empty())
     throw Error(ErrorCode::bad_input, configuration.place_of("jobs"), "found jobs in the configuration of a study",
@@ -121,7 +128,8 @@ class CommonFaults {
     ++num_points_;
     if (num_read_ >= least_read && has_faulty_values(point)) return true;
     std::map<std::string, Error> found;
-    config::faults_of_keys(inputs_of(study_, command_, point)).for_each([&](const Error& fault) {
+    const auto inputs = inputs_of(study_, command_, point);
+    (serves_ ? config::faults_of_serving(inputs) : config::faults_of_keys(inputs)).for_each([&](const Error& fault) {
       found.emplace(identity_of(fault), fault);
     });
     if (num_read_++ == 0) common_ = found;
@@ -167,6 +175,7 @@ class CommonFaults {
 
   const Study& study_;
   const config::ExploreCommand& command_;
+  bool serves_ = config::is_serving({.file = study_.base});
   std::map<std::string, Place> places_;  ///< of keys in the study
   std::map<std::string, Error> common_;  ///< by key of the study, or by text
   std::set<std::pair<std::string, std::string>> faulty_;
@@ -212,7 +221,8 @@ explore::Space space_of(const Study& study, const config::ExploreCommand& comman
   require_known_paths(study);
   explore::Names given{{"npus", std::int64_t{base_npus(study, command)}}};
   std::map<std::string, std::string> texts;  // of keys
-  if (const auto keys = explore::keys_of_base(study); !keys.empty()) {
+  const bool serves = config::is_serving({.file = study.base});
+  if (const auto keys = serves ? std::vector<std::string>() : explore::keys_of_base(study); !keys.empty()) {
     texts = config::read_values(common_inputs(study, command), keys);
     for (const auto& [key, text] : texts) given[key] = explore::value_of(text);
     require_known_keys(study, keys, given);
@@ -236,6 +246,10 @@ void require_readable(const explore::Space& space, const config::ExploreCommand&
 void require_prices(const explore::Space& space, const config::ExploreCommand& command, const Specimens& specimens) {
   const Study& study = space.study();
   const auto metrics = priced_metrics(study);
+  if (!metrics.empty() && config::is_serving({.file = study.base}))
+    throw Error(ErrorCode::bad_input, metrics.begin()->second,
+                fmt::format("found '{}', which is of steps of a workload", metrics.begin()->first),
+                "a metric of requests, because the base serves them");
   std::map<std::string, std::string> lacking;  // keys, by metric
   for (const auto& [metric, place] : metrics) lacking[metric] = "";
   bool has_read = false;

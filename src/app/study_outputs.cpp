@@ -110,6 +110,7 @@ void check_study_outputs(const Study& study, const config::ExploreCommand& comma
 }
 
 void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::Communicator& world) {
+  if (run.serves) return;
   std::vector<std::size_t> kept = kept_rows(run, rows);
   world.broadcast(kept, Rank(0));
   world.agree([&] {
@@ -131,6 +132,7 @@ void keep_results(const StudyRun& run, const std::vector<Row>& rows, parallel::C
 }
 
 void write_configurations(const StudyRun& run, const std::vector<Row>& rows) {
+  if (run.serves) return;  // --trial N prints the command of one
   for (const std::size_t row : best_rows(run.study, rows)) {
     const auto file = beside(run.command.output, fmt::format(".trial-{}.yaml", rows[row].number));
     const std::string text = config::read(inputs_of(run.study, run.command, run.points[row])).to_yaml();

@@ -106,6 +106,21 @@ std::string ends_of_front(const StudyRun& run, const std::vector<Row>& rows, con
   return text;
 }
 
+constexpr std::size_t most_characters_of_line = 100;
+bool is_too_long(const std::string& line) { return line.size() > most_characters_of_line; }
+
+/// Takes columns out of a table that have one value in all rows, and adds them to a text of such values.
+void take_out_alike(std::vector<FittedColumn>& columns, std::string& alike) {
+  std::string taken;
+  std::erase_if(columns, [&](const FittedColumn& column) {
+    const bool is_alike = &column != &columns.front() && !column.is_optional &&
+                          std::ranges::count(column.cells, column.cells.front()) == std::ssize(column.cells);
+    if (is_alike) taken += fmt::format("{}{} {}", taken.empty() ? "" : ", ", column.head, column.cells.front());
+    return is_alike;
+  });
+  alike = taken.empty() || alike.empty() ? taken + alike : fmt::format("{}, {}", taken, alike);
+}
+
 /// Prints trials with their most important metrics. A star marks those with a caveat.
 void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::vector<std::size_t>& listed,
                 const results::StudyTable& table) {
@@ -134,7 +149,12 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
       columns.push_back(std::move(column));
   }
   std::size_t left_out = 0;
-  for (const std::string& line : fitted_lines(std::move(columns), left_out)) fmt::print("{}\n", line);
+  auto lines = fitted_lines(columns, left_out);
+  if (listed.size() > 1 && std::ranges::any_of(lines, is_too_long)) {
+    take_out_alike(columns, alike);
+    lines = fitted_lines(std::move(columns), left_out = 0);
+  }
+  for (const std::string& line : lines) fmt::print("{}\n", line);
   if (run.study.objectives.size() > 1) fmt::print("{}\n", ends_of_front(run, rows, listed));
   if (!alike.empty()) fmt::print("of all of these: {}\n", alike);
   if (left_out > 0)

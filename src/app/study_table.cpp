@@ -94,11 +94,11 @@ void add_caveats(const StudyRun& run, const std::vector<Row>& rows, results::Stu
   for (std::size_t i = 0; i < rows.size(); ++i) table.caveat.add(caveat_of(run, i, rows[i].trial));
 }
 
-/// Drops the metrics of campaigns where no trial has one.
-void drop_without_campaign(results::StudyTable& table) {
-  std::erase_if(table.metrics, [](const results::StudyColumn& column) {
+/// Drops the metrics of campaigns and of requests where no trial has one, and those of steps where requests are served.
+void drop_without_values(bool serves, results::StudyTable& table) {
+  std::erase_if(table.metrics, [&](const results::StudyColumn& column) {
     const auto info = std::ranges::find(explore::metrics(), column.name, &explore::MetricInfo::name);
-    return info != explore::metrics().end() && info->of_campaign &&
+    return info != explore::metrics().end() && (info->of_campaign || info->of_serving || serves) &&
            std::ranges::all_of(column.values, [](double value) { return std::isnan(value); });
   });
 }
@@ -202,7 +202,7 @@ results::StudyTable table_of(const StudyRun& run, const std::vector<Row>& rows, 
     table.metrics.push_back({"lower_bound", "s", "of the time of a step, without a simulation; 0: not known", {}});
   for (const std::string& one : all_names(study)) table.parameters.emplace_back().name = one;
   add_rows(run, rows, table);
-  drop_without_campaign(table);
+  drop_without_values(run.serves, table);
   add_caveats(run, rows, table);
   for (const auto& objective : study.objectives)
     table.objectives.emplace_back(column_of(objective.metric), objective.is_maximised);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/job_context.hpp"
+#include "orrery/config/campaign_file.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "orrery/results/figures.hpp"
 #include "trial_queue.hpp"
@@ -51,6 +52,15 @@ void apply_constraints(const Study& study, const Point& point, Trial& trial) {
   }
 }
 
+/// Says whether the study needs the highest rate, whose search takes many simulations.
+bool names_rate(const Study& study) {
+  const auto is_rate = [](std::string_view name) { return name.starts_with("max_rate"); };
+  return std::ranges::any_of(study.objectives, is_rate, &explore::Objective::metric) ||
+         std::ranges::any_of(study.constraints, [&](const explore::Expression& constraint) {
+           return std::ranges::any_of(constraint.names(), is_rate);
+         });
+}
+
 /// Simulates a point. Returns nothing if a stop on request ended it.
 std::optional<Trial> simulated(const StudyRun& run, const Point& point) {
   const auto start = std::chrono::steady_clock::now();
@@ -62,7 +72,9 @@ std::optional<Trial> simulated(const StudyRun& run, const Point& point) {
   };
   const TrialOptions options{run.study.fidelity.fold, !explore::paths_of(run.study).empty(),
                              Bytes(run.study.most.memory)};
-  auto trial = simulate_trial(*run.variants, settings_of(point), options, stop);
+  auto trial = run.serves
+                   ? simulate_serving_trial(inputs_of(run.study, run.command, point), names_rate(run.study), stop)
+                   : simulate_trial(*run.variants, settings_of(point), options, stop);
   if (!trial && is_out_of_time)
     trial = Trial::ended(TrialStatus::timed_out, fmt::format("took longer than {} s", run.study.most.seconds));
   if (trial) apply_constraints(run.study, point, *trial);
@@ -143,6 +155,7 @@ config::Inputs common_inputs(const Study& study, const config::ExploreCommand& c
   config::Inputs inputs{.file = study.base, .overrides = command.overrides};
   if (!study.cost.empty()) inputs.overrides.push_back(fmt::format("cost=\"{}\"", study.cost));
   for (const auto& [key, text] : study.fidelity.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
+  inputs.system_only = config::is_of_cluster(inputs);
   return inputs;
 }
 

@@ -13,6 +13,7 @@
 
 #include "orrery/config/command_line.hpp"
 #include "orrery/config/read.hpp"
+#include "orrery/config/serving.hpp"
 #include "orrery/config/variants.hpp"
 #include "orrery/explore/space.hpp"
 #include "orrery/parallel/communicator.hpp"
@@ -52,6 +53,7 @@ struct StudyRun {
   std::function<bool()> stop_requested;
   /// The configurations of all points.
   std::shared_ptr<config::Variants> variants = std::make_shared<config::Variants>(common_inputs(study, command));
+  bool serves = config::is_serving({.file = study.base});  ///< the base serves requests
 };
 
 /// Trials of a rank by number.

@@ -61,6 +61,12 @@ void show_scaling(const config::ShowScalingCommand& command);
 /// `orrery show keys`: prints the keys of configurations.
 void show_keys(const config::ShowKeysCommand& command);
 
+/// `orrery show models`, `systems`, `stacks` and `prices`: print which presets there are, with their key facts.
+void show_presets(const config::ShowPresetsCommand& command);
+
+/// `orrery init`: writes a CONFIG.yaml of a few arguments.
+void init(const config::InitCommand& command);
+
 /// `orrery show timeline`: writes a timeline for a viewer.
 void show_timeline(const config::ShowTimelineCommand& command);
 

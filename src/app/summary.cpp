@@ -94,6 +94,30 @@ void print_traffic(const results::Metrics& metrics, const results::NetworkDescri
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }
 
+constexpr std::size_t most_sensitivities = 3;
+constexpr double least_bound = 0.05;   ///< share of the exposed time of collectives; what is less is left out
+constexpr double least_told = 0.0005;  ///< share of the step time; what is less is left out
+
+/// Prints how far the times of a library are to be trusted, and what binds them.
+void print_library(const results::LibraryEffects& effects) {
+  std::vector<std::pair<double, std::size_t>> saved;
+  for (std::size_t d = 0; d < effects.more_bandwidth.size(); ++d)
+    if (effects.more_bandwidth[d] >= least_told) saved.emplace_back(effects.more_bandwidth[d], d);
+  std::ranges::stable_sort(saved, std::greater(), &std::pair<double, std::size_t>::first);
+  if (saved.size() > most_sensitivities) saved.resize(most_sensitivities);
+  std::vector<std::string> parts, bounds;
+  for (const auto& [share, d] : saved) parts.push_back(fmt::format("{} in dimension {}", percent(share), d));
+  for (const auto& [name, share] : effects.bounds)
+    if (share >= least_bound && bounds.size() < most_sensitivities)
+      bounds.push_back(fmt::format("{} {:.0f} %", name, 100 * share));
+  if (bounds.empty()) return;  // none is exposed
+  fmt::print(
+      "library: standard error of the step {}; exposed collectives are bound by {}; 10 % more bandwidth saves "
+      "{}\n",
+      percent(effects.error), fmt::join(bounds, ", "),
+      parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", ")));
+}
+
 /// Prints the peak of local memory, if traces list tensors.
 void print_local_memory(const results::NpuRecords& npus, Bytes size) {
   const auto& most = *std::ranges::max_element(npus.distinct(), {}, &npu::NpuRecord::peak_local_memory);
@@ -219,10 +243,18 @@ void print_repetitions(const results::RunDescription& run) {
 
 }  // namespace
 
+std::string interval_text(const results::Metrics& metrics) {
+  const double step = static_cast<double>(metrics.step_time.ps()), factor = metrics.certainty->factor();
+  const auto end = [](double ps) { return readable(Time::from_ps(std::llround(ps))); };
+  return fmt::format("80 % interval {} to {} ({})", end(step / factor), end(step * factor),
+                     cited(metrics.certainty->basis));
+}
+
 void print_summary(const results::Gathered& all, const results::RunDescription& run,
                    const config::Configuration& configuration) {
   const Time end = all.npus.most(&npu::NpuRecord::finish).first.finish;
   print_step(all, end);
+  if (all.metrics && all.metrics->certainty) fmt::print("{}\n", interval_text(*all.metrics));
   print_repetitions(run);
   print_jobs(all.jobs, run.jobs);
   if (all.metrics) {
@@ -231,6 +263,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
   }
   print_path(all.path);
   if (all.metrics) print_traffic(*all.metrics, run.network, configuration.execution.replay_only);
+  if (all.metrics && all.metrics->library) print_library(*all.metrics->library);
   if (all.metrics && run.plant) print_cost(*run.plant, all.metrics->cost);
   print_local_memory(all.npus, configuration.execution.room());
   print_links(all.links, run.network.switches, end);

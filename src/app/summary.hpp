@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "orrery/config/configuration.hpp"
@@ -7,6 +8,9 @@
 #include "orrery/results/results.hpp"
 
 namespace orrery::app {
+
+/// Returns how far the step time may be off, and what it rests on, of metrics with a certainty.
+std::string interval_text(const results::Metrics& metrics);
 
 /// Prints step time, the metrics of the step, where the time goes, the critical path, hints, and what the run cost, on
 /// standard output.

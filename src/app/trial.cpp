@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <new>
 #include <span>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "campaign_trial.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/serving.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/results/figures.hpp"
@@ -20,6 +25,7 @@
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/outline.hpp"
 #include "quick_bound.hpp"
+#include "serving_rate.hpp"
 #include "trial_memory.hpp"
 
 namespace orrery::app {
@@ -79,10 +85,22 @@ workload::Figures figures_of(const workload::Description& description, const run
   return figures;
 }
 
+/// Returns the trial of a cluster over time, which has no step.
+Trial trial_of_cluster(const config::Configuration& configuration) {
+  Trial trial;
+  trial.metrics.resize(explore::metrics().size(), unknown);
+  const auto found = cluster_metrics(configuration);
+  for (std::size_t i = 0; i < trial.metrics.size(); ++i)
+    if (const auto at = found.find(explore::metrics()[i].name); at != found.end()) trial.metrics[i] = at->second;
+  return trial;
+}
+
 std::optional<Trial> simulate_configuration(config::Configuration& configuration, const TrialOptions& options,
                                             const std::function<bool()>& stop_requested) {
+  if (has_cluster_alone(configuration)) return trial_of_cluster(configuration);
   configuration.run.fold = options.fold && configuration.run.partition.is_default() &&
-                           !configuration.execution.network.model->simulates_links();  // as a run would refuse
+                           !configuration.execution.network.model->simulates_links() &&
+                           !configuration.execution.network.circuits;  // as a run would refuse
   configuration.run.quiet = true;
   configuration.execution.record_iterations = 0;  // metrics need no records of single collectives
   configuration.run.memory = config::ExcessPolicy::report;
@@ -118,6 +136,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   if (metrics)
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
+  if (metrics) trial.breakdown = metrics->breakdown;
   if (metrics) {
     const auto of_campaign = campaign_metrics(configuration, metrics->step_time.seconds());
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
@@ -260,6 +279,7 @@ TrialEstimator::Result TrialEstimator::estimate(config::Variants& variants, cons
   Result result;
   try {
     auto configuration = variants.read(settings);
+    if (has_cluster_alone(configuration)) return result;
     if (!common_ || common_->settings != of_system) common_.reset(new Common{of_system, configuration});
     if (configuration.workload.generated && workload::has_outline(*configuration.workload.generated))
       result.estimate.peak_memory = common_->bounds.least_peak_memory(configuration);
@@ -286,6 +306,44 @@ std::optional<Trial> simulate_trial(config::Variants& variants, const std::vecto
   return with_faults_as_results([&] {
     auto configuration = variants.read(settings);
     return simulate_configuration(configuration, options, stop_requested);
+  });
+}
+
+std::optional<Trial> simulate_serving_trial(const config::Inputs& inputs, bool finds_rate,
+                                            const std::function<bool()>& stop_requested) {
+  return with_faults_as_results([&]() -> std::optional<Trial> {
+    const config::ServingConfiguration configuration = config::read_serving(inputs);
+    const serving::Metrics m = serve_alone(configuration, stop_requested).metrics;
+    std::map<std::string, double, std::less<>> found{
+        {"requests_per_s", m.requests_per_s},
+        {"output_tokens_per_s", m.output_tokens_per_s},
+        {"output_tokens_per_s_per_npu", m.output_tokens_per_s / m.npus},
+        {"slo_attainment", m.slo_attainment},
+        {"slo_goodput", m.goodput},
+        {"slo_goodput_per_npu", m.goodput / m.npus},
+        {"kv_use", m.kv_use_mean},
+        {"prefix_hit_share", m.prefix_hit_share},
+        {"preemptions", static_cast<double>(m.preemptions)},
+    };
+    const auto add = [&](const std::string& name, const serving::TimeFigures& of) {
+      for (const auto& [which, ps] : {std::pair("_mean", of.mean), std::pair("_p50", of.p50), std::pair("_p90", of.p90),
+                                      std::pair("_p99", of.p99)})
+        found[name + which] = ps * 1e-12;
+    };
+    add("ttft", m.ttft);
+    add("tpot", m.tpot);
+    add("itl", m.itl);
+    add("latency", m.latency);
+    if (finds_rate) {
+      found["max_rate"] = highest_rate(configuration, 0.02, stop_requested).requests_per_s;
+      found["max_rate_per_npu"] = found["max_rate"] / m.npus;
+    }
+    Trial trial;
+    for (const auto& info : explore::metrics()) {
+      const auto known = found.find(info.name);
+      trial.metrics.push_back(known == found.end() ? unknown : known->second);
+    }
+    return trial;
   });
 }
 

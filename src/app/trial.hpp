@@ -15,6 +15,8 @@
 #include "orrery/base/time.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/variants.hpp"
+#include "orrery/results/breakdown.hpp"
+#include "orrery/results/breakdown.hpp"
 
 namespace orrery::app {
 
@@ -35,6 +37,8 @@ struct Trial {
   std::vector<double>
       metrics;  ///< [explore::metrics()], then perhaps results::figures_of; NaN where one is not known. Empty: none is
   std::string text;  ///< why it is not done
+
+  results::BreakdownOf<double> breakdown{};  ///< shares of the NPUs' time; zeros where nothing was simulated
 
   /// Returns a metric by its position in explore::metrics().
   double metric(std::size_t position) const {
@@ -106,6 +110,11 @@ std::optional<Trial> simulate_trial(config::Configuration& configuration, const 
 /// Reads and simulates one configuration.
 std::optional<Trial> simulate_trial(config::Variants& variants, const std::vector<std::string>& settings,
                                     const TrialOptions& options, const std::function<bool()>& stop_requested);
+
+/// Reads a configuration that serves requests, and simulates it on this rank alone. `finds_rate`: whether it looks for
+/// the highest rate that meets the SLO, too. Faults are results, as those of other trials are. Not collective.
+std::optional<Trial> simulate_serving_trial(const config::Inputs& inputs, bool finds_rate,
+                                            const std::function<bool()>& stop_requested);
 
 /// Throws Error (internal), which names the trial, if one of its metrics is better than the bound.
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate);

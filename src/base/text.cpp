@@ -56,6 +56,7 @@ std::string readable(Time time) {
   };
   constexpr std::array<Unit, 4> units{{{1e12, "s"}, {1e9, "ms"}, {1e6, "us"}, {1e3, "ns"}}};
   const auto ps = static_cast<double>(time.ps());
+  if (time == Time::zero()) return "0 s";
   for (const Unit& unit : units)
     if (ps >= unit.ps) return fmt::format("{:.6g} {}", ps / unit.ps, unit.name);
   return fmt::format("{} ps", time.ps());

@@ -22,8 +22,10 @@ bool Checkpoints::is_due(Nanoseconds progress) const {
 }
 
 void Checkpoints::keep(std::size_t tier, Saved saved) {
-  saved_[tier].push_back(saved);
-  if (saved_[tier].size() > tiers_[tier].keep) saved_[tier].erase(saved_[tier].begin());
+  auto& all = saved_[tier];
+  all.push_back(saved);
+  if (all.size() > tiers_[tier].keep)
+    all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(tiers_[tier].keep));
 }
 
 Nanoseconds Checkpoints::take_due(Nanoseconds progress, Nanoseconds now) {
@@ -38,7 +40,7 @@ Nanoseconds Checkpoints::take_due(Nanoseconds progress, Nanoseconds now) {
   return stall;
 }
 
-void Checkpoints::take_planned(Nanoseconds progress, Nanoseconds now) { keep(0, {progress, now}); }
+void Checkpoints::take_planned(Nanoseconds progress, Nanoseconds now) { saved_[0].push_back({progress, now}); }
 
 Checkpoints::Restored Checkpoints::roll_back(Nanoseconds now, bool of_group, Nanoseconds before) {
   Restored best;

@@ -20,7 +20,8 @@ class Checkpoints {
   bool is_due(Nanoseconds progress) const;
   /// Takes all checkpoints that are due. Returns for how long the job stops.
   Nanoseconds take_due(Nanoseconds progress, Nanoseconds now);
-  /// Takes a checkpoint of the first tier, which is durable at once.
+  /// Takes a checkpoint of the first tier, which is durable at once. It replaces no older one: the next that is due
+  /// does.
   void take_planned(Nanoseconds progress, Nanoseconds now);
 
   struct Restored {

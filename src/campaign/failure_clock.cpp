@@ -112,9 +112,8 @@ void FailureClock::drop_stale(Lives& lives) const {
   lives.ends = decltype(lives.ends)(std::greater<>(), std::move(ends));
 }
 
-bool FailureClock::is_exposed(const Recorded& failure, bool is_running) const {
-  if (failure.host >= 0 && !slots_.has(static_cast<std::uint32_t>(failure.host))) return false;
-  return is_exposed_now(setup_.processes[failure.process], is_running);
+bool FailureClock::strikes(const Recorded& failure) const {
+  return failure.host < 0 || slots_.has(static_cast<std::uint32_t>(failure.host));
 }
 
 void FailureClock::pass(Nanoseconds elapsed, bool is_running) {
@@ -144,7 +143,7 @@ Strike FailureClock::advance(Nanoseconds now, Nanoseconds most, bool is_running)
   bool is_recorded = false;
   for (; next_recorded_ < recorded.size() && recorded[next_recorded_].time - now < strike.elapsed; ++next_recorded_) {
     const Recorded& failure = recorded[next_recorded_];
-    if (failure.time < now || !is_exposed(failure, is_running)) {
+    if (failure.time < now || !strikes(failure)) {
       ++unseen_;
       continue;
     }

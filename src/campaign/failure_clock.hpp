@@ -58,8 +58,8 @@ class FailureClock {
   std::int32_t lives_of(std::int32_t process) const {
     return process < 0 ? -1 : position_[static_cast<std::size_t>(process)];
   }
-  /// Returns whether a recorded failure strikes what is exposed.
-  bool is_exposed(const Recorded& failure, bool is_running) const;
+  /// Returns whether a recorded failure strikes the job. It did happen, so that the process's exposure does not matter.
+  bool strikes(const Recorded& failure) const;
   /// Removes ends from the queue that hold no longer.
   void drop_stale(Lives& lives) const;
   void pass(Nanoseconds elapsed, bool is_running);

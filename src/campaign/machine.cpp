@@ -30,6 +30,7 @@ Row Machine::run() {
   if (begin())
     while (!is_done() && handle(run_on())) {
     }
+  hosts_.take_back(ledger_.now());
   Row& row = ledger_.row();
   row.retired = hosts_.num_retired();
   row.unseen = clock_.unseen();
@@ -68,7 +69,10 @@ Strike Machine::stall() {
   Strike strike = advance(std::min(until_change(), stall_left_), true);
   ledger_.run(0, strike.elapsed, 0, -1);
   stall_left_ -= strike.elapsed;
-  if (stall_left_ == 0) hosts_.take_back(ledger_.now());
+  if (stall_left_ == 0) {
+    hosts_.take_back(ledger_.now());
+    may_grow_ = strike.process < 0 && replica_speed_ < 1;
+  }
   return strike;
 }
 
@@ -108,12 +112,10 @@ bool Machine::handle(const Strike& strike) {
   const std::int32_t f = strike.process;
   if (f < 0) {
     if (ledger_.is_over()) return false;
+    const bool may_grow = std::exchange(may_grow_, false);
+    if (may_grow && hosts_.num_healthy() >= setup_.hosts.active) return grow();
     if (ledger_.now() >= corruption_.found) return recover_from_corruption();
-    if (ledger_.now() >= straggler_.found) return replace_straggler();
-    const bool may_grow = replica_speed_ < 1 && stall_left_ == 0 && checkpoints_.any() &&
-                          progress_ % setup_.tiers.front().interval == 0 && progress_ > 0 &&
-                          !checkpoints_.is_due(progress_);
-    return !may_grow || hosts_.num_healthy() < setup_.hosts.active || grow();
+    return ledger_.now() < straggler_.found || replace_straggler();
   }
   switch (process(f).symptom) {
     case Symptom::silent:

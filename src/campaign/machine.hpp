@@ -110,6 +110,7 @@ class Machine {
   Nanoseconds progress_ = 0, stall_left_ = 0;
   double replica_speed_ = 1;
   std::int32_t shrunk_by_ = -1;
+  bool may_grow_ = false;  // a stall has just ended
   Straggler straggler_;
   Corruption corruption_;
 };

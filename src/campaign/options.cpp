@@ -100,6 +100,11 @@ Setup setup_of(const Options& options, const Times& times, std::uint32_t num_npu
     refuse_option("campaign.hosts",
                   fmt::format("the job needs {} hosts of {} NPUs, but system has {}", setup.hosts.active,
                               options.npus_per_host, num_npus / options.npus_per_host));
+  if (num_npus > 0 && std::uint64_t{setup.hosts.active} * options.npus_per_host < num_npus)
+    refuse_option("campaign.hosts.active",
+                  fmt::format("{} hosts of {} NPUs have {}, but the workload has {}", setup.hosts.active,
+                              options.npus_per_host, setup.hosts.active * options.npus_per_host, num_npus),
+                  "as many as the workload, or no hosts.active");
   for (std::size_t f = 0; f < options.processes.size(); ++f) {
     setup.processes.push_back(options.processes[f].process);
     if (options.processes[f].compute > 0) setup.processes.back().speed = times.speeds[f];
@@ -113,6 +118,7 @@ Setup setup_of(const Options& options, const Times& times, std::uint32_t num_npu
   setup.restart = options.restart;
   setup.repair = options.repair;
   setup.elastic = options.elastic;
+  if (setup.elastic.speeds.empty()) setup.elastic.speeds = times.elastic;
   if (options.work.amount > 0) setup.work = time_of(options.work, times, "campaign.work");
   setup.duration = options.duration;
   setup.final_checkpoint = options.final_checkpoint;

@@ -64,7 +64,8 @@ void check_algorithms(const Subject& subject, Findings findings) {
       const auto group = npu.groups[use];
       if (!represents(group) || !done.insert({group, kind}).second) continue;
       const auto& spec = subject.run.communicators[group.index()];
-      if (!layout || of_layout != group) layout = engine.layout(spec.group->members, spec.dimensions, spec.custom);
+      if (!layout || of_layout != group)
+        layout = collective::layout_of(engine, *spec.group, spec.dimensions, spec.custom);
       of_layout = group;
       Faults found;
       if (found.attempt([&] { engine.validate(*layout, collective::kind_of(kind)); })) {

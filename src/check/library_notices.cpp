@@ -12,6 +12,7 @@ namespace orrery::check {
 namespace {
 
 constexpr double far_from_measured = 2;
+constexpr double most_corrected = 3;  ///< ratio of corrected and computed times, or its inverse
 
 std::string joined(const std::vector<std::string>& reasons) { return fmt::format("{}", fmt::join(reasons, "; ")); }
 
@@ -50,7 +51,7 @@ void LibraryNotices::look_at(const communicator::CommunicatorSpec& spec, const c
   if (!has_library_) return;
   const auto figures = subject_.run.engine.figures(layout, kind, size);
   if (figures.phases.empty() || !figures.phases.front().library) return;
-  const auto& [time, range, correction] = *figures.phases.front().library;
+  const auto& [time, range, correction, ratio] = *figures.phases.front().library;
   const std::string what = fmt::format("{} of {} ({})", name(kind), trace::describe(*spec.group),
                                        counted(figures.phases.front().size, "member"));
   if (range.farthest > far_from_measured)
@@ -70,6 +71,13 @@ void LibraryNotices::look_at(const communicator::CommunicatorSpec& spec, const c
     notices_.add("library-corrected-by-others", first_member.value(),
                  fmt::format("system.collectives.library.{}: {} has {}, and corrects the {} too", name(kind),
                              correction.file->file.string(), counted(correction.file->series.ranks, "rank"), what));
+  if (correction.file != nullptr && (ratio > most_corrected || ratio < 1 / most_corrected))
+    notices_.add(
+        "library-corrected-by-much", first_member.value(),
+        fmt::format("system.collectives.library.{}: {} multiplies the time of the {} by {:.2g}: its machine is "
+                    "likely to be another one than the described network. Say which one it is: {{file: {}, "
+                    "bandwidths: [...]}}",
+                    name(kind), correction.file->file.string(), what, ratio, correction.file->file.string()));
 }
 
 }  // namespace orrery::check

@@ -114,7 +114,7 @@ class RangeSearch {
     const auto kind = collective::kind_of(node.collective);
     const Bytes size(node.size);
     auto& layout = layouts_[spec.id];
-    if (!layout) layout = context_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    if (!layout) layout = collective::layout_of(context_.engine, *spec.group, spec.dimensions, spec.custom);
     if (!fitting_.emplace(layout.get(), kind, size).second) return;
     const auto members = static_cast<std::uint32_t>(spec.group->members.empty() ? context_.topology().num_npus()
                                                                                 : spec.group->members.size());

@@ -13,6 +13,7 @@ Check durations();
 Check remote_memory();
 Check local_memory();
 Check custom_nodes();
+Check unused_keys();
 Check algorithms();
 Check messages();
 Check collectives();
@@ -20,8 +21,8 @@ Check plans();
 Check ranges();
 
 std::span<const Check> checks_of_nodes() {
-  static const std::array all = {tags(),          dimensions(),   ignored_dimensions(), roofline(), durations(),
-                                 remote_memory(), local_memory(), custom_nodes(),       algorithms()};
+  static const std::array all = {tags(),          dimensions(),   ignored_dimensions(), roofline(),    durations(),
+                                 remote_memory(), local_memory(), custom_nodes(),       unused_keys(), algorithms()};
   return all;
 }
 

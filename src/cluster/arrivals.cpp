@@ -17,8 +17,10 @@ double draw(std::uint64_t seed, Drawn what, std::uint64_t job) {
   return Draws(seed, static_cast<std::uint64_t>(what)).unit(job);
 }
 
-/// Returns the mean length of a class in seconds.
-double mean_length(const JobClass& c) { return c.length.average() * (c.counts_steps ? campaign::seconds(c.step) : 1); }
+/// Returns the mean length of jobs of a class with so many NPUs, in seconds.
+double mean_length(const JobClass& c, std::uint32_t npus) {
+  return c.length.average() * (c.counts_steps ? campaign::seconds(c.step_with(npus)) : 1);
+}
 
 Job draw_job(const std::vector<JobClass>& classes, double total, std::uint64_t seed, std::uint64_t number) {
   double u = draw(seed, Drawn::job_class, number);
@@ -28,7 +30,8 @@ Job draw_job(const std::vector<JobClass>& classes, double total, std::uint64_t s
   const double length = c.length.quantile(draw(seed, Drawn::length, number), draw(seed, Drawn::part, number));
   Job job;
   job.npus = c.npus[static_cast<std::size_t>(draw(seed, Drawn::npus, number) * static_cast<double>(c.npus.size()))];
-  const double seconds = c.counts_steps ? std::max(1.0, std::round(length)) * campaign::seconds(c.step) : length;
+  const double seconds =
+      c.counts_steps ? std::max(1.0, std::round(length)) * campaign::seconds(c.step_with(job.npus)) : length;
   job.length = std::max<Nanoseconds>(1, campaign::nanoseconds(seconds));
   job.estimate = campaign::nanoseconds(campaign::seconds(job.length) * c.overestimate);
   if (c.overestimate == 1) job.estimate = job.length;
@@ -58,9 +61,9 @@ std::vector<Job> draw_jobs(const Arrivals& arrivals, std::uint64_t seed) {
 double load_of(const Arrivals& arrivals, std::uint32_t num_npus) {
   double busy = 0;
   for (const JobClass& c : arrivals.classes) {
-    double npus = 0;
-    for (const std::uint32_t n : c.npus) npus += n;
-    busy += c.rate / campaign::seconds(campaign::day) * npus / static_cast<double>(c.npus.size()) * mean_length(c);
+    double work = 0;  // NPU-seconds of a job
+    for (const std::uint32_t n : c.npus) work += n * mean_length(c, n) / static_cast<double>(c.npus.size());
+    busy += c.rate / campaign::seconds(campaign::day) * work;
   }
   return busy / num_npus;
 }

@@ -37,25 +37,40 @@ std::uint32_t FlatPool::occupied(const Job& job) const {
   return needed.units * needed.unit;
 }
 
+/// Marks NPUs that follow one another. O(NPUs / 64 + hosts + leaves).
+void FlatPool::change_run(std::uint32_t first, std::uint32_t end, bool is_free) {
+  // Calls visit(part, NPUs of the run in it) for each part of `size` NPUs that the run meets.
+  const auto each_part = [&](std::uint32_t size, auto visit) {
+    for (std::uint32_t part = first / size; part * size < end; ++part)
+      visit(part, std::min(end, (part + 1) * size) - std::max(first, part * size));
+  };
+  each_part(64, [&](std::uint32_t word, std::uint32_t count) {
+    const std::uint64_t ones = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+    free_[word] ^= ones << (std::max(first, word * 64) - word * 64);
+  });
+  each_part(leaf_, [&](std::uint32_t leaf, std::uint32_t count) {
+    of_leaf_[leaf] = is_free ? of_leaf_[leaf] + count : of_leaf_[leaf] - count;
+  });
+  if (host_ == 1) return;  // units are NPUs
+  each_part(host_, [&](std::uint32_t host, std::uint32_t count) {
+    const bool was_free = of_host_[host] == host_;
+    of_host_[host] = is_free ? of_host_[host] + count : of_host_[host] - count;
+    if (was_free == (of_host_[host] == host_)) return;
+    const std::uint32_t leaf = host * host_ / leaf_;
+    free_hosts_ = was_free ? free_hosts_ - 1 : free_hosts_ + 1;
+    hosts_of_leaf_[leaf] = was_free ? hosts_of_leaf_[leaf] - 1 : hosts_of_leaf_[leaf] + 1;
+  });
+}
+
 void FlatPool::change(const Place& place, bool is_free) {
-  for (const std::uint32_t npu : place.npus) {
-    free_[npu / 64] ^= std::uint64_t{1} << (npu % 64);
-    const std::uint32_t host = npu / host_, leaf = npu / leaf_;
-    if (is_free) {
-      ++of_leaf_[leaf];
-      if (++of_host_[host] == host_) {
-        ++free_hosts_;
-        ++hosts_of_leaf_[leaf];
-      }
-    } else {
-      --of_leaf_[leaf];
-      if (of_host_[host]-- == host_) {
-        --free_hosts_;
-        --hosts_of_leaf_[leaf];
-      }
-    }
+  const auto& npus = place.npus;
+  for (std::size_t i = 0; i < npus.size();) {
+    std::size_t end = i + 1;
+    while (end < npus.size() && npus[end] == npus[end - 1] + 1) ++end;
+    change_run(npus[i], npus[end - 1] + 1, is_free);
+    i = end;
   }
-  const auto count = static_cast<std::uint32_t>(place.npus.size());
+  const auto count = static_cast<std::uint32_t>(npus.size());
   num_free_ = is_free ? num_free_ + count : num_free_ - count;
   longest_run_ = -1;
 }

@@ -36,6 +36,7 @@ class FlatPool final : public Pool {
   std::uint32_t free_units_of_leaf(std::uint32_t leaf, std::uint32_t size) const;
   std::uint32_t longest_run() const;
   void change(const Place& place, bool is_free);
+  void change_run(std::uint32_t first, std::uint32_t end, bool is_free);
 
   using Units = std::vector<std::uint32_t>;
   Units first(const Request& request) const;
@@ -49,7 +50,7 @@ class FlatPool final : public Pool {
   std::uint64_t seed_;
   std::vector<std::uint64_t> free_;           // [npus / 64] bits
   std::vector<std::uint32_t> of_leaf_;        // [leaves] free NPUs
-  std::vector<std::uint32_t> of_host_;        // [hosts] free NPUs
+  std::vector<std::uint32_t> of_host_;        // [hosts] free NPUs, where hosts have several NPUs
   std::vector<std::uint32_t> hosts_of_leaf_;  // [leaves] hosts that are free as a whole
   std::uint32_t free_hosts_ = 0;
   mutable std::int64_t longest_run_ = -1;  // of free NPUs; -1: not known

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "orrery/base/error.hpp"
+
 namespace orrery::cluster {
 
 std::vector<std::uint32_t> FormulaSlowdown::sharers(const std::vector<std::uint32_t>& links) const {
@@ -42,7 +44,9 @@ double FormulaSlowdown::factor(std::uint32_t job) {
       if (other != job) others += share(other);
     worst = std::max(worst, others);
   }
-  return 1 + share(job) * worst;
+  const double found = 1 + share(job) * worst;
+  ensure(found >= 1 - 1e-12, "sharing links makes no job faster");
+  return found;
 }
 
 }  // namespace orrery::cluster

@@ -13,6 +13,8 @@ namespace orrery::cluster {
 namespace {
 
 constexpr Nanoseconds never = std::numeric_limits<Nanoseconds>::max();  // an estimate added to a time stays below
+constexpr Nanoseconds ramp_window = 60 * campaign::second;
+constexpr std::uint32_t most_stops = 1'000'000;  // of a job
 
 }  // namespace
 
@@ -30,6 +32,9 @@ Scheduler::Scheduler(std::span<const Job> jobs, const Options& options, std::uin
   for (std::uint32_t job = 0; job < jobs.size(); ++job) arrivals_.push_back(job);
   std::ranges::stable_sort(arrivals_, {}, [&](std::uint32_t job) { return jobs_[job].arrival; });
   std::ranges::reverse(arrivals_);
+  const std::uint32_t of_host = options.places.npus_per_host;
+  if (options.failures.any())
+    holds_.hosts = std::make_unique<HostClock>(options.failures, (pool_->num_npus() + of_host - 1) / of_host, seed);
 }
 
 /// Throws for a job that has no place in an empty cluster.
@@ -69,23 +74,72 @@ Scheduler::Key Scheduler::key(std::uint32_t job) const {
 Schedule Scheduler::run() {
   if (!jobs_.empty()) at_.now = jobs_[arrivals_.back()].arrival;
   schedule_.begin = at_.now;
-  while (!arrivals_.empty() || !ends_.empty()) {
+  while (true) {
     while (!ends_.empty() && std::get<2>(ends_.top()) != states_[std::get<1>(ends_.top())].version) ends_.pop();
-    if (arrivals_.empty() && ends_.empty()) break;
-    const Nanoseconds arrival = arrivals_.empty() ? never : jobs_[arrivals_.back()].arrival;
-    const Nanoseconds end = ends_.empty() ? never : std::get<0>(ends_.top());
-    pass_time(std::min(arrival, end));
+    if (arrivals_.empty() && ends_.empty() && queue_.empty()) break;
+    const Nanoseconds next = next_time();
+    if (next == never) break;
+    pass_time(next);
     end_jobs();
+    change_hosts();
     admit_arrivals();
     pass();
     // EASY takes the expected ends of slowed jobs as they are now.
-    if (options_.rules.admission == Admission::easy) changed_.insert(changed_.end(), slowed_.begin(), slowed_.end());
-    update(std::exchange(changed_, {}));
+    if (options_.rules.admission == Admission::easy)
+      at_.changed.insert(at_.changed.end(), slowed_.begin(), slowed_.end());
+    update(std::exchange(at_.changed, {}));
     note_usage();
   }
   ensure(queue_.empty() && at_.busy == 0, "all jobs of a cluster end");
   schedule_.end = at_.now;
   return std::move(schedule_);
+}
+
+/// Returns when something changes next: an arrival, an end, a host, or the end of a wait for power.
+Nanoseconds Scheduler::next_time() const {
+  Nanoseconds next = arrivals_.empty() ? never : jobs_[arrivals_.back()].arrival;
+  if (!ends_.empty()) next = std::min(next, std::get<0>(ends_.top()));
+  if (holds_.hosts) next = std::min(next, holds_.hosts->next());
+  if (!queue_.empty() && holds_.until > at_.now) next = std::min(next, holds_.until);
+  return next;
+}
+
+Place Scheduler::place_of_host(std::uint32_t host) const {
+  const std::uint32_t first = host * options_.places.npus_per_host;
+  const std::uint32_t end = std::min(first + options_.places.npus_per_host, pool_->num_npus());
+  Place place{end - first, {}};
+  for (std::uint32_t npu = first; npu < end; ++npu) place.npus.push_back(npu);
+  return place;
+}
+
+/// Ends the jobs of a host as a preemption does, and takes it out of service (S9).
+void Scheduler::fail_host(std::uint32_t host) {
+  const auto is_there = [&](std::uint32_t npu) { return npu / options_.places.npus_per_host == host; };
+  std::vector<std::uint32_t> victims;
+  for (const auto& [end, job] : running_)
+    if (std::ranges::any_of(states_[job].place.npus, is_there)) victims.push_back(job);
+  std::ranges::sort(victims);
+  for (const std::uint32_t job : victims) {
+    stop(job, false);
+    queue_.insert(key(job));
+    if (schedule_.jobs[job].stops > most_stops)
+      throw Error(ErrorCode::bad_input, {.key = "cluster.hosts.mtbf"},
+                  fmt::format("job {} was stopped {} times", job, most_stops),
+                  "a shorter cluster.checkpoint-interval, or hosts that fail less often");
+  }
+  pool_->take(place_of_host(host));
+  ++schedule_.host_failures;
+}
+
+void Scheduler::change_hosts() {
+  while (holds_.hosts && holds_.hosts->next() <= at_.now) {
+    const auto [host, fails] = holds_.hosts->take();
+    if (fails)
+      fail_host(host);
+    else
+      pool_->release(place_of_host(host));
+    ++at_.version;
+  }
 }
 
 void Scheduler::pass_time(Nanoseconds until) {
@@ -131,9 +185,25 @@ void Scheduler::admit_arrivals() {
 }
 
 bool Scheduler::has_power(std::uint32_t npus) const {
+  if (holds_.until > at_.now) return false;
   const Site& site = options_.site;
   const double busy = at_.busy + npus, idle = pool_->num_npus() - busy;
   return site.power_cap <= 0 || busy * site.running + idle * site.idle <= site.power_cap;
+}
+
+/// Notes that a job starts. With a ramp no other one does until the power has risen by as much at that rate.
+void Scheduler::raise_power(std::uint32_t npus) {
+  const Site& site = options_.site;
+  auto& [until, recent, sum, hosts] = holds_;
+  const double raise = npus * (site.running - site.idle);
+  for (; !recent.empty() && recent.front().first + ramp_window <= at_.now; recent.pop_front())
+    sum -= recent.front().second;
+  recent.emplace_back(at_.now, raise);
+  sum += raise;
+  Integrals& found = schedule_.integrals;
+  found.largest_ramp = std::max(found.largest_ramp, sum / campaign::seconds(ramp_window));
+  found.peak_power = std::max(found.peak_power, at_.busy * site.running + (pool_->num_npus() - at_.busy) * site.idle);
+  if (site.ramp > 0) until = at_.now + campaign::nanoseconds(std::max(0.0, raise / site.ramp));
 }
 
 bool Scheduler::can_start(std::uint32_t job) const {
@@ -164,6 +234,7 @@ std::vector<std::uint32_t> Scheduler::lower_jobs(std::uint32_t head) const {
 
 /// Stops jobs of lower classes so that the first of the queue fits, and starts it; stops none if it never fits (S6).
 bool Scheduler::preempt(std::uint32_t head) {
+  if (holds_.until > at_.now) return false;
   const auto trial = pool_->copy();
   std::vector<std::uint32_t> victims;
   for (const std::uint32_t job : lower_jobs(head)) {
@@ -275,9 +346,7 @@ void Scheduler::start(std::uint32_t job) {
   state.factor = 1;
   state.is_running = true;
   at_.busy += state.place.count;
-  const Site& site = options_.site;
-  schedule_.integrals.peak_power =
-      std::max(schedule_.integrals.peak_power, at_.busy * site.running + (pool_->num_npus() - at_.busy) * site.idle);
+  raise_power(state.place.count);
   ++at_.version;
   running_.emplace(state.expected_end(jobs_[job]), job);
   if (slowdown_ == nullptr) {
@@ -288,8 +357,8 @@ void Scheduler::start(std::uint32_t job) {
   const auto leaves = pool_->leaves(state.place);
   result.leaves = static_cast<std::uint32_t>(leaves.size());
   const auto others = slowdown_->begin(job, state.place, leaves);
-  changed_.push_back(job);
-  changed_.insert(changed_.end(), others.begin(), others.end());
+  at_.changed.push_back(job);
+  at_.changed.insert(at_.changed.end(), others.begin(), others.end());
 }
 
 void Scheduler::stop(std::uint32_t job, bool is_over) {
@@ -305,7 +374,7 @@ void Scheduler::stop(std::uint32_t job, bool is_over) {
   result.occupied += at_.now - state.started;
   if (slowdown_ != nullptr) {
     const auto others = slowdown_->end(job);
-    changed_.insert(changed_.end(), others.begin(), others.end());
+    at_.changed.insert(at_.changed.end(), others.begin(), others.end());
   }
   if (is_over) {
     if (keep_.places) schedule_.places[job] = std::move(state.place);
@@ -327,14 +396,17 @@ void Scheduler::stop(std::uint32_t job, bool is_over) {
 
 /// Brings the progress of running jobs to the present, and finds their factors and ends anew (S7).
 void Scheduler::update(std::vector<std::uint32_t> changed) {
-  if (slowdown_ == nullptr || changed.empty()) return;
+  if (slowdown_ == nullptr) return;
+  const auto settled = slowdown_->settle();
+  changed.insert(changed.end(), settled.begin(), settled.end());
+  if (changed.empty()) return;
   std::ranges::sort(changed);
   changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
   std::erase_if(changed, [&](std::uint32_t job) { return !states_[job].is_running; });
   for (const std::uint32_t job : changed) {
     State& state = states_[job];
     const double factor = slowdown_->factor(job);
-    ensure(factor >= 1 - 1e-12, "sharing links makes no job faster");
+    ensure(factor > 0, "a job makes progress");
     running_.erase({state.expected_end(jobs_[job]), job});
     if (at_.now > state.since) {
       state.done += (at_.now - state.since) / static_cast<long double>(state.factor);

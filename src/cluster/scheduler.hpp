@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <queue>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "host_clock.hpp"
 #include "orrery/cluster/schedule.hpp"
 
 namespace orrery::cluster {
@@ -44,6 +46,10 @@ class Scheduler {
   Key key(std::uint32_t job) const;
   void pass_time(Nanoseconds until);
   void end_jobs();
+  void change_hosts();
+  void fail_host(std::uint32_t host);
+  Place place_of_host(std::uint32_t host) const;
+  Nanoseconds next_time() const;
   void admit_arrivals();
   void pass();
   bool preempt(std::uint32_t head);
@@ -65,6 +71,7 @@ class Scheduler {
   /// Returns whether a job has a place and, with it, the site has enough power.
   bool can_start(std::uint32_t job) const;
   bool has_power(std::uint32_t npus) const;
+  void raise_power(std::uint32_t npus);
 
   /// What EASY knows of the first of the queue.
   struct Shadow {
@@ -86,7 +93,6 @@ class Scheduler {
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
   std::vector<std::uint32_t> arrivals_;  // jobs that have not arrived, the next one last
   std::set<std::uint32_t> slowed_;       // running jobs whose factor is not 1
-  std::vector<std::uint32_t> changed_;   // jobs whose factors may have changed at this time
   Shadow shadow_;
   struct Present {
     Nanoseconds now = 0;
@@ -94,8 +100,17 @@ class Scheduler {
     std::uint64_t inside = 0;
     std::uint32_t busy = 0;
     std::vector<std::uint32_t> arrived;  ///< since the last pass
+    std::vector<std::uint32_t> changed;  ///< jobs whose factors may have changed at this time
   };
   Present at_;
+  /// What holds jobs up beside other jobs.
+  struct Holds {
+    Nanoseconds until = 0;                              ///< no job starts before, because the power rises
+    std::deque<std::pair<Nanoseconds, double>> raises;  ///< of the power in the last minute, in W
+    double sum = 0;                                     ///< of these
+    std::unique_ptr<HostClock> hosts;                   ///< null: no host fails
+  };
+  Holds holds_;
   Schedule schedule_;
 };
 

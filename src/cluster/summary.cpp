@@ -87,6 +87,9 @@ constexpr SummaryMetric all_metrics[] = {
     {"makespan", "s", "time from first arrival to last end", [](const Summary& s) { return s.makespan; }},
     {"energy", "J", "energy of all NPUs", [](const Summary& s) { return s.energy; }},
     {"peak_power", "W", "highest power of all NPUs", [](const Summary& s) { return s.peak_power; }},
+    {"largest_ramp", "W/s", "power by which starts of jobs rose within a minute, over the minute, at the most",
+     [](const Summary& s) { return s.largest_ramp; }},
+    {"host_failures", "1", "failures of hosts", [](const Summary& s) { return s.host_failures; }},
     {"jobs", "1", "jobs that are counted", [](const Summary& s) { return static_cast<double>(s.all.jobs); }},
 };
 
@@ -125,6 +128,8 @@ Summary summarise(std::span<const Job> jobs, const Schedule& schedule, const Opt
   const Site& site = options.site;
   summary.energy = whole * (summary.utilisation * site.running + (1 - summary.utilisation) * site.idle);
   summary.peak_power = schedule.integrals.peak_power;
+  summary.largest_ramp = schedule.integrals.largest_ramp;
+  summary.host_failures = static_cast<double>(schedule.host_failures);
   summary.useless = whole > 0 ? useless / whole : 0;
   summary.unplaced = summary.makespan > 0 ? campaign::seconds(schedule.integrals.unplaced) / summary.makespan : 0;
   summary.rejected = jobs.empty() ? 0 : num_rejected / static_cast<double>(jobs.size());

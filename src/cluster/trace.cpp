@@ -12,13 +12,26 @@
 namespace orrery::cluster {
 namespace {
 
-/// Returns the cells of a line of CSV without quotes around them.
-std::vector<std::string_view> cells_of(std::string_view line) {
-  std::vector<std::string_view> cells;
+/// Returns the cells of a line of CSV. A cell in quotes may hold commas, and quotes that are doubled (RFC 4180).
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> cells;
   while (true) {
+    std::string cell;
+    const auto begin = line.find_first_not_of(" \t");
+    if (begin != std::string_view::npos && line[begin] == '"') {
+      line.remove_prefix(begin + 1);
+      while (true) {
+        const auto quote = line.find('"');
+        cell += line.substr(0, quote);
+        line.remove_prefix(quote == std::string_view::npos ? line.size() : quote + 1);
+        if (!line.starts_with('"')) break;
+        cell += '"';
+        line.remove_prefix(1);
+      }
+    }
     const auto comma = line.find(',');
-    std::string_view cell = trimmed(line.substr(0, comma), " \t\r\"");
-    cells.push_back(cell);
+    if (cell.empty()) cell = trimmed(line.substr(0, comma), " \t\r");
+    cells.push_back(std::move(cell));
     if (comma == std::string_view::npos) return cells;
     line.remove_prefix(comma + 1);
   }
@@ -31,19 +44,35 @@ std::optional<double> number_in(std::string_view text) {
   return number;
 }
 
-/// Returns seconds since 1970 of "2023-03-01 12:00:00", perhaps with a T between them and a zone after them.
+/// Returns the seconds by which a time zone is ahead of UTC: of "", "Z", "+08", "+0800" and "+08:00".
+std::optional<double> zone_in(std::string_view text) {
+  text = trimmed(text, " ");
+  if (text.empty() || text == "Z" || text == "UTC") return 0;
+  if (text[0] != '+' && text[0] != '-') return {};
+  std::string digits;
+  for (const char c : text.substr(1))
+    if (c != ':') digits += c;
+  if (digits.size() != 2 && digits.size() != 4) return {};
+  const auto hours = number_in(digits.substr(0, 2)), minutes = number_in(digits.size() == 4 ? digits.substr(2) : "0");
+  if (!hours || !minutes) return {};
+  return (text[0] == '-' ? -1 : 1) * (*hours * 3600 + *minutes * 60);
+}
+
+/// Returns seconds since 1970 of "2023-03-01 12:00:00", perhaps with a T between them, and with a fraction of a second
+/// and a time zone after them. Without a zone it is UTC.
 std::optional<double> date_in(std::string_view text) {
   const auto part = [&](std::size_t at, std::size_t length) { return number_in(text.substr(at, length)); };
   if (text.size() < 19 || text[4] != '-' || text[7] != '-' || text[13] != ':' || text[16] != ':') return {};
+  const auto end = std::min(text.find_first_not_of("0123456789.", 17), text.size());
   const auto year = part(0, 4), month = part(5, 2), day = part(8, 2), hour = part(11, 2), minute = part(14, 2),
-             second = part(17, 2);
-  if (!year || !month || !day || !hour || !minute || !second) return {};
+             second = part(17, end - 17), zone = zone_in(text.substr(end));
+  if (!year || !month || !day || !hour || !minute || !second || !zone) return {};
   const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(*year)),
                                          std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return {};
   const auto days = std::chrono::sys_days(date).time_since_epoch().count();
-  return static_cast<double>(days) * 86'400 + *hour * 3600 + *minute * 60 + *second;
+  return static_cast<double>(days) * 86'400 + *hour * 3600 + *minute * 60 + *second - *zone;
 }
 
 /// Reads the lines of a trace.
@@ -74,8 +103,8 @@ class TraceReader {
     throw Error(ErrorCode::bad_input, {.file = file_, .line = line_}, found, expected);
   }
 
-  void take_header(const std::vector<std::string_view>& cells) {
-    for (const std::string_view cell : cells) header_.emplace_back(cell);
+  void take_header(const std::vector<std::string>& cells) {
+    header_ = cells;
     for (const std::string* const name : {&columns_.arrival, &columns_.npus, &columns_.length})
       if (std::ranges::find(header_, *name) == header_.end()) {
         std::string all;
@@ -84,12 +113,12 @@ class TraceReader {
       }
   }
 
-  std::string_view cell(const std::vector<std::string_view>& cells, const std::string& name) const {
+  std::string_view cell(const std::vector<std::string>& cells, const std::string& name) const {
     const auto at = static_cast<std::size_t>(std::ranges::find(header_, name) - header_.begin());
-    return at < cells.size() ? cells[at] : std::string_view();
+    return at < cells.size() ? std::string_view(cells[at]) : std::string_view();
   }
 
-  double number(const std::vector<std::string_view>& cells, const std::string& name) const {
+  double number(const std::vector<std::string>& cells, const std::string& name) const {
     const auto found = number_in(cell(cells, name));
     if (!found) refuse(fmt::format("{}: found '{}'", name, cited(cell(cells, name))), "a number");
     return *found;
@@ -104,7 +133,7 @@ class TraceReader {
     return static_cast<std::uint32_t>(found - trace_.classes.begin());
   }
 
-  void take_job(const std::vector<std::string_view>& cells) {
+  void take_job(const std::vector<std::string>& cells) {
     const std::string_view at = cell(cells, columns_.arrival);
     auto arrival = number_in(at);
     if (!arrival) arrival = date_in(at);
@@ -126,7 +155,7 @@ class TraceReader {
     trace_.jobs.push_back(std::move(job));
   }
 
-  void take_shape(const std::vector<std::string_view>& cells) {
+  void take_shape(const std::vector<std::string>& cells) {
     if (cells.size() < 5) refuse(fmt::format("found {} cells", cells.size()), "name, label and a shape of 3 numbers");
     Job job;
     job.name = cells[0];

@@ -148,22 +148,13 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
   return alike.back();
 }
 
+std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group, std::uint64_t dimensions,
+                                             std::uint32_t custom) {
+  return engine.layout(positions_of(engine.state_->options.circuits.get(), group), dimensions, custom);
+}
+
 std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
-  const topology::Topology& topology = state_->delays.topology();
-  std::vector<std::uint32_t> ids{npu.value()};
-  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
-    if ((dimensions >> d & 1U) == 0) continue;
-    const std::uint32_t stride = topology.stride(d);
-    const std::size_t known = ids.size();
-    std::vector<std::uint32_t> grown;
-    for (std::uint32_t c = 0; c < topology.dimension(d).size; ++c)
-      for (std::size_t i = 0; i < known; ++i)
-        grown.push_back(ids[i] - topology.coordinate(NpuId(ids[i]), d) * stride + c * stride);
-    ids = std::move(grown);
-  }
-  std::vector<NpuId> members;
-  for (const std::uint32_t id : ids) members.emplace_back(id);
-  return members;
+  return members_of_sub_grid(state_->delays.topology(), npu, dimensions);
 }
 
 void Engine::validate(const GroupLayout& layout, Kind kind) const {
@@ -288,6 +279,11 @@ bool Engine::turns_go_on() const {
 }
 
 bool has_library(const Engine& engine) { return engine.state_->has_library(); }
+
+LibraryEffect effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size) {
+  const bool is_of_library = has_library(engine) && !is_of_experts(kind) && layout.num_members > 1;
+  return is_of_library ? engine.state_->library.effect(layout, kind, size) : LibraryEffect();
+}
 
 std::uint32_t num_queues(const Engine& engine) { return engine.state_->options.chunks.queues; }
 

@@ -26,9 +26,11 @@ std::vector<std::uint32_t> members_along(const topology::Topology& topology, con
 }  // namespace
 
 ExpertGroup expert_group(const topology::Topology& topology, const Options& options, const GroupLayout& layout) {
-  const LibraryGroup seen = library_group(topology, options.library, layout, {}, options.chunks.directions);
+  const LibraryGroup seen =
+      library_group(topology, options.library, layout, sharers_of(options, layout), options.chunks.directions);
   ExpertGroup group{seen.ranks, seen.nodes, seen.link, std::numeric_limits<double>::infinity()};
-  for (const OuterLink& outer : seen.outer) group.nic = std::min(group.nic, outer.direct * seen.nics);
+  for (const OuterLink& outer : seen.outer)
+    group.nic = std::min({group.nic, outer.direct * seen.nics, seen.port(outer.port)});
   return group;
 }
 

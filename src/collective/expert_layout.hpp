@@ -11,8 +11,8 @@
 
 namespace orrery::collective {
 
-/// Returns the members of a layout as kernels of experts see them: the rates that the described network gives an NPU
-/// while no other collective is under way. Cost: that of library_group.
+/// Returns the members of a layout as kernels of experts see them: the rates that the described network gives an NPU,
+/// divided by the collectives that run at a time. Cost: that of library_group.
 ExpertGroup expert_group(const topology::Topology& topology, const Options& options, const GroupLayout& layout);
 
 /// Returns what an NPU sends in each dimension. A copy for another node counts in each dimension between nodes in which

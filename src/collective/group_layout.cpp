@@ -277,4 +277,21 @@ std::size_t hash(const GroupLayout& layout) {
   return seed;
 }
 
+std::vector<NpuId> members_of_sub_grid(const topology::Topology& topology, NpuId npu, std::uint64_t dimensions) {
+  std::vector<std::uint32_t> ids{npu.value()};
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    if ((dimensions >> d & 1U) == 0) continue;
+    const std::uint32_t stride = topology.stride(d);
+    const std::size_t known = ids.size();
+    std::vector<std::uint32_t> grown;
+    for (std::uint32_t c = 0; c < topology.dimension(d).size; ++c)
+      for (std::size_t i = 0; i < known; ++i)
+        grown.push_back(ids[i] - topology.coordinate(NpuId(ids[i]), d) * stride + c * stride);
+    ids = std::move(grown);
+  }
+  std::vector<NpuId> members;
+  for (const std::uint32_t id : ids) members.emplace_back(id);
+  return members;
+}
+
 }  // namespace orrery::collective

@@ -10,6 +10,13 @@
 #include "orrery/collective/custom_collective.hpp"
 #include "orrery/network/delay_model.hpp"
 
+namespace orrery::topology {
+class Circuits;
+}
+namespace orrery::trace {
+struct Group;
+}
+
 namespace orrery::collective {
 
 /// How the positions of a group lie along one dimension whose links join neighbours.
@@ -109,5 +116,11 @@ struct GroupLayoutRequest {
 GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutRequest& request);
 
 std::size_t hash(const GroupLayout& layout);
+
+/// Returns where the members of a group stand in its configuration of the circuits, as ids; the members without
+/// circuits, which may be null. O(members).
+std::vector<NpuId> positions_of(const topology::Circuits* circuits, const trace::Group& group);
+/// Returns the NPUs that differ from an NPU in these dimensions alone, a bit each. O(result).
+std::vector<NpuId> members_of_sub_grid(const topology::Topology& topology, NpuId npu, std::uint64_t dimensions);
 
 }  // namespace orrery::collective

@@ -23,8 +23,8 @@ constinit const Library nccl_h100{
     .link = 450e9,
     .hop_latency = 468e-9,
     .shares = {.ring = 0.811, .nvls = 0.604, .nvls_tree = 0.577, .tree = 0.46, .all_to_all = 0.752},
-    .channels = 24 * 36.7e9,
-    .nvls_channels = 16 * 57.7e9,
+    .channels = {24, 24 * 36.7e9},
+    .nvls_channels = {16, 16 * 57.7e9},
     .small = {0, 25e-6, 12.6e3},
     .large = {0, 60e-6, 24e6},
     .absolute = {.ring = 365e9,
@@ -39,7 +39,7 @@ constinit const Library nccl_a100{.name = "nccl-a100",
                                   .link = 300e9,
                                   .hop_latency = 500e-9,
                                   .shares = {.ring = 0.783, .tree = 0.46, .all_to_all = 0.65},
-                                  .channels = 24 * 20e9,
+                                  .channels = {24, 24 * 20e9},
                                   .small = {0, 21e-6, 270e3},
                                   .large = {0, 220e-6, 20e6},
                                   .absolute = {.ring = 235e9,
@@ -54,8 +54,8 @@ constinit const Library nccl_b200{
     .link = 900e9,
     .hop_latency = 400e-9,
     .shares = {.ring = 0.756, .nvls = 0.532, .nvls_tree = 0.415, .tree = 0.46, .all_to_all = 0.752},
-    .channels = 32 * 40e9,
-    .nvls_channels = 16 * 96e9,
+    .channels = {32, 32 * 40e9},
+    .nvls_channels = {16, 16 * 96e9},
     .small = {0, 8e-6, 3.6e3},
     .large = {0, 128e-6, 30e6},
     .absolute = {.ring = 680e9,
@@ -74,7 +74,7 @@ constinit const Library rccl_mi300x{.name = "rccl-mi300x",
                                     .link = 448e9,
                                     .hop_latency = 500e-9,
                                     .shares = {.ring = 0.705, .tree = 0.3, .all_to_all = 0.673},
-                                    .channels = 1e12,
+                                    .channels = {0, 1e12},
                                     .mesh = 8,
                                     .small = {0, 2.7e-6, 150e3},
                                     .large = {0, 51e-6, 9.8e6},
@@ -154,6 +154,16 @@ std::span<const Fabric* const> Fabric::registry() {
   static constexpr const Fabric* fabrics[] = {&infiniband, &roce,  &roce_rccl_2_22, &efa,      &efa_2020,
                                               &efa_b200,   &tcpxo, &slingshot,      &no_fabric};
   return fabrics;
+}
+
+Fabric fabric_of(const LibraryOptions& options) {
+  const FabricFigures& given = options.fabric_figures;
+  Fabric fabric = *options.fabric;
+  if (given.step) fabric.step = given.step->seconds();
+  if (given.ramp) fabric.ramp.filling = given.ramp->seconds();
+  if (given.ramp_bytes) fabric.ramp.bytes = static_cast<double>(given.ramp_bytes->count());
+  if (given.nic) fabric.nic = given.nic->bytes_per_ns() * 1e9;
+  return fabric;
 }
 
 }  // namespace orrery::collective

@@ -38,10 +38,8 @@ const LibraryGroup& LibraryCollectives::group(const GroupLayout& layout) {
 }
 
 LibraryGroup LibraryCollectives::make_group(const GroupLayout& layout, std::span<const Bandwidth> bandwidths) const {
-  const auto& sharers = options_.sharing.sharers;
-  std::span<const std::uint32_t> sharing;
-  if (!sharers.empty() && options_.rules.share_bandwidth) sharing = sharers[layout.sharing];
-  return library_group(delays_.topology(), options_.library, layout, sharing, options_.chunks.directions, bandwidths);
+  return library_group(delays_.topology(), options_.library, layout, sharers_of(options_, layout),
+                       options_.chunks.directions, bandwidths);
 }
 
 LibraryTime LibraryCollectives::time(const GroupLayout& layout, Kind kind, Bytes size) {
@@ -63,7 +61,30 @@ LibraryFigures LibraryCollectives::figures(const GroupLayout& layout, Kind kind,
   const double bytes = buffer(kind, layout.num_members, size);
   figures.range = library_range(options_.library, group(layout), bytes, figures.time);
   figures.correction = correction_of(options_.library, kind, group(layout));
+  if (figures.correction.file != nullptr)
+    figures.ratio = figures.time.seconds / library_time(options_.library, kind, group(layout), bytes).seconds;
   return figures;
+}
+
+const LibraryEffect& LibraryCollectives::effect(const GroupLayout& layout, Kind kind, Bytes size) {
+  const auto [known, is_new] = effects_.try_emplace({&layout, kind, size});
+  LibraryEffect& effect = known->second;
+  if (!is_new) return effect;
+  const topology::Topology& topology = delays_.topology();
+  const Library& library = **options_.library.library;
+  const double bytes = buffer(kind, layout.num_members, size);
+  const auto time_on = [&](const LibraryGroup& of) { return library_time(options_.library, kind, of, bytes); };
+  const LibraryTime now = time_on(group(layout));
+  effect.num_channels = (now.algorithm.starts_with("NVLS") ? library.nvls_channels : library.channels).count;
+  effect.savings.resize(topology.num_dimensions());
+  std::vector<Bandwidth> bandwidths;
+  for (std::uint32_t d = 0; now.seconds > 0 && d < topology.num_dimensions(); ++d) {
+    const Bandwidth own = topology.dimension(d).bandwidth;
+    bandwidths.push_back(Bandwidth::from_bytes_per_ns(own.bytes_per_ns() * (1 + bandwidth_step)));
+    effect.savings[d] = 1 - time_on(make_group(layout, bandwidths)).seconds / now.seconds;
+    bandwidths.back() = own;
+  }
+  return effect;
 }
 
 CollectiveTraffic LibraryCollectives::traffic(const GroupLayout& layout, Kind kind, Bytes size) {

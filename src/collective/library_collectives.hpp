@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -20,10 +22,15 @@ class LibraryCollectives {
   LibraryCollectives(const network::DelayModel& delays, const Options& options) : delays_(delays), options_(options) {}
 
   /// Forgets what it has seen of layouts: BandwidthSharing has changed.
-  void forget_groups() { groups_.clear(); }
+  void forget_groups() {
+    groups_.clear();
+    effects_.clear();
+  }
   LibraryTime time(const GroupLayout& layout, Kind kind, Bytes size);
   std::optional<LibraryChoice> choice(const GroupLayout& layout, Kind kind, Bytes size);
   LibraryFigures figures(const GroupLayout& layout, Kind kind, Bytes size);
+  /// Returns what effect_of does.
+  const LibraryEffect& effect(const GroupLayout& layout, Kind kind, Bytes size);
   /// Returns what Engine::traffic does.
   CollectiveTraffic traffic(const GroupLayout& layout, Kind kind, Bytes size);
   /// Returns what Engine::message_program does.
@@ -37,6 +44,7 @@ class LibraryCollectives {
   const network::DelayModel& delays_;
   const Options& options_;
   std::unordered_map<const GroupLayout*, LibraryGroup> groups_;
+  std::map<std::tuple<const GroupLayout*, Kind, Bytes>, LibraryEffect> effects_;
 };
 
 /// Returns the slowest ports of the members in each dimension; nothing if no port differs from its dimension.

@@ -158,12 +158,13 @@ class Latencies {
 
 /// Returns the seconds that the flows take where nothing else is under way.
 double body_of(const std::vector<LibraryFlow>& flows, const LibraryGroup& group) {
-  double longest = 0, through_nic = 0;
+  double longest = 0;
+  std::vector<double> through_ports(1 + group.further_ports.size(), 0);
   for (const LibraryFlow& flow : flows) {
     longest = std::max(longest, flow.bytes / (flow.share * flow.rate));
-    if (flow.is_outer) through_nic += flow.bytes / (flow.share * group.nic);
+    if (flow.is_outer) through_ports[flow.port] += flow.bytes / (flow.share * group.port(flow.port));
   }
-  return std::max(longest, through_nic);
+  return std::max(longest, std::ranges::max(through_ports));
 }
 
 }  // namespace
@@ -178,8 +179,8 @@ std::vector<LibraryFlow> library_flows(const GroupLayout& layout, const Options&
   if (layout.axes.empty()) {
     const Resource* const slowest = nic != nullptr ? nic : links;
     if (slowest == nullptr) return flows;
-    LibraryFlow& flow = flows.emplace_back(
-        LibraryFlow{&*layout.whole, slowest->bytes, slowest->share, slowest->capacity, nic != nullptr, false});
+    LibraryFlow& flow = flows.emplace_back(LibraryFlow{&*layout.whole, nic != nullptr ? time.leaving : slowest->bytes,
+                                                       slowest->share, slowest->capacity, nic != nullptr, false});
     // Where packets are not simulated, a message over several dimensions is stored whole between them.
     const bool is_stored = nic != nullptr && links != nullptr && options.goodput >= 1;
     if (is_stored) flow.rate = 1 / (1 / nic->capacity + 1 / links->capacity);
@@ -192,8 +193,13 @@ std::vector<LibraryFlow> library_flows(const GroupLayout& layout, const Options&
       continue;
     }
     if (nic != nullptr)
-      flows.push_back(
-          {&axis, nic->bytes * part_of(group, *outer, is_direct), nic->share, outer->direct, true, is_direct});
+      flows.push_back({.axis = &axis,
+                       .bytes = time.leaving * part_of(group, *outer, is_direct),
+                       .share = nic->share,
+                       .rate = outer->direct,
+                       .is_outer = true,
+                       .to_all = is_direct,
+                       .port = outer->port});
     ++outer;
   }
   for (LibraryFlow& flow : flows) flow.one_way = of.chunks.directions == Directions::one;

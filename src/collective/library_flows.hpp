@@ -14,12 +14,13 @@ namespace orrery::collective {
 /// the one axis of all.
 struct LibraryFlow {
   const Axis* axis = nullptr;
-  double bytes = 0;       ///< bytes of data of a member
-  double share = 1;       ///< share of the links that they reach
-  double rate = 0;        ///< bytes per second of a member
-  bool is_outer = false;  ///< the axis is between nodes
-  bool to_all = false;    ///< to all positions; else to the neighbours
-  bool one_way = false;   ///< to the next position only, in Rings and Meshes too
+  double bytes = 0;        ///< bytes of data of a member
+  double share = 1;        ///< share of the links that they reach
+  double rate = 0;         ///< bytes per second of a member
+  bool is_outer = false;   ///< the axis is between nodes
+  bool to_all = false;     ///< to all positions; else to the neighbours
+  bool one_way = false;    ///< to the next position only, in Rings and Meshes too
+  std::uint32_t port = 0;  ///< of an axis between nodes: LibraryGroup::port
 };
 
 /// Returns the flows that put the bytes of a collective on the links of its grid. Of what leaves a node, each axis

@@ -57,7 +57,7 @@ LibraryRange library_range(const LibraryOptions& options, const LibraryGroup& gr
   errors.add(base_error(group, bytes, is_all_to_all));
   if (group.ranks > group.nodes) errors.add_rate("links of", group.link, (*options.library)->link);
   if (group.nodes > 1) {
-    errors.add_rate("a NIC of", group.nic, options.fabric->nic);
+    errors.add_rate("a NIC of", group.nic, fabric_of(options).nic);
     if (group.of_node() > measured_of_node && (group.nodes > 2 || is_all_to_all))
       errors.add(of_large_nodes, group.of_node() / measured_of_node,
                  fmt::format("{} nodes of {}, measured with {}", group.nodes, group.of_node(), measured_of_node));

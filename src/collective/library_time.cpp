@@ -39,7 +39,7 @@ class RelativeTimes {
   RelativeTimes(const LibraryOptions& options, Kind kind, const LibraryGroup& group, double bytes)
       : options_(options),
         library_(**options.library),
-        fabric_(*options.fabric),
+        fabric_(fabric_of(options)),
         node_(node_shares(options)),
         nic_(nic_shares(options)),
         kind_(kind),
@@ -131,9 +131,10 @@ class RelativeTimes {
            (group_.nodes - 1) * step_between_;
   }
 
-  void take(std::string_view algorithm, std::vector<Resource> resources) {
+  /// Takes the algorithm if it is the fastest one so far. `leaving`: bytes of a member that leave its node.
+  void take(std::string_view algorithm, std::vector<Resource> resources, double leaving = 0) {
     std::erase_if(resources, [](const Resource& resource) { return resource.bytes <= 0; });
-    LibraryTime time{.algorithm = algorithm, .latency = latency_};
+    LibraryTime time{.algorithm = algorithm, .latency = latency_, .leaving = leaving};
     if (!resources.empty()) {
       time.bound = *std::ranges::max_element(resources, {}, &Resource::seconds);
       time.transfer = time.bound.seconds();
@@ -151,6 +152,7 @@ class RelativeTimes {
   void add_cuts(double bytes, double share, std::vector<Resource>& resources) const {
     const double of_member = bytes / group_.of_node();
     resources.push_back(nic(of_member, share));
+    for (const double port : group_.further_ports) resources.push_back({ResourceKind::nic, 0, of_member, port, share});
     for (const OuterLink& outer : group_.outer)
       resources.push_back({ResourceKind::dimension, outer.dimension, of_member, outer.ring, share});
   }
@@ -158,17 +160,35 @@ class RelativeTimes {
     if (most > 0) resources.push_back({ResourceKind::channels, 0, bytes, most, 1});
   }
 
+  /// Returns which part of a buffer goes to members that a port leads to, and which part passes a dimension: what goes
+  /// to members behind it goes on from there through its port.
+  double through_port(std::uint32_t port) const {
+    if (group_.further_ports.empty()) return 1 - group_.of_node() / group_.ranks;
+    return part_of(port, 0);
+  }
+  double through(const OuterLink& outer) const {
+    if (group_.further_ports.empty()) return 1 - outer.below / group_.ranks;
+    return part_of(outer.port, outer.below);
+  }
+  /// Returns the part for members that a port leads to and that are not among the nearest ones.
+  double part_of(std::uint32_t port, double nearest) const {
+    double members = 0;
+    for (const OuterLink& outer : group_.outer)
+      if (outer.port == port && outer.below >= nearest) members += outer.above - outer.below;
+    return members / group_.ranks;
+  }
+
   void try_direct() {
     const double n = group_.ranks, of_node = group_.of_node();
     std::vector<Resource> resources{links(bytes_ * ((is_in_one_node() ? n : of_node) - 1) / n, node_.all_to_all)};
-    add_channels(bytes_ * (n - 1) / n, library_.channels, resources);
-    if (!is_in_one_node()) {
-      resources.push_back(nic(bytes_ * (1 - of_node / n), nic_.all_to_all));
-      for (const OuterLink& outer : group_.outer)
-        resources.push_back(
-            {ResourceKind::dimension, outer.dimension, bytes_ * (1 - outer.below / n), outer.direct, nic_.all_to_all});
-    }
-    take("direct", std::move(resources));
+    add_channels(bytes_ * (n - 1) / n, library_.channels.rate, resources);
+    if (is_in_one_node()) return take("direct", std::move(resources));
+    for (std::uint32_t port = 0; port <= group_.further_ports.size(); ++port)
+      resources.push_back({ResourceKind::nic, 0, bytes_ * through_port(port), group_.port(port), nic_.all_to_all});
+    for (const OuterLink& outer : group_.outer)
+      resources.push_back(
+          {ResourceKind::dimension, outer.dimension, bytes_ * through(outer), outer.direct, nic_.all_to_all});
+    take("direct", std::move(resources), bytes_ * (1 - of_node / n));
   }
 
   /// One of the hops of a ring within a node leaves it, and the rings of a library leave it by different members.
@@ -178,33 +198,34 @@ class RelativeTimes {
     if (has_inner_links())
       resources.push_back(links(is_in_one_node() ? sent_ : sent_ * (of_node - 1) / of_node, node_.ring));
     if (!is_in_one_node()) add_cuts(sent_, nic_.ring, resources);
-    if (has_inner_links()) add_channels(sent_, library_.channels, resources);
-    take("ring", std::move(resources));
+    if (has_inner_links()) add_channels(sent_, library_.channels.rate, resources);
+    take("ring", std::move(resources), is_in_one_node() ? 0 : sent_ / of_node);
   }
 
   void try_nvls() {
     const double members = std::min<double>(group_.of_node(), full_nvls_members);
     std::vector<Resource> resources{links(bytes_, node_.nvls * std::pow(members / full_nvls_members, nvls_growth))};
-    add_channels(bytes_, library_.nvls_channels / 2, resources);
+    add_channels(bytes_, library_.nvls_channels.rate / 2, resources);
     take("NVLS", std::move(resources));
   }
 
   void try_tree() {
     std::vector<Resource> resources;
-    add_cuts(bytes_ * (group_.nodes == 2 ? 1 : 2), reduces_in_switch_ ? nic_.tree : nic_.plain_tree, resources);
+    const double crossing = bytes_ * (group_.nodes == 2 ? 1 : 2);
+    add_cuts(crossing, reduces_in_switch_ ? nic_.tree : nic_.plain_tree, resources);
     if (has_inner_links()) resources.push_back(links(bytes_, reduces_in_switch_ ? node_.nvls_tree : node_.tree));
-    take(reduces_in_switch_ ? "NVLSTree" : "tree", std::move(resources));
+    take(reduces_in_switch_ ? "NVLSTree" : "tree", std::move(resources), crossing / group_.of_node());
   }
 
   void try_collnet() {
     std::vector<Resource> resources{nic(bytes_ / group_.of_node(), collnet_share * nic_.ring)};
     if (has_inner_links()) resources.push_back(links(bytes_, node_.nvls_tree > 0 ? node_.nvls_tree : node_.tree));
-    take("CollNet", std::move(resources));
+    take("CollNet", std::move(resources), bytes_ / group_.of_node());
   }
 
   const LibraryOptions& options_;
   const Library& library_;
-  const Fabric& fabric_;
+  Fabric fabric_;
   NodeShares node_;
   NicShares nic_;
   Kind kind_;

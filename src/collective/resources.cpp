@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <string_view>
 #include <vector>
 
 namespace orrery::collective {
@@ -38,6 +39,23 @@ std::vector<std::uint64_t> units_from(const topology::Topology& topology, const 
   return units;
 }
 
+/// Returns the slowest ports of the members in the dimensions of their axes; nothing if none differs.
+std::vector<topology::Port> slowest_of_axes(const topology::Topology& topology, const GroupLayout& layout) {
+  std::vector<topology::Port> slowest;
+  const auto look_at = [&](const Axis& axis) {
+    if (axis.ports.empty()) return;
+    slowest.resize(topology.num_dimensions());
+    for (std::size_t k = 0; k < axis.dimensions.size(); ++k) {
+      const std::uint32_t d = axis.dimensions[k];
+      for (std::size_t i = 0; i < axis.members.size(); ++i)
+        slowest[d] = slower(slowest[d], topology.links().port(d, axis.ports[k * axis.members.size() + i]));
+    }
+  };
+  std::ranges::for_each(layout.axes, look_at);
+  if (layout.axes.empty()) look_at(*layout.whole);
+  return slowest;
+}
+
 /// The described network as the members of one group meet it.
 class DescribedNetwork {
  public:
@@ -49,7 +67,8 @@ class DescribedNetwork {
         sharers_(sharers),
         directions_(directions),
         bandwidths_(bandwidths),
-        units_(units_from(topology, layout)) {}
+        units_(units_from(topology, layout)),
+        slowest_(layout.slowest_ports.empty() ? slowest_of_axes(topology, layout) : layout.slowest_ports) {}
 
   LibraryGroup group() const {
     const std::uint32_t first_outer = std::min(options_.node_dimensions, topology_.num_dimensions());
@@ -64,9 +83,7 @@ class DescribedNetwork {
   bool is_used(std::uint32_t d) const { return units_[d] > units_[d + 1]; }
   double members(std::uint32_t d) const { return static_cast<double>(units_[d]) / static_cast<double>(units_[d + 1]); }
   double sharers(std::uint32_t d) const { return d < sharers_.size() ? sharers_[d] : 1; }
-  topology::Port slowest(std::uint32_t d) const {
-    return layout_.slowest_ports.empty() ? topology::Port{} : layout_.slowest_ports[d];
-  }
+  topology::Port slowest(std::uint32_t d) const { return slowest_.empty() ? topology::Port{} : slowest_[d]; }
   double latency(std::uint32_t d) const { return topology_.dimension(d).latency_ns * 1e-9 * slowest(d).latency; }
 
   /// Returns what the links side by side at one place carry, bytes per second.
@@ -117,20 +134,52 @@ class DescribedNetwork {
     group.link *= mesh_share / oversubscription;
   }
 
+  /// Returns the name of the port through which a dimension leads; dimensions that name none share one.
+  std::string_view port_of(std::uint32_t d) const {
+    const topology::SharedPort* const port = topology_.ports().of(d);
+    return port == nullptr ? std::string_view() : std::string_view(port->name);
+  }
+  /// Returns what a member sends through the port of a dimension, whose links the port has.
+  double port_rate(std::uint32_t d) const {
+    const topology::SharedPort* const port = topology_.ports().of(d);
+    const double of_links = links_rate(d);
+    if (port == nullptr || !port->is_given) return of_links;
+    return std::min(of_links, port->rate.bytes_per_ns() * bytes_of_ns * slowest(d).bandwidth);
+  }
+
   void add_outer(std::uint32_t first_outer, LibraryGroup& group) const {
     if (options_.nics_per_node > 0) group.nics = options_.nics_per_node / group.npus_of_node;
-    double port_sharers = 1;
+    std::vector<std::string_view> names;
+    std::vector<double> rates, port_sharers;
     for (std::uint32_t d = first_outer; d < topology_.num_dimensions(); ++d) {
       if (!is_used(d)) continue;
-      const double of_member = rate(d) / sharers(d), up = of_member / topology_.dimension(d).oversubscription;
+      const double of_member = rate(d) / sharers(d);
       const double below = static_cast<double>(group.ranks) / static_cast<double>(units_[d]);
+      double up = of_member / topology_.dimension(d).oversubscription;
       // Uplinks of a unit are pooled: a ring crosses each cut once, over all of them.
-      const double ring = d == first_outer ? up : std::min(of_member, below / group.of_node() * up);
-      group.outer.push_back({d, ring, up, below, below * members(d)});
+      double ring = d == first_outer ? up : std::min(of_member, below / group.of_node() * up);
+      if (!options_.cuts.empty()) {
+        up = std::min(of_member, options_.cuts[d].of_npu / sharers(d));
+        ring = std::min(of_member, options_.cuts[d].of_unit / group.npus_of_node / sharers(d));
+      }
+      const auto port = static_cast<std::size_t>(std::ranges::find(names, port_of(d)) - names.begin());
+      if (port == names.size()) {
+        // Members that are all in one unit of the first dimension have the port of this dimension too.
+        names.push_back(port_of(d));
+        rates.push_back(port_rate(port_of(first_outer) == names.back() ? first_outer : d));
+        port_sharers.push_back(1);
+      }
+      port_sharers[port] = std::max(port_sharers[port], sharers(d));
+      group.outer.push_back({d, ring, up, below, below * members(d), static_cast<std::uint32_t>(port)});
       group.outer_latency = std::max(group.outer_latency, latency(d));
-      port_sharers = std::max(port_sharers, sharers(d));
     }
-    group.nic = links_rate(first_outer) * group.nics / port_sharers;
+    for (std::size_t port = 0; port < rates.size(); ++port) {
+      const double of_member = rates[port] * group.nics / port_sharers[port];
+      if (port == 0)
+        group.nic = of_member;
+      else
+        group.further_ports.push_back(of_member);
+    }
   }
 
   const topology::Topology& topology_;
@@ -140,6 +189,7 @@ class DescribedNetwork {
   Directions directions_;
   std::span<const Bandwidth> bandwidths_;
   std::vector<std::uint64_t> units_;
+  std::vector<topology::Port> slowest_;  ///< [dimensions] of the members; empty: none differs
 };
 
 }  // namespace

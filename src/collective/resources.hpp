@@ -19,4 +19,10 @@ LibraryGroup library_group(const topology::Topology& topology, const LibraryOpti
                            std::span<const std::uint32_t> sharers, Directions directions,
                            std::span<const Bandwidth> bandwidths = {});
 
+/// Returns how many collectives of such a communicator share each dimension; nothing: one each.
+inline std::span<const std::uint32_t> sharers_of(const Options& options, const GroupLayout& layout) {
+  if (options.sharing.sharers.empty() || !options.rules.share_bandwidth) return {};
+  return options.sharing.sharers[layout.sharing];
+}
+
 }  // namespace orrery::collective

@@ -66,7 +66,7 @@ void HostSide::add(const CommunicatorSpec& spec) {
   Hosted hosted;
   hosted.spec = spec;
   hosted.members = spec.num_members(num_npus);
-  hosted.layout = setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+  hosted.layout = collective::layout_of(setup_.engine, *spec.group, spec.dimensions, spec.custom);
   if (setup_.variations != nullptr && setup_.variations->has(DrawnPer::collective)) hosted.draws_as = digest(spec);
   auto& ranks = hosted.ranks;
   for (std::uint32_t number = 0; number < spec.num_participants(num_npus); ++number) {

@@ -37,7 +37,7 @@ void MemberSide::add(const CommunicatorSpec& spec) {
   }
   if (communicator.npus.empty()) return;
   if ((!computes_at_host() || setup_.engine.turns_go_on()) && spec.num_members(num_npus) > 1)
-    communicator.layout = setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    communicator.layout = collective::layout_of(setup_.engine, *spec.group, spec.dimensions, spec.custom);
   communicator.joined.resize(communicator.npus.size());
   communicator.accesses.resize(communicator.npus.size());
   communicator.is_spread = communicator.npus.size() < num_participants;
@@ -148,6 +148,16 @@ void MemberSide::tell_host(const LocalCommunicator& communicator, const Pending&
   std::vector<JoinOrder> orders = pending.orders;
   wire::append(orders, times);
   send_(communicator.spec.host, report, times);
+}
+
+std::uint32_t MemberSide::num_channels(const Membership& membership, collective::Kind kind, Bytes size) {
+  LocalCommunicator& communicator = communicators_[membership.communicator];
+  const CommunicatorSpec& spec = communicator.spec;
+  if (!communicator.layout_of_channels)
+    communicator.layout_of_channels = communicator.layout
+                                          ? communicator.layout
+                                          : setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+  return effect_of(setup_.engine, *communicator.layout_of_channels, kind, size).num_channels;
 }
 
 std::shared_ptr<const collective::MessageProgram> MemberSide::script(const Membership& membership,

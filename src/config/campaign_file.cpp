@@ -29,4 +29,13 @@ CampaignFile read_campaign(const Inputs& inputs) {
   return result;
 }
 
+bool is_of_cluster(const Inputs& inputs) {
+  Configuration unused;
+  Faults faults;
+  Value root;
+  faults.attempt([&] { root = read_root(inputs, unused, faults); });
+  return faults.empty() && root.find("cluster") != nullptr && root.find("workload") == nullptr &&
+         root.find("jobs") == nullptr;
+}
+
 }  // namespace orrery::config

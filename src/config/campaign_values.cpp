@@ -208,6 +208,12 @@ const Words<bool>& checkpoint_modes() {
   return words;
 }
 
+const Words<bool>& elastic_batches() {
+  static const Words<bool> words = {{"constant", false, "fewer replicas take more micro-batches each"},
+                                    {"scaled", true, "the batch shrinks with the replicas"}};
+  return words;
+}
+
 const Words<bool>& awaited_hosts() {
   static const Words<bool> words = {{"hosts", false, "those that it needs"},
                                     {"standbys", true, "those that it needs, and all standbys"}};

@@ -21,6 +21,7 @@ const Words<campaign::TierKind>& checkpoint_tiers();
 const Words<campaign::Writers>& checkpoint_writers();
 const Words<bool>& checkpoint_modes();
 const Words<bool>& awaited_hosts();
+const Words<bool>& elastic_batches();
 const Words<cluster::Placing>& placement_policies();
 const Words<cluster::Admission>& admission_policies();
 const Words<cluster::Sharing>& sharing_kinds();

@@ -23,12 +23,13 @@
 namespace orrery::config {
 namespace {
 
-constexpr std::string_view commands[] = {"run",      "check",   "explore",    "best",      "campaign",
-                                         "cluster",  "flows",   "report",     "compare",   "calibrate",
-                                         "generate", "convert", "synthesize", "partition", "show"};
-constexpr std::string_view shown[] = {"results", "trace",    "topology", "collective", "tables", "plan",
-                                      "graph",   "network",  "flows",    "collisions", "queues", "kernel",
-                                      "scaling", "timeline", "keys",     "completion", "man"};
+constexpr std::string_view commands[] = {"run",     "check",      "explore",   "best",      "campaign", "cluster",
+                                         "flows",   "report",     "compare",   "calibrate", "init",     "generate",
+                                         "convert", "synthesize", "partition", "show"};
+constexpr std::string_view shown[] = {"results", "provenance", "trace",      "topology", "collective", "tables",
+                                      "plan",    "graph",      "network",    "flows",    "collisions", "queues",
+                                      "kernel",  "scaling",    "timeline",   "keys",     "models",     "systems",
+                                      "stacks",  "prices",     "completion", "man"};
 constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 /// Returns `text`, with the unit that a number without one has as the value of a flag.
@@ -115,15 +116,27 @@ PackageCommand with_files(PackageCommand command, const Arguments& arguments) {
   return command;
 }
 
+/// Reads the flags of keys. The number of NPUs is a setting: it decides what other keys mean.
+void read_flags_of(const Arguments& arguments, Taker command, std::string_view name, Inputs& inputs) {
+  constexpr std::string_view size_key = "system.npus";
+  inputs.flags = read_flags(arguments, command);
+  const auto size = std::ranges::find(inputs.flags, size_key, &FlagValue::key);
+  if (size == inputs.flags.end()) return;
+  if (inputs.astra_sim)
+    refuse_usage(fmt::format("orrery {}: --npus goes with CONFIG.yaml, not with ASTRA-sim's files.", name));
+  inputs.overrides.push_back(fmt::format("{}={}", size_key, size->text));
+  inputs.flags.erase(size);
+}
+
 Command make_run(const Arguments& arguments) {
   RunCommand command{read_inputs(arguments, "run", false)};
-  command.inputs.flags = read_flags(arguments, Taker::run);
+  read_flags_of(arguments, Taker::run, "run", command.inputs);
   return command;
 }
 
 Command make_check(const Arguments& arguments) {
   CheckCommand command{read_inputs(arguments, "check", false)};
-  command.inputs.flags = read_flags(arguments, Taker::check);
+  read_flags_of(arguments, Taker::check, "check", command.inputs);
   return command;
 }
 
@@ -206,19 +219,20 @@ PackageCommand make_compare(const Arguments& arguments) {
 
 PackageCommand make_calibrate(const Arguments& arguments) {
   const auto& words = arguments.positionals();
-  constexpr std::string_view subjects[] = {"step", "collectives"};
-  if (words.empty() || std::ranges::find(subjects, words.front()) == std::end(subjects))
-    refuse_usage("orrery calibrate: of what? Give step or collectives.");
+  constexpr std::pair<std::string_view, std::string_view> subjects[] = {
+      {"step", "CONFIG.yaml"}, {"steps", "a CSV of measured steps"}, {"collectives", "what nccl-tests printed"}};
+  const auto subject = std::ranges::find(subjects, words.empty() ? std::string_view() : std::string_view(words.front()),
+                                         [](const auto& each) { return each.first; });
+  if (subject == std::end(subjects)) refuse_usage("orrery calibrate: of what? Give step, steps or collectives.");
   if (words.size() < 2)
-    refuse_usage(fmt::format("orrery calibrate {}: no file. Give {}.", words.front(),
-                             words.front() == "step" ? "CONFIG.yaml" : "what nccl-tests printed"));
+    refuse_usage(fmt::format("orrery calibrate {}: no file. Give {}.", words.front(), subject->second));
   if (words.front() == "step" && !arguments.has("measured"))
     refuse_usage(
         "orrery calibrate step: --measured missing. Give the measured time of a step, such as --measured 1.42s.");
   if (words.front() == "collectives" && !arguments.has("library"))
     refuse_usage("orrery calibrate collectives: --library missing. Give the library to correct, such as nccl-h100.");
   PackageCommand command{{words.front()}, "calibrate"};
-  for (const std::string_view option : {"measured", "key", "library", "kind", "fabric", "nic"})
+  for (const std::string_view option : {"measured", "key", "library", "kind", "fabric", "nic", "stack", "output"})
     if (const auto text = arguments.text(option)) command.arguments.push_back(fmt::format("--{}={}", option, *text));
   command.arguments.emplace_back("--");
   command.arguments.insert(command.arguments.end(), words.begin() + 1, words.end());
@@ -228,6 +242,12 @@ PackageCommand make_calibrate(const Arguments& arguments) {
 PackageCommand make_show_results(const Arguments& arguments) {
   if (!arguments.positional()) refuse_usage("orrery show results: no file. Give the results of a run.");
   return with_files({{"show", format_argument(arguments)}}, arguments);
+}
+
+PackageCommand make_show_provenance(const Arguments& arguments) {
+  if (!arguments.positional())
+    refuse_usage("orrery show provenance: no file. Give CONFIG.yaml or the results of a run.");
+  return with_files({{"provenance"}, "calibrate"}, arguments);
 }
 
 Command make_show_trace(const Arguments& arguments) {
@@ -255,7 +275,7 @@ Command make_show_trace(const Arguments& arguments) {
 Command make_show_topology(const Arguments& arguments) {
   ShowTopologyCommand command;
   command.inputs = read_inputs(arguments, "show topology", true);
-  command.inputs.flags = read_flags(arguments, Taker::show_topology);
+  read_flags_of(arguments, Taker::show_topology, "show topology", command.inputs);
   command.json = arguments.flag("json").value_or(false);
   return command;
 }
@@ -263,7 +283,7 @@ Command make_show_topology(const Arguments& arguments) {
 Command make_show_network(const Arguments& arguments) {
   ShowNetworkCommand command;
   command.inputs = read_inputs(arguments, "show network", true);
-  command.inputs.flags = read_flags(arguments, Taker::show_topology);
+  read_flags_of(arguments, Taker::show_topology, "show network", command.inputs);
   command.seed = arguments.count("seed", 0).value_or(command.seed);
   command.pairs = arguments.count("pairs").value_or(command.pairs);
   command.json = arguments.flag("json").value_or(false);
@@ -331,6 +351,28 @@ Command make_show_keys(const Arguments& arguments) {
   const bool json = arguments.flag("json").value_or(false);
   if (markdown && json) refuse_usage("orrery show keys: both --markdown and --json are given. Give one of them.");
   command.form = markdown ? KeyForm::markdown : json ? KeyForm::json : KeyForm::text;
+  if (!arguments.flag("schema").value_or(false)) return command;
+  if (markdown || json || !command.below.empty())
+    refuse_usage("orrery show keys: --schema is given with something else. It stands alone: it is the whole schema.");
+  command.form = KeyForm::schema;
+  return command;
+}
+
+template <ShowPresetsCommand::Kind kind>
+Command make_show_presets(const Arguments& arguments) {
+  return ShowPresetsCommand{kind, arguments.flag("json").value_or(false)};
+}
+
+Command make_init(const Arguments& arguments) {
+  InitCommand command;
+  command.model = needed(arguments, "init", "model", "llama3-8b");
+  command.system = needed(arguments, "init", "system", "dgx-h100-superpod");
+  command.stack = arguments.text("stack").value_or("");
+  needed(arguments, "init", "npus", "128");
+  command.npus = *arguments.count("npus");
+  command.batch = arguments.count("batch");
+  command.output = arguments.text("output").value_or("CONFIG.yaml");
+  command.force = arguments.flag("force").value_or(false);
   return command;
 }
 
@@ -356,6 +398,7 @@ Command show(std::span<const char* const> rest) {
   if (what == "--help" || what == "-h" || what == "help") return HelpCommand{show_overview(), 0};
   rest = rest.subspan(1);
   if (what == "results") return make(show_results_subcommand(), rest, make_show_results);
+  if (what == "provenance") return make(show_provenance_subcommand(), rest, make_show_provenance);
   if (what == "trace") return make(show_trace_subcommand(), rest, make_show_trace);
   if (what == "topology") return make(show_topology_subcommand(), rest, make_show_topology);
   if (what == "collective") return make(show_collective_subcommand(), rest, make_show_collective);
@@ -370,6 +413,11 @@ Command show(std::span<const char* const> rest) {
   if (what == "scaling") return make(show_scaling_subcommand(), rest, make_show_scaling);
   if (what == "timeline") return make(show_timeline_subcommand(), rest, make_show_timeline);
   if (what == "keys") return make(show_keys_subcommand(), rest, make_show_keys);
+  using PresetKind = ShowPresetsCommand::Kind;
+  if (what == "models") return make(show_models_subcommand(), rest, make_show_presets<PresetKind::models>);
+  if (what == "systems") return make(show_systems_subcommand(), rest, make_show_presets<PresetKind::systems>);
+  if (what == "stacks") return make(show_stacks_subcommand(), rest, make_show_presets<PresetKind::stacks>);
+  if (what == "prices") return make(show_prices_subcommand(), rest, make_show_presets<PresetKind::prices>);
   if (what == "completion") return make(show_completion_subcommand(), rest, make_show_completion);
   if (what == "man") return make(show_man_subcommand(), rest, make_show_man);
   refuse_usage(fmt::format("orrery show: unknown '{}'. {}", what, suggestion(what, shown)));
@@ -381,6 +429,12 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (arguments.size() < 2) return HelpCommand{overview(), 2};
   const std::string_view first = arguments[1];
   const auto rest = arguments.subspan(2);
+  if (first == "help" && !rest.empty()) {  // "help run" is "run --help"
+    std::vector<const char*> asked = {arguments[0]};
+    asked.insert(asked.end(), rest.begin(), rest.end());
+    asked.push_back("--help");
+    return parse_command_line(asked);
+  }
   if (first == "--help" || first == "-h" || first == "help") return HelpCommand{overview(), 0};
   if (first == "--version") return VersionCommand{};
   if (first == "run") return make(run_subcommand(), rest, make_run);
@@ -393,6 +447,7 @@ Command parse_command_line(std::span<const char* const> arguments) {
   if (first == "report") return make(report_subcommand(), rest, make_report);
   if (first == "compare") return make(compare_subcommand(), rest, make_compare);
   if (first == "calibrate") return make(calibrate_subcommand(), rest, make_calibrate);
+  if (first == "init") return make(init_subcommand(), rest, make_init);
   if (first == "generate") return make(generate_subcommand(), rest, make_generate);
   if (first == "convert") return make(convert_subcommand(), rest, make_convert);
   if (first == "synthesize") return make(synthesize_subcommand(), rest, make_synthesize);

@@ -86,6 +86,12 @@ bool are_tiers(const topology::Dimension& a, const topology::Dimension& b) {
 void settle_ports(Configuration& configuration) {
   if (configuration.rule_set == RuleSet::astra_sim || configuration.execution.network.graph) return;
   auto& dimensions = configuration.dimensions;
+  const collective::LibraryOptions& library = configuration.collectives.library;
+  const std::size_t first_outer = library.library ? library.node_dimensions : 0;
+  // Links within the nodes of a library are no tier of the network between them.
+  const auto may_share = [&](std::size_t a, std::size_t b) {
+    return (a < first_outer) == (b < first_outer) && are_tiers(dimensions[a], dimensions[b]);
+  };
   std::string port = "nic";
   const auto is_named = [&] {
     return std::ranges::find(dimensions, port, &topology::Dimension::port) != dimensions.end();
@@ -96,7 +102,7 @@ void settle_ports(Configuration& configuration) {
     std::size_t tiers = 0;
     for (; end < dimensions.size(); ++end) {
       if (dimensions[end].size == 1) continue;
-      if (!dimensions[end].port.empty() || !are_tiers(dimensions[first], dimensions[end])) break;
+      if (!dimensions[end].port.empty() || !may_share(first, end)) break;
       ++tiers;
     }
     if (tiers < 2) continue;
@@ -171,6 +177,7 @@ void Configuration::settle_experts() {
     if (exchange == ExpertExchange::low_latency) options.kernels = collective::ExpertKernelsName("deepep-low-latency");
   }
   const double units = execution.compute.products.processor.value_or(compute::ProcessorName())->num_units;
+  if (execution.compute.products.processor) execution.compute.collectives_share.of_channel = 1 / units;
   if (exchanges && !execution.network.model->simulates_links())
     execution.compute.experts_share = options.sm_share.value_or(std::min(options.kernels->sms / units, 0.9));
 }
@@ -188,11 +195,13 @@ void Configuration::share_settings() {
   remote_memory.may_take_no_time = rule_set == RuleSet::astra_sim && !execution.goes_over_links();
   settle_gpu();
   if (!peaks.empty()) {
-    const auto peak = peaks.find(precision());
+    auto peak = peaks.find(precision());
+    if (peak == peaks.end() && precision() == workload::Precision::mxfp8) peak = peaks.find(workload::Precision::fp8);
     execution.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;
     const auto bf16 = peaks.find(workload::Precision::bf16);
     execution.compute.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
   }
+  execution.compute.operand_bytes = workload::operand_size(precision());
   execution.compute.table.precision = text_of(precisions(), precision());
   Faults of_compute;
   const bool estimates =
@@ -240,12 +249,19 @@ topology::Topology Configuration::topology() const {
 collective::Options Configuration::collective_options() const {
   collective::Options options = collectives;
   const network::Options& network = execution.network;
+  options.circuits = network.circuits;
   if (network.model->sends_packets) {
     // Members receive what they send, and acknowledge it.
     const auto& packets = network.packets;
     const double with_overhead = static_cast<double>(packets.full_packet() + packets.acknowledgement);
     options.library.goodput = static_cast<double>(packets.payload) / with_overhead;
   }
+  const bool has_cuts = network.graph || std::ranges::any_of(dimensions, [](const topology::Dimension& dimension) {
+                          return dimension.shape->is_of_links_only;
+                        });
+  if (options.library.library && options.library.relative && has_cuts)
+    options.library.cuts =
+        network::cuts_of(network::arcs_of(topology(), network), dimensions, options.library.node_dimensions);
   return options;
 }
 

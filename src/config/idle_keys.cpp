@@ -112,11 +112,15 @@ std::vector<Condition> of_packets() {
 /// Says whether a port of dimensions keeps one of them from sending, or keeps tiers from sharing one.
 bool has_effective_port(const Configuration& all) {
   const topology::Topology topology = all.topology();
+  const collective::LibraryOptions& library = all.collectives.library;
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     const topology::SharedPort* const port = topology.ports().of(d);
     const bool is_slower = port != nullptr && port->rate < topology::injection_rate(all.dimensions[d]);
     const bool is_tier_apart = d > 0 && are_tiers(all.dimensions[d - 1], all.dimensions[d]);
-    if (is_slower || is_tier_apart || (port != nullptr && port->is_contended)) return true;
+    // A library has a network card for each port between nodes.
+    const bool is_nic_apart =
+        library.library && d > library.node_dimensions && topology.dimension(d).port != topology.dimension(d - 1).port;
+    if (is_slower || is_tier_apart || is_nic_apart || (port != nullptr && port->is_contended)) return true;
   }
   return false;
 }
@@ -168,7 +172,7 @@ std::vector<Condition> of_collectives() {
 
 std::vector<Condition> of_npus() {
   return {
-      {{"system.compute.processor"},
+      {{"system.compute.processor", "system.compute.attention-kernel", "system.compute.power-cap"},
        "without system.compute.model: products",
        [](const Subject& s) { return s.all.execution.compute.model == compute::ModelName("products"); }},
       {{"system.compute.array.filter-buffer"},
@@ -182,10 +186,20 @@ std::vector<Condition> of_npus() {
          return s.all.execution.compute.systolic.dataflow != compute::Dataflow::input_stationary;
        }},
       {{"system.compute.fp8"},
-       "without workload.parallel.precision: fp8",
+       "without workload.parallel.precision: fp8 or mxfp8",
        [](const Subject& s) {
-         return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::fp8; });
+         return s.of_parallel([](const auto& p) {
+           return workload::is_below_bf16(p.precision) && p.precision != workload::Precision::nvfp4;
+         });
        }},
+      {{"system.compute.nvfp4"},
+       "without workload.parallel.precision: nvfp4",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::nvfp4; });
+       }},
+      {{"system.compute.attention-factor"},
+       "without system.compute.attention-kernel",
+       [](const Subject& s) { return s.all.execution.compute.products.attention.kernel.has_value(); }},
       {{"system.compute.fp8"},
        "without peaks of bf16 and fp8 in system.compute.peak",
        [](const Subject& s) { return s.all.execution.compute.has_fp8_peak(); }},
@@ -340,10 +354,19 @@ std::vector<Condition> of_parallelism() {
        [](const Subject& s) {
          return s.of_parallel([](const auto& p) { return p.sharding.zero == 1 || p.sharding.zero == 2; });
        }},
-      {{"workload.parallel.exposed-share", "workload.parallel.calls-of-layer", "workload.parallel.call-time",
-        "workload.parallel.call-time-per-member"},
+      {{"workload.parallel.exposed-share", "workload.parallel.calls-of-layer"},
        "without workload.parallel.zero: 3",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero == 3; }); }},
+      {{"workload.parallel.call-time", "workload.parallel.call-time-per-member"},
+       "without workload.parallel.zero: 3 or workload.parallel.owners-broadcast",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.sharding.zero == 3 || p.sharding.owners_broadcast; });
+       }},
+      {{"workload.parallel.owners-broadcast"},
+       "without workload.parallel.zero: 1 or 2",
+       [](const Subject& s) {
+         return s.of_parallel([](const auto& p) { return p.sharding.zero == 1 || p.sharding.zero == 2; });
+       }},
       {{"workload.parallel.bucket-buffers"},
        "without workload.parallel.zero: 2 or 3",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero >= 2; }); }},

@@ -9,6 +9,7 @@
 #include "keys/keys.hpp"
 #include "keys/serving.hpp"
 #include "orrery/base/suggestion.hpp"
+#include "schema.hpp"
 
 namespace orrery::config {
 namespace {
@@ -272,6 +273,7 @@ std::vector<KeySection> key_sections() {
 }
 
 std::string list_keys(KeyForm form, std::string_view below) {
+  if (form == KeyForm::schema) return json_schema();
   const std::vector<KeySection> sections = sections_below(below);
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   std::string text;

@@ -28,6 +28,21 @@ std::optional<fs::path> presets_folder() {
   return {};
 }
 
+/// Returns the preset for which a name is short: the only one, or the one with which all others begin, that continues
+/// it with a dash. "dgx-h100" is short for "dgx-h100-superpod".
+std::optional<fs::path> longer_preset(const fs::path& folder, const std::string& name) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (const auto& entry : fs::directory_iterator(folder, failure))
+    if (entry.path().extension() == ending && entry.path().stem().string().starts_with(name + "-"))
+      names.push_back(entry.path().stem().string());
+  if (names.empty()) return {};
+  const std::string& shortest = *std::ranges::min_element(names, {}, &std::string::size);
+  const bool is_of_all = std::ranges::all_of(
+      names, [&](const std::string& other) { return other == shortest || other.starts_with(shortest + "-"); });
+  return is_of_all ? std::optional(folder / (shortest + std::string(ending))) : std::nullopt;
+}
+
 /// Returns a hint at the preset whose name is nearest.
 std::string similar_preset(const fs::path& folder, const std::string& name) {
   std::vector<std::string> names;
@@ -54,11 +69,20 @@ fs::path find_preset(const Value& name, const std::string& key, std::string_view
       if (fs::exists(path, failure) || failure) return path;
     searched.push_back(place.lexically_normal().string());
   }
+  if (presets && !name.text.empty())
+    if (auto longer = longer_preset(*presets / subfolder, name.text)) return *longer;
   throw Error(
       ErrorCode::bad_input, name.place(key), fmt::format("found '{}', but there is no such file", cited(name.text)),
       "the name of a file or of a preset",
       fmt::format("{}Searched with and without the ending {}: {}.",
                   presets ? similar_preset(*presets / subfolder, name.text) : "", ending, fmt::join(searched, ", ")));
+}
+
+std::optional<fs::path> preset_file(std::string_view name) {
+  const auto presets = presets_folder();
+  std::error_code failure;
+  if (!presets || !fs::is_regular_file(*presets / name, failure)) return {};
+  return *presets / name;
 }
 
 std::vector<fs::path> preset_files(std::string_view subfolder) {

@@ -5,18 +5,19 @@
 #include <algorithm>
 
 #include "astra_sim/astra_sim.hpp"
+#include "hugging_face.hpp"
 #include "idle_keys.hpp"
 #include "keys/keys.hpp"
 #include "keys/packets.hpp"
-#include "keys/serving.hpp"
 #include "orrery/base/suggestion.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/serving.hpp"
+#include "orrery/config/provenance.hpp"
 #include "orrery/partition/strategy.hpp"
 #include "orrery/trace/store.hpp"
 #include "orrery/workload/generator.hpp"
 #include "references.hpp"
 #include "resolution.hpp"
+#include "system_size.hpp"
 
 namespace orrery::config {
 namespace {
@@ -44,6 +45,7 @@ Value read_values(std::string text, const Origin& origin, std::vector<std::strin
     faults.attempt([&] { apply_override(root, setting, faults); });
     follow_references(root, inputs, faults);
   }
+  fill_dimensions(root, faults);
   return root;
 }
 
@@ -60,23 +62,6 @@ void refuse_workload_beside_jobs(const Value& root, Faults& faults) {
                      "Each job has a workload of its own: jobs: [{workload: ...}, ...]."));
 }
 
-void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Faults& faults) {
-  Reading reading{result, faults};
-  for (const FlagValue& flag : flags) {
-    if (!result.workload.jobs.empty() && flag.key.starts_with("workload.")) {
-      faults.add(Error(ErrorCode::bad_input, {.key = flag.option}, "found it beside jobs",
-                       fmt::format("{} in each job that it is meant for", flag.key)));
-      continue;
-    }
-    const auto* const key = find_key(flag.key);
-    ensure(key != nullptr, "the flag of a key");
-    const Value value = option_value(flag.text);
-    faults.attempt([&] { key->read(value, flag.option, &result, reading); });
-    result.places[flag.key] = {.key = flag.option};
-    if (!key->is_default(&result, reading)) result.changed_keys[flag.key].clear();
-  }
-}
-
 /// Notes keys of the file that the user wrote, or options, that have no effect. Presets and stacks may say more than a
 /// file that names them needs.
 void warn_of_idle_keys(const std::string& file, Configuration& result) {
@@ -87,6 +72,21 @@ void warn_of_idle_keys(const std::string& file, Configuration& result) {
 void warn_of_marks(Configuration& result, const Faults& faults) {
   if (!faults.empty()) return;
   if (auto warning = warning_of_marks(result)) result.warnings.push_back(std::move(*warning));
+}
+
+/// Notes dimensions outside servers whose bandwidth is more than that of any network card: it may be meant in Gb/s.
+void warn_of_fast_cards(Configuration& result) {
+  constexpr double fastest_card = 200;  // GB/s: four times what the cards of 2025 reach
+  const auto& library = result.collectives.library;
+  for (std::size_t d = 0; d < result.dimensions.size(); ++d) {
+    const auto& dimension = result.dimensions[d];
+    const bool is_outside = dimension.port == "nic" || (library.library && d >= library.node_dimensions);
+    if (is_outside && dimension.size > 1 && dimension.bandwidth.bytes_per_ns() > fastest_card)
+      result.warnings.push_back(
+          fmt::format("system.network.dimensions.{}.bandwidth is {:.6g} GB/s outside the server, {:.6g} Gb/s: network "
+                      "cards have less. Is it meant in Gb/s?",
+                      d, dimension.bandwidth.bytes_per_ns(), 8 * dimension.bandwidth.bytes_per_ns()));
+  }
 }
 
 /// Notes settings that have no effect together with others, or one that nobody wants.
@@ -109,6 +109,14 @@ void warn_of_settings(Configuration& result) {
     result.warnings.push_back(fmt::format(
         "system.compute.processor is not given: products take what they take on {}. Name {}",
         compute::ProcessorName().name(), names_where<compute::Processor>([](const auto&) { return true; })));
+  if (const auto& kernel = compute.products.attention.kernel; kernel && compute.products.attention_share == 0) {
+    const auto processor = compute.products.processor.value_or(compute::ProcessorName()).name();
+    if (!(*kernel)->share(processor, {}))
+      result.warnings.push_back(fmt::format(
+          "system.compute.attention-kernel: no rate of {} on {} is known: attention takes the share of the processor",
+          kernel->name(), processor));
+  }
+  for (auto& warning : outside_of_ranges(provenance_of(result), result)) result.warnings.push_back(std::move(warning));
   for (const Workload* const each : std::as_const(result).workloads()) {
     if (!each->generated) continue;
     if (auto warning = each->generated->parallel.pipeline_warning()) result.warnings.push_back(std::move(*warning));
@@ -116,6 +124,7 @@ void warn_of_settings(Configuration& result) {
       for (auto& doubt : workload::doubts(*each->generated, *each->estimates))
         result.warnings.push_back("system.compute: " + std::move(doubt));
   }
+  warn_of_fast_cards(result);
   if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "
@@ -168,11 +177,39 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
   return faults.empty() && has_workload ? std::optional(result) : std::nullopt;
 }
 
+/// Says what a file of YAML or JSON is that is no configuration, and which command takes it; nothing if it may be one.
+std::optional<std::string> describe_values(const std::filesystem::path& file) {
+  struct Kind {
+    std::string_view key;  ///< of the whole file
+    std::string_view description;
+  };
+  constexpr Kind kinds[] = {{"study", "a study: 'orrery explore FILE' takes it"},
+                            {"flows", "a list of flows: 'orrery flows FILE' takes it"},
+                            {"hidden", "a model: name it as workload.model of a configuration, or ask 'orrery best'"},
+                            {"source", "prices: name them as cost of a configuration"},
+                            {"network", "a system: name it as system.base of a configuration"}};
+  Faults unused;
+  std::optional<std::string> description;
+  unused.attempt([&] {
+    const Origin origin{file.string(), file.parent_path()};
+    const Value root = parse_yaml(read_text(file), std::make_shared<const Origin>(origin), unused);
+    if (root.find("system") != nullptr || root.find("workload") != nullptr) return;
+    if (is_hugging_face(root))
+      description =
+          "a model of Hugging Face Transformers: name it as workload.model of a configuration, or ask "
+          "'orrery best'";
+    for (const Kind& kind : kinds)
+      if (!description && root.find(kind.key) != nullptr) description = kind.description;
+  });
+  return description;
+}
+
 /// Puts one fault in place of all others if the file is something else than a configuration.
 void name_other_file(const std::filesystem::path& file, Findings& findings) {
   std::error_code failure;
   if (!std::filesystem::is_regular_file(file, failure)) return;
-  const auto other = trace::describe_other(file);
+  auto other = trace::describe_other(file);
+  if (!other) other = describe_values(file);
   if (!other) return;
   findings = {};
   findings.faults.add(Error(ErrorCode::bad_input, {.file = file.string()}, fmt::format("the file is {}", *other),
@@ -222,51 +259,12 @@ void read_settings_of_generation(const Value& root, Configuration& configuration
   }
 }
 
-/// Reads the keys of a target that stand below `root_path`.
-template <class Target>
-void read_rooted(const Keys<Target>& keys, std::string_view root_path, const Value& root, Sections& top, Target& target,
-                 Reading& reading) {
-  const Value* const value = top.at("").find(root_path);
-  if (value == nullptr) return;
-  Sections sections(Section(value, std::string(root_path), root, reading.faults));
-  read_keys(keys, sections, target, reading);
-  sections.refuse_unknown();
-}
-
-/// Adds faults for what a run of requests does not have.
-void refuse_beside_serving(const Value& root, const Configuration& configuration, Faults& faults) {
-  const auto refuse = [&](bool is_found, std::string_view key, std::string_view expected) {
-    if (is_found)
-      faults.add(Error(ErrorCode::bad_input, configuration.place_of(key), "found it beside serving", expected));
-  };
-  refuse(configuration.run.fold, "run.fold", "a run without folding");
-  refuse(!configuration.run.checkpoint.empty(), "run.checkpoint", "a run without checkpoints");
-  refuse(!configuration.run.restart.empty(), "run.restart", "a run from the start");
-  refuse(configuration.perturbation.repetitions > 1, "perturbation.repetitions", "one run");
-  const Value* const slo = root.find("serving")->find("slo");
-  if (slo != nullptr && slo->find("ttft") == nullptr && slo->find("tpot") == nullptr)
-    faults.add(
-        Error(ErrorCode::bad_input, slo->place("serving.slo"), "found neither ttft nor tpot", "one of them, or both"));
-}
-
-/// Fills in what `serving` takes from the system where it does not say it itself.
-void take_system(ServingConfiguration& result) {
-  if (!result.has_system) return;
-  const npu::Options& execution = result.system.execution;
-  if (result.serving.memory == Bytes(0)) result.serving.memory = execution.local_memory.size;
-  if (result.serving.step.memory == Bandwidth()) result.serving.step.memory = execution.compute.local_memory;
-  const bool estimates = execution.compute.model->estimates_operations || execution.compute.model->uses_operations;
-  if (result.serving.step.model != serving::StepModelName() || !estimates) return;
-  /// A compute model with the options that it refers to.
-  struct Holder {
-    compute::Options options;
-    std::unique_ptr<const compute::ComputeModel> model;
-  };
-  auto holder = std::make_shared<Holder>();
-  holder->options = execution.compute;
-  holder->options.validate();
-  holder->model = compute::make_model(holder->options);
-  result.serving.step.compute = {holder, holder->model.get()};
+/// Returns the file that holds the layers of the model, unless it is the configuration itself.
+std::string file_of_model(const Value& root, const std::string& own) {
+  const Value* at = &root;
+  for (const std::string_view key : {"workload", "model", "layers"}) at = at == nullptr ? nullptr : at->find(key);
+  const bool is_elsewhere = at != nullptr && at->origin && at->origin->name != own && at->line;
+  return is_elsewhere ? at->origin->name : "";
 }
 
 }  // namespace
@@ -277,12 +275,30 @@ KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<
   Configuration& configuration = result.configuration;
   result.root = read_values(std::move(text), origin, overrides, configuration.inputs, faults);
   configuration.warnings = result.root.all_notes();
+  configuration.model_file = file_of_model(result.root, origin.name);
   refuse_workload_beside_jobs(result.root, faults);
   Reading reading{configuration, faults, system_only};
   Sections sections(Section(&result.root, "", result.root, faults));
   for (const auto* const keys : configuration_keys()) read_keys(*keys, sections, configuration, reading);
   sections.refuse_unknown();
   return result;
+}
+
+void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Faults& faults) {
+  Reading reading{result, faults};
+  for (const FlagValue& flag : flags) {
+    if (!result.workload.jobs.empty() && flag.key.starts_with("workload.")) {
+      faults.add(Error(ErrorCode::bad_input, {.key = flag.option}, "found it beside jobs",
+                       fmt::format("{} in each job that it is meant for", flag.key)));
+      continue;
+    }
+    const auto* const key = find_key(flag.key);
+    ensure(key != nullptr, "the flag of a key");
+    const Value value = option_value(flag.text);
+    faults.attempt([&] { key->read(value, flag.option, &result, reading); });
+    result.places[flag.key] = {.key = flag.option};
+    if (!key->is_default(&result, reading)) result.changed_keys[flag.key].clear();
+  }
 }
 
 Value read_root(const Inputs& inputs, Configuration& configuration, Faults& faults) {
@@ -304,49 +320,6 @@ void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& f
 std::optional<std::string> Inputs::flag(std::string_view key) const {
   const auto found = std::ranges::find(flags, key, &FlagValue::key);
   return found == flags.end() ? std::nullopt : std::optional(found->text);
-}
-
-bool is_serving(const Inputs& inputs) {
-  if (inputs.file.empty()) return false;
-  Faults unused;
-  bool found = false;
-  unused.attempt([&] {
-    const Origin origin{inputs.file.string(), inputs.file.parent_path()};
-    const Value root = parse_yaml(read_text(inputs.file), std::make_shared<const Origin>(origin), unused);
-    found = root.kind == Value::Kind::mapping && root.find("serving") != nullptr;
-  });
-  return found;
-}
-
-ServingConfiguration read_serving(const Inputs& inputs) {
-  Faults faults;
-  ServingConfiguration result;
-  Configuration& configuration = result.system;
-  faults.attempt([&] {
-    const Value root = read_root(inputs, configuration, faults);
-    configuration.warnings = root.all_notes();
-    result.has_system = root.find("system") != nullptr;
-    Reading reading{configuration, faults, true};
-    Sections sections(Section(&root, "", root, faults));
-    for (const char* const other : {"workload", "jobs"})
-      if (const Value* const value = sections.at("").find(other))
-        faults.add(Error(ErrorCode::bad_input, value->place(other), "serving is given too", "one of them"));
-    if (result.has_system)
-      for (const auto* const keys : configuration_keys())
-        if (keys != &workload_keys() && keys != &generated_workload_keys() && keys != &job_list_keys())
-          read_keys(*keys, sections, configuration, reading);
-    if (!result.has_system) read_keys(run_keys(), sections, configuration, reading);
-    read_rooted(serving_keys(), "serving", root, sections, result.serving, reading);
-    sections.refuse_unknown();
-    apply_flags(inputs.flags, configuration, faults);
-    refuse_beside_serving(root, configuration, faults);
-    if (result.has_system) configuration.share_settings();
-  });
-  faults.raise();
-  for (std::string& warning : warnings_of_idle_serving_keys(result, inputs.file.string()))
-    configuration.warnings.push_back(std::move(warning));
-  take_system(result);
-  return result;
 }
 
 Findings examine(const Inputs& inputs) {

@@ -23,6 +23,9 @@ KeysRead read_keys_of(std::string text, const Origin& origin, const std::vector<
 /// Returns the values of a CONFIG.yaml with all that it refers to. Every text goes to the inputs of `configuration`.
 Value read_root(const Inputs& inputs, Configuration& configuration, Faults& faults);
 
+/// Gives the keys that options name the values of these.
+void apply_flags(const std::vector<FlagValue>& flags, Configuration& result, Faults& faults);
+
 /// Looks at the whole after its keys have been read: applies flags, makes the choices that were left to Orrery, notes
 /// settings without effect, and validates it.
 void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& faults);

@@ -7,6 +7,7 @@
 
 #include "option_values.hpp"
 #include "orrery/config/units.hpp"
+#include "subcommands.hpp"
 
 namespace orrery::config {
 namespace {
@@ -24,6 +25,27 @@ void read_sizes(const Arguments& arguments, const std::string& text, ShowPlanCom
 }
 
 }  // namespace
+
+const Subcommand& show_plan_subcommand() {
+  static const Subcommand command{
+      "show plan",
+      "Print what GPUs execute for a collective, whether it is right, and how long it takes.",
+      "FILE",
+      "  orrery show plan allreduce.json\n"
+      "  orrery show plan allreduce.json --bytes 1KiB..1GiB --profile h100",
+      {{"Times",
+        {{"bytes", "SIZE", "of the whole data, as \"1 MiB\", or FROM..TO for sizes that double, as 1KiB..1GiB"},
+         {"profile", "NAME", "the GPU, such as h100 (default: the first one of docs/gpu.md)"},
+         {"system", "FILE",
+          "a CONFIG.yaml with system.gpu, whose GPUs and network are simulated in place of a profile"},
+         {"set", "KEY=VALUE", "replace a value of that file, as system.gpu.unroll=4; repeatable", true},
+         {"bursts", "N", "simulate an operation in at most N pieces; 0: line by line (default: 256)"}}},
+       {"Output",
+        {{"json", "", "print JSON"},
+         {"csv", "", "print the times as CSV"},
+         {"operations", "", "print each operation of a message of one size as JSON in a line"}}}}};
+  return command;
+}
 
 ShowPlanCommand make_show_plan(const Arguments& arguments) {
   ShowPlanCommand command;

@@ -9,6 +9,7 @@
 
 #include "option_values.hpp"
 #include "orrery/config/units.hpp"
+#include "subcommands.hpp"
 
 namespace orrery::config {
 namespace {
@@ -40,6 +41,22 @@ std::optional<double> read_duration(const Arguments& arguments, std::string_view
 }
 
 }  // namespace
+
+const Subcommand& show_scaling_subcommand() {
+  static const Subcommand command{
+      "show scaling",
+      "Predict how long a run would take on more ranks.",
+      "RESULTS.h5",
+      "  orrery run configs/llama3-8b-64.yaml --noise 0.02 --record-load --output results.h5\n"
+      "  orrery show scaling results.h5 --ranks 2,4,8,16,32,64 --latency 2us",
+      {{"Ranks",
+        {{"ranks", "LIST", "numbers of ranks, as 2,4,8 (default: powers of two up to the number of blocks)"},
+         {"event-time", "TIME", "that a rank needs for an event, as 200ns (default: as measured in the run)"},
+         {"latency", "TIME", "of a message from rank to rank (default: 2us)"},
+         {"message-time", "TIME", "that each of its two ranks spends on a message (default: 1us)"}}},
+       {"Output", {{"json", "", "print JSON"}, {"csv", "", "print the table as CSV"}}}}};
+  return command;
+}
 
 ShowScalingCommand make_show_scaling(const Arguments& arguments) {
   ShowScalingCommand command;

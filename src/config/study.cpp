@@ -348,9 +348,16 @@ explore::Study read_study(const std::filesystem::path& file) {
   Faults faults;
   Study study;
   faults.attempt([&] {
+    if (std::error_code failure; std::filesystem::is_regular_file(file, failure))
+      if (const auto other = trace::describe_other(file))
+        throw Error(ErrorCode::bad_input, {.file = file.string()}, fmt::format("the file is {}", *other),
+                    "a STUDY.yaml");
     std::string text = read_text(file);
     const Value root =
         parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
+    if (root.find("study") == nullptr && (root.find("system") != nullptr || root.find("workload") != nullptr))
+      throw Error(ErrorCode::bad_input, {.file = file.string()}, "the file is a configuration and no study",
+                  "a STUDY.yaml with the key study", "'orrery run FILE' takes a configuration.");
     study = StudyReader(root, faults).read();
     study.text = std::move(text);
   });

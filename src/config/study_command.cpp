@@ -107,6 +107,13 @@ BestCommand make_best(const Arguments& arguments) {
   needed(arguments, "best", "npus", "64");
   command.npus = *arguments.count("npus");
   command.batch = arguments.count("batch");
+  command.serve = arguments.text("serve").value_or("");
+  command.slo = arguments.text("slo").value_or("");
+  if (command.serve.empty() != command.slo.empty())
+    refuse_usage(command.slo.empty() ? "orrery best: --serve needs the bounds to meet: --slo ttft=500ms,tpot=50ms"
+                                     : "orrery best: --slo is of requests: give them with --serve FILE");
+  if (!command.serve.empty() && (command.batch || !command.stack.empty() || !command.cost.empty()))
+    refuse_usage("orrery best: --batch, --stack and --cost are of training, and --serve is not");
   command.explore = explore_options(arguments, "best", "best.h5");
   command.explore.write_configurations = true;
   return command;

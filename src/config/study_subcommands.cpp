@@ -61,9 +61,97 @@ const Subcommand& best_subcommand() {
          {"batch", "B", "sequences of a step (default: one for each NPU)"},
          {"stack", "STACK", "a preset of configs/stacks, which knows the software"},
          {"cost", "PRICES", "a preset of configs/prices, or a file, for what systems and steps cost"},
+         {"serve", "REQUESTS",
+          "serve these requests instead of training: a file of them, or a .yaml with serving.requests"},
+         {"slo", "BOUNDS", "what requests are to meet: ttft=500ms,tpot=50ms, perhaps share=0.9"},
          walltime_option()}},
        study_output("best.h5"),
        own_inputs()}};
+  return command;
+}
+
+const Subcommand& calibrate_subcommand() {
+  static const Subcommand command{
+      "calibrate",
+      "Fit numbers of a configuration or a stack to what was measured on a machine.",
+      "step|steps|collectives FILE ...",
+      "  orrery calibrate step config.yaml --measured 1.42s\n"
+      "  orrery calibrate steps steps.csv --output own-stack.yaml\n"
+      "  orrery calibrate collectives all_reduce_perf.txt --library nccl-h100",
+      {{"A step",
+        {{"measured", "TIME", "the measured time of a step; needed"},
+         {"key", "KEY", "the number that is fitted, from 0.01 to 1 (default: system.compute.efficiency)"}}},
+       {"Steps",
+        {{"stack", "NAME", "the stack whose numbers are known before (default: by hardware and group of the rows)"},
+         {"output", "FILE", "the stack that is written (default: calibrated-stack.yaml)"}}},
+       {"Collectives",
+        {{"library", "NAME", "the library to correct, such as nccl-h100; needed"},
+         {"kind", "KIND", "of the collectives that were measured (default: all-reduce)"},
+         {"fabric", "NAME", "network between nodes, a word of library.fabric (default: infiniband)"},
+         {"nic", "BANDWIDTH", "bandwidth of a rank to other nodes (default: 400 Gb/s)"}}}},
+      {"step", "steps", "collectives"}};
+  return command;
+}
+
+const Subcommand& show_provenance_subcommand() {
+  static const Subcommand command{"show provenance",
+                                  "Print what a prediction rests on: each number with its deviation, source and kind, "
+                                  "and how much the step depends on it.",
+                                  "CONFIG.yaml|RESULTS.h5",
+                                  "  orrery show provenance configs/llama3-8b-64.yaml\n"
+                                  "  orrery show provenance results.h5",
+                                  {}};
+  return command;
+}
+
+namespace {
+
+Subcommand presets_subcommand(std::string_view name, std::string_view summary, std::string_view example) {
+  return {name, summary, "", example, {{"Output", {Option{"json", "", "print JSON"}}}}};
+}
+
+}  // namespace
+
+const Subcommand& show_models_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show models", "List the models that a configuration may name, with their sizes.", "  orrery show models");
+  return command;
+}
+
+const Subcommand& show_systems_subcommand() {
+  static const Subcommand command =
+      presets_subcommand("show systems", "List the systems that a configuration may name: NPUs, network, peak, memory.",
+                         "  orrery show systems");
+  return command;
+}
+
+const Subcommand& show_stacks_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show stacks", "List the stacks of hardware and software, and what they were fitted to.", "  orrery show stacks");
+  return command;
+}
+
+const Subcommand& show_prices_subcommand() {
+  static const Subcommand command = presets_subcommand(
+      "show prices", "List the prices that a configuration may name, with their dates.", "  orrery show prices");
+  return command;
+}
+
+const Subcommand& init_subcommand() {
+  static const Subcommand command{
+      "init",
+      "Write a commented CONFIG.yaml of a model on a system, to start from.",
+      "",
+      "  orrery init --model qwen3-32b --system dgx-h100 --npus 128\n"
+      "  orrery init --model models/Qwen3-8B/config.json --system dgx-h100 --npus 64 --batch 256 --output my.yaml",
+      {{"What",
+        {{"model", "MODEL", "preset, file, or config.json of Hugging Face; needed (orrery show models)"},
+         {"system", "SYSTEM", "preset or file; needed (orrery show systems)"},
+         {"npus", "N", "number of NPUs, whole servers; needed"},
+         {"batch", "N", "sequences of a step (default: as many as there are NPUs)"},
+         {"stack", "STACK", "hardware and software (default: the usual stack of the processor; orrery show stacks)"}}},
+       {"Output",
+        {{"output", "FILE", "name of the file (default: CONFIG.yaml)"}, {"force", "", "replace an existing file"}}}}};
   return command;
 }
 

@@ -236,25 +236,6 @@ const Subcommand& compare_subcommand() {
   return command;
 }
 
-const Subcommand& calibrate_subcommand() {
-  static const Subcommand command{
-      "calibrate",
-      "Fit a number of a configuration to what was measured on a machine.",
-      "step|collectives FILE ...",
-      "  orrery calibrate step config.yaml --measured 1.42s\n"
-      "  orrery calibrate collectives all_reduce_perf.txt --library nccl-h100",
-      {{"A step",
-        {{"measured", "TIME", "the measured time of a step; needed"},
-         {"key", "KEY", "the number that is fitted, from 0.01 to 1 (default: system.compute.efficiency)"}}},
-       {"Collectives",
-        {{"library", "NAME", "the library to correct, such as nccl-h100; needed"},
-         {"kind", "KIND", "of the collectives that were measured (default: all-reduce)"},
-         {"fabric", "NAME", "network between nodes, a word of library.fabric (default: infiniband)"},
-         {"nic", "BANDWIDTH", "bandwidth of a rank to other nodes (default: 400 Gb/s)"}}}},
-      {"step", "collectives"}};
-  return command;
-}
-
 const Subcommand& show_results_subcommand() {
   static const Subcommand command{"show results",
                                   "Print where the time of a step goes and how busy network and memory are, or what a "
@@ -342,27 +323,6 @@ const Subcommand& show_tables_subcommand() {
   return command;
 }
 
-const Subcommand& show_plan_subcommand() {
-  static const Subcommand command{
-      "show plan",
-      "Print what GPUs execute for a collective, whether it is right, and how long it takes.",
-      "FILE",
-      "  orrery show plan allreduce.json\n"
-      "  orrery show plan allreduce.json --bytes 1KiB..1GiB --profile h100",
-      {{"Times",
-        {{"bytes", "SIZE", "of the whole data, as \"1 MiB\", or FROM..TO for sizes that double, as 1KiB..1GiB"},
-         {"profile", "NAME", "the GPU, such as h100 (default: the first one of docs/gpu.md)"},
-         {"system", "FILE",
-          "a CONFIG.yaml with system.gpu, whose GPUs and network are simulated in place of a profile"},
-         {"set", "KEY=VALUE", "replace a value of that file, as system.gpu.unroll=4; repeatable", true},
-         {"bursts", "N", "simulate an operation in at most N pieces; 0: line by line (default: 256)"}}},
-       {"Output",
-        {json_option(),
-         {"csv", "", "print the times as CSV"},
-         {"operations", "", "print each operation of a message of one size as JSON in a line"}}}}};
-  return command;
-}
-
 const Subcommand& show_graph_subcommand() {
   static const Subcommand command{
       "show graph",
@@ -393,22 +353,6 @@ const Subcommand& show_kernel_subcommand() {
   return command;
 }
 
-const Subcommand& show_scaling_subcommand() {
-  static const Subcommand command{
-      "show scaling",
-      "Predict how long a run would take on more ranks.",
-      "RESULTS.h5",
-      "  orrery run configs/llama3-8b-64.yaml --noise 0.02 --record-load --output results.h5\n"
-      "  orrery show scaling results.h5 --ranks 2,4,8,16,32,64 --latency 2us",
-      {{"Ranks",
-        {{"ranks", "LIST", "numbers of ranks, as 2,4,8 (default: powers of two up to the number of blocks)"},
-         {"event-time", "TIME", "that a rank needs for an event, as 200ns (default: as measured in the run)"},
-         {"latency", "TIME", "of a message from rank to rank (default: 2us)"},
-         {"message-time", "TIME", "that each of its two ranks spends on a message (default: 1us)"}}},
-       {"Output", {json_option(), {"csv", "", "print the table as CSV"}}}}};
-  return command;
-}
-
 const Subcommand& show_timeline_subcommand() {
   static const Subcommand command{
       "show timeline",
@@ -430,7 +374,10 @@ const Subcommand& show_keys_subcommand() {
       "[KEY]",
       "  orrery show keys system.network\n"
       "  orrery show keys run.output --json",
-      {{"Output", {{"markdown", "", "print the tables of the documents"}, {"json", "", "print JSON"}}}},
+      {{"Output",
+        {{"markdown", "", "print the tables of the documents"},
+         {"json", "", "print JSON"},
+         {"schema", "", "print the JSON schema of CONFIG.yaml, for editors"}}}},
       key_paths()};
   return command;
 }
@@ -457,18 +404,43 @@ const Subcommand& show_man_subcommand() {
 }
 
 std::span<const Subcommand* const> subcommands() {
-  static const Subcommand* const all[] = {
-      &run_subcommand(),           &check_subcommand(),         &explore_subcommand(),
-      &best_subcommand(),          &campaign_subcommand(),      &cluster_subcommand(),
-      &flows_subcommand(),         &report_subcommand(),        &compare_subcommand(),
-      &calibrate_subcommand(),     &generate_subcommand(),      &convert_subcommand(),
-      &synthesize_subcommand(),    &partition_subcommand(),     &show_results_subcommand(),
-      &show_trace_subcommand(),    &show_topology_subcommand(), &show_collective_subcommand(),
-      &show_tables_subcommand(),   &show_plan_subcommand(),     &show_graph_subcommand(),
-      &show_network_subcommand(),  &show_flows_subcommand(),    &show_collisions_subcommand(),
-      &show_queues_subcommand(),   &show_kernel_subcommand(),   &show_scaling_subcommand(),
-      &show_timeline_subcommand(), &show_keys_subcommand(),     &show_completion_subcommand(),
-      &show_man_subcommand()};
+  static const Subcommand* const all[] = {&init_subcommand(),
+                                          &run_subcommand(),
+                                          &check_subcommand(),
+                                          &explore_subcommand(),
+                                          &best_subcommand(),
+                                          &campaign_subcommand(),
+                                          &cluster_subcommand(),
+                                          &flows_subcommand(),
+                                          &report_subcommand(),
+                                          &compare_subcommand(),
+                                          &calibrate_subcommand(),
+                                          &generate_subcommand(),
+                                          &convert_subcommand(),
+                                          &synthesize_subcommand(),
+                                          &partition_subcommand(),
+                                          &show_results_subcommand(),
+                                          &show_provenance_subcommand(),
+                                          &show_trace_subcommand(),
+                                          &show_topology_subcommand(),
+                                          &show_collective_subcommand(),
+                                          &show_tables_subcommand(),
+                                          &show_plan_subcommand(),
+                                          &show_graph_subcommand(),
+                                          &show_network_subcommand(),
+                                          &show_flows_subcommand(),
+                                          &show_collisions_subcommand(),
+                                          &show_queues_subcommand(),
+                                          &show_kernel_subcommand(),
+                                          &show_scaling_subcommand(),
+                                          &show_timeline_subcommand(),
+                                          &show_keys_subcommand(),
+                                          &show_models_subcommand(),
+                                          &show_systems_subcommand(),
+                                          &show_stacks_subcommand(),
+                                          &show_prices_subcommand(),
+                                          &show_completion_subcommand(),
+                                          &show_man_subcommand()};
   return all;
 }
 

@@ -9,7 +9,8 @@ namespace orrery::config {
 bool are_tiers(const topology::Dimension& a, const topology::Dimension& b);
 
 /// Lets dimensions in a row that name no port share one if they are tiers, such as leaf and spine switches behind a
-/// network card. Does nothing under `astra-sim` rules and on a graph.
+/// network card. With a library, links within a node and between nodes share none. Does nothing under `astra-sim` rules
+/// and on a graph.
 void settle_ports(Configuration& configuration);
 
 }  // namespace orrery::config

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
@@ -175,6 +176,18 @@ inline constexpr ValueKind<ValueOf<words>> word_kind = kind_of<ValueOf<words>>(
 template <auto words>
 constexpr Type<ValueOf<words>> word() {
   return word_kind<words>;
+}
+/// The kind of values of the type that a function returns, or none.
+template <auto type>
+inline constexpr auto optional_kind = kind_of<std::optional<decltype(type().read({}, {}, std::declval<Reading>()))>>(
+    [](const Limits&) { return type().info(); },
+    [](const Limits&, const Value& value, const std::string& key, const Reading& reading) {
+      return std::optional(type().read(value, key, reading));
+    },
+    [](const Limits&, const auto& value) { return value ? type().text(*value) : std::nullopt; });
+template <auto type>
+constexpr auto optional_of() {
+  return Type(optional_kind<type>);
 }
 /// Returns the words of such a function without their values.
 template <auto words>

@@ -56,21 +56,48 @@ Split split(std::string_view text, const Place& place, std::string_view expected
   return result;
 }
 
+/// Returns the known unit that another spelling means: "Gb/s" of "Gbps" and "Gbit/s"; empty if none is meant.
+std::string_view meant_unit(std::string_view written, std::span<const std::string_view> names) {
+  std::string text(written);
+  const auto replace = [&](std::string_view from, std::string_view to) {
+    if (const auto at = text.find(from); at != std::string::npos) text.replace(at, from.size(), to);
+  };
+  replace("bits", "bit");
+  replace("bit", "b");
+  replace("bytes", "B");
+  replace("Bytes", "B");
+  replace("byte", "B");
+  replace("Byte", "B");
+  replace("\u00b5", "u");
+  replace("FLOP/s", "FLOPS");
+  replace("FLOPs", "FLOPS");
+  if (text.ends_with("ps") && text.size() > 2) text.replace(text.size() - 2, 2, "/s");
+  if (text.ends_with("sec")) text.erase(text.size() - 2);
+  for (const std::string_view name : names)
+    if (name == text) return name;
+  return nearest(written, names);
+}
+
 const Unit& unit_of(const Split& split, std::string_view text, const Place& place, const Family& family) {
   const std::string expected = fmt::format("{} with its unit, such as '{}'", family.what, family.example);
   if (split.rest.empty())
     throw Error(ErrorCode::bad_input, place, fmt::format("{}, a number without a unit", quoted(trimmed(text))),
                 expected,
-                fmt::format("Write the unit: '{} {}' if that is meant.", cited(split.digits),
-                            family.example.substr(family.example.find(' ') + 1)));
+                fmt::format("Write the unit: '{} {}'{} if that is meant.", cited(split.digits),
+                            family.example.substr(family.example.find(' ') + 1),
+                            family.units.data() == bandwidths.units.data()
+                                ? fmt::format(", or '{} Gb/s', the unit of network cards,", cited(split.digits))
+                                : ""));
   std::vector<std::string_view> names;
   for (const Unit& unit : family.units) {
     if (unit.name == split.rest) return unit;
     names.push_back(unit.name);
   }
+  const std::string_view meant = meant_unit(split.rest, names);
   throw Error(ErrorCode::bad_input, place,
               fmt::format("{}, with the unknown unit '{}'", quoted(trimmed(text)), cited(split.rest)), expected,
-              fmt::format("The units are {}.", list(names)));
+              meant.empty() ? fmt::format("The units are {}.", list(names))
+                            : fmt::format("Did you mean '{} {}'?", cited(split.digits), meant));
 }
 
 double parse(std::string_view text, const Place& place, const Family& family) {

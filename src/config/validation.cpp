@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "circuits.hpp"
 #include "keys/keys.hpp"
 #include "keys/packets.hpp"
 #include "orrery/base/text.hpp"
@@ -10,6 +11,7 @@
 #include "orrery/cost/cost.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/topology/fabric.hpp"
+#include "system_size.hpp"
 
 namespace orrery::config {
 namespace {
@@ -84,6 +86,7 @@ class Validation {
   }
 
   void validate_uses();
+  void validate_compute_share();
   void validate_modules();
   void validate_network();
   void validate_ports();
@@ -133,18 +136,34 @@ void Validation::validate_uses() {
   for (const auto& [key, place] : c_.places)
     if (key.starts_with("system.collectives.library.") && key != "system.collectives.library.name")
       require_use(key, c_.collectives.library.library.has_value(), "system.collectives.library.name");
-  const bool may_share = c_.rule_set == RuleSet::physical && !c_.execution.network.model->simulates_links();
-  require(may_share || c_.execution.compute.collectives_share == 0, "system.collectives.compute-share",
-          fmt::format("found {}", c_.execution.compute.collectives_share),
-          "0 with ASTRA-sim's rules and in the congestion-aware network");
+}
+
+void Validation::validate_compute_share() {
+  const compute::CollectivesShare& share = c_.execution.compute.collectives_share;
+  constexpr std::string_view key = "system.collectives.compute-share";
+  require(c_.rule_set == RuleSet::physical || !share.any(), key, "found a share with ASTRA-sim's rules", "0");
+  if (!share.of_channels) return;
+  const auto& library = c_.collectives.library.library;
+  require(library && (*library)->channels.count > 0, key, "found `library`, but no library whose channels are known",
+          "a number from 0 to below 1, or system.collectives.library.name: nccl-h100 and the like");
+  require(share.of_channel > 0, key, "found `library`, but the units of an NPU are not known",
+          "a number from 0 to below 1, or system.compute.processor: h100 and the like");
 }
 
 void Validation::validate_modules() {
   validate_uses();
+  validate_compute_share();
   validate_load();
   attempt([&] { c_.collectives.validate(topology_); });
-  const bool knows_peak =
-      c_.peaks.empty() || c_.peaks.contains(c_.precision()) || !c_.execution.compute.model->uses_operations;
+  // Products below bf16 take shares of their peak that are relative to those of bf16.
+  const bool needs_both = workload::is_below_bf16(c_.precision()) && c_.peaks.empty() &&
+                          c_.execution.compute.model == compute::ModelName("products");
+  if (needs_both)
+    refuse("system.compute.peak",
+           fmt::format("found one peak, with workload.parallel.precision: {}", text_of(precisions(), c_.precision())),
+           "the peaks of both precisions, such as {bf16: 989 TFLOPS, fp8: 1979 TFLOPS}");
+  const bool is_peak_known = c_.execution.compute.peak_flops > 0;  // that of the precision, or one that stands for it
+  const bool knows_peak = c_.peaks.empty() || is_peak_known || !c_.execution.compute.model->uses_operations;
   if (!knows_peak)
     refuse("system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
            fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
@@ -180,6 +199,8 @@ void Validation::validate_network() {
                     text_of(drawn_per(), per)),
         "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
   if (network.graph) validate_graph();
+  if (network.circuits)
+    for (const Contradiction& one : contradictions_of_circuits(c_)) refuse(one.key, one.found, one.expected);
   validate_ports();
   validate_recording();
   if (network.model->sends_packets) validate_packets();
@@ -380,10 +401,10 @@ void Validation::validate_generated() {
   const auto& generated = *workload_->generated;
   const bool has_recorded = c_.execution.compute.model->uses_recorded;
   const bool takes_times = has_recorded || c_.execution.compute.model->estimates_operations;
-  const std::uint32_t npus = generated.parallel.num_npus();
-  if (npus != num_npus_)
-    refuse("workload.parallel", fmt::format("tp * cp * ep * dp * pp is {}", npus),
-           fmt::format("the number of NPUs of the network, {}", num_npus_));
+  if (generated.parallel.num_npus() != num_npus_) {
+    const Contradiction product = contradiction_of_product(c_, generated.parallel, num_npus_);
+    refuse(product.key, product.found, product.expected);
+  }
   const bool is_timed = generated.has_times();
   if (is_timed && !takes_times)
     refuse(

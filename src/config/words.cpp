@@ -68,6 +68,11 @@ const Words<compute::ProcessorName>& processors() {
   return words;
 }
 
+const Words<compute::AttentionKernelName>& attention_kernels() {
+  static const Words<compute::AttentionKernelName> words = words_of<compute::AttentionKernelName>();
+  return words;
+}
+
 const Words<network::Switching>& network_switchings() {
   using network::Switching;
   static const Words<Switching> words = {
@@ -239,6 +244,8 @@ const Words<workload::Precision>& precisions() {
   using workload::Precision;
   static const Words<Precision> words = {{"bf16", Precision::bf16, "2 bytes for each value"},
                                          {"fp8", Precision::fp8, "operands and results of products in 1 byte"},
+                                         {"mxfp8", Precision::mxfp8, "as fp8, with a scale for each 32 values"},
+                                         {"nvfp4", Precision::nvfp4, "half a byte, with a scale for each 16 values"},
                                          {"fp32", Precision::fp32, "4 bytes for each value"}};
   return words;
 }
@@ -337,6 +344,13 @@ const Words<Progress>& progress_kinds() {
       {"auto", Progress::automatic, "one line that renews itself on a terminal, else plain"},
       {"plain", Progress::plain, "a line every interval"},
       {"none", Progress::none, "no line"}};
+  return words;
+}
+
+const Words<Colours>& colour_choices() {
+  static const Words<Colours> words = {{"auto", Colours::automatic, "on a terminal, unless NO_COLOR is set"},
+                                       {"always", Colours::always, "wherever it is printed"},
+                                       {"never", Colours::never, "nowhere"}};
   return words;
 }
 

@@ -70,6 +70,7 @@ const Words<collective::Directions>& directions();
 const Words<collective::ChunkOrder>& chunk_orders();
 const Words<compute::ModelName>& compute_models();
 const Words<compute::ProcessorName>& processors();
+const Words<compute::AttentionKernelName>& attention_kernels();
 const Words<compute::Dataflow>& dataflows();
 const Words<npu::CommOrder>& communication_orders();
 const Words<bool>& communication_durations();
@@ -89,6 +90,7 @@ const Words<workload::ExpertOverlap>& expert_overlaps();
 const Words<workload::Detail>& details();
 const Words<Progress>& progress_kinds();
 const Words<ExcessPolicy>& excess_policies();
+const Words<Colours>& colour_choices();
 const Words<DrawnPer>& drawn_per();
 const Words<DistributionKind>& distribution_kinds();
 

@@ -2,6 +2,8 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <cctype>
 #include <sstream>
 #include <string>
 #include <unordered_map>
@@ -93,14 +95,55 @@ void refuse_second_document(const std::string& text, const Origin& origin) {
               "Look for a stray bracket or comma, or a line '---'.");
 }
 
+/// A bracket of a text and the line in which it stands.
+struct Bracket {
+  char sign = 0;
+  std::uint64_t line = 0;
+};
+
+/// Returns the innermost bracket of a text that nothing closes; none if all are closed. Brackets in quotes and in
+/// comments do not count.
+std::optional<Bracket> unclosed_bracket(std::string_view text) {
+  std::vector<Bracket> open;
+  std::uint64_t line = 1;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (quote != 0) {
+      if (c == '\\' && quote == '"')
+        ++i;
+      else if (c == quote)
+        quote = 0;
+      continue;
+    }
+    const bool begins_word = i == 0 || std::string_view(" \t\n,[{:").find(text[i - 1]) != std::string_view::npos;
+    if (c == '#' && (i == 0 || std::isspace(static_cast<unsigned char>(text[i - 1])) != 0))
+      i = std::min(text.find('\n', i), text.size()) - 1;
+    else if ((c == '"' || c == '\'') && begins_word)
+      quote = c;
+    else if (c == '{' || c == '[')
+      open.push_back({c, line});
+    else if ((c == '}' || c == ']') && !open.empty())
+      open.pop_back();
+  }
+  return open.empty() ? std::nullopt : std::optional(open.back());
+}
+
 Value parse(const std::string& text, const std::shared_ptr<const Origin>& origin, Faults& faults) {
   try {
     refuse_second_document(text, *origin);
     return Converter(origin, faults).convert(YAML::Load(text), 0);
   } catch (const YAML::Exception& error) {
     Place place{.file = origin->name};
-    if (!error.mark.is_null() && !origin->name.starts_with("--set "))
-      place.line = static_cast<std::uint64_t>(error.mark.line) + 1;
+    const bool is_setting = origin->name.starts_with("--set ");
+    if (const auto bracket = unclosed_bracket(text); bracket && error.msg.find("flow") != std::string::npos) {
+      if (!is_setting) place.line = bracket->line;
+      throw Error(ErrorCode::bad_input, place,
+                  fmt::format("not well-formed YAML: the '{}' in this line is not closed", bracket->sign),
+                  fmt::format("a '{}' after its last entry", bracket->sign == '{' ? '}' : ']'));
+    }
+    if (!error.mark.is_null() && !is_setting) place.line = static_cast<std::uint64_t>(error.mark.line) + 1;
     throw Error(ErrorCode::bad_input, place, fmt::format("not well-formed YAML: {}", cited(error.msg)), "YAML",
                 "Inside { } and [ ] a text with one of , : { } [ ] stands in quotes; tabs cannot indent.");
   }

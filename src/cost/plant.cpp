@@ -43,7 +43,7 @@ class PlantBuilder {
       plant_.constant_power += hosts * prices_.host.power;
     }
     const auto tiers = tiers_of(prices_, dimensions_.size());
-    for (std::size_t d = 0; d < tiers.size(); ++d) add_dimension(*tiers[d], dimensions_[d]);
+    for (std::size_t d = 0; d < tiers.size(); ++d) add_dimension(*tiers[d], d);
     return std::move(plant_);
   }
 
@@ -51,20 +51,57 @@ class PlantBuilder {
   void add(const std::string& name, double count, double price) {
     if (price > 0) plant_.items.emplace_back(name, std::round(count * price * cents) / cents);
   }
-  void add_dimension(const Tier& tier, const topology::Dimension& dimension) {
+  double oversubscription(std::size_t d) const { return std::max(dimensions_[d].oversubscription, 1.0); }
+  /// Says whether the switches of a dimension stand above those of the dimension inside it, whose NPUs reach them
+  /// through one port.
+  bool is_above(std::size_t d) const {
+    if (d == 0) return false;
+    const topology::Dimension &inner = dimensions_[d - 1], &outer = dimensions_[d];
+    return inner.shape == outer.shape && inner.bandwidth == outer.bandwidth && inner.port == outer.port;
+  }
+  /// Returns by what the links of NPUs are divided where they lead into the switches of a dimension.
+  double links_into(std::size_t d) const { return is_above(d) ? oversubscription(d) : 1; }
+  /// Returns how many ports of a switch lead towards NPUs. Of a radix, those are left that no links up need.
+  double ports_down(const Tier& tier, std::size_t d) const {
+    if (tier.switch_radix == 0) return tier.switch_ports;
+    if (d + 1 == dimensions_.size() || !is_above(d + 1)) return tier.switch_radix;
+    const double outside = oversubscription(d + 1);
+    return std::floor(tier.switch_radix * outside / (1 + outside));
+  }
+  /// Returns the number of switches of a dimension. A fat tree has those of its levels.
+  double switches_of(const Tier& tier, std::size_t d, const std::vector<topology::SwitchTier>& levels) const {
+    const double ports = ports_down(tier, d);
+    if (!dimensions_[d].shape->sends_over_one_link || ports == 0) return 0;
+    if (tier.switch_radix == 0 || levels.size() == 1) return std::ceil(plant_.num_npus / links_into(d) / ports);
+    double all = 0;
+    for (const topology::SwitchTier& level : levels) all += level.count;
+    return all * plant_.num_npus / dimensions_[d].size;
+  }
+  /// Returns how many links the way up through the switches of a dimension has for an NPU: one for each level, of which
+  /// those above the first one are fewer if the dimension is oversubscribed.
+  double links_up(std::size_t d, const std::vector<topology::SwitchTier>& levels) const {
+    return 1 + static_cast<double>(levels.size() - 1) / oversubscription(d);
+  }
+
+  void add_dimension(const Tier& tier, std::size_t d) {
+    const topology::Dimension& dimension = dimensions_[d];
     if (dimension.size == 1) return;
     const double groups = static_cast<double>(plant_.num_npus) / dimension.size;
-    const auto switch_tiers = topology::make_wiring(dimension)->switch_tiers();
-    const bool joins_pairs = switch_tiers.empty();
+    const auto wiring = topology::make_wiring(dimension);
+    auto levels = wiring->switch_tiers();
+    if (wiring->core_bandwidth() > 0) levels.resize(1);  // the core of an oversubscribed switch is no further switch
+    const bool joins_pairs = levels.empty();
     const double bandwidth = groups * static_cast<double>(topology::directed_links(dimension)) *
                              (dimension.bandwidth.bytes_per_ns() / prices_.bandwidth_unit.bytes_per_ns());
-    add(fmt::format("{} links", tier.name), bandwidth * (joins_pairs ? prices_.pair_share : 1), tier.link);
-    if (!joins_pairs) add(fmt::format("{} switch ports", tier.name), bandwidth, tier.switch_port);
+    const double leading_in = joins_pairs ? bandwidth * prices_.pair_share : bandwidth / links_into(d);
+    add(fmt::format("{} links", tier.name), leading_in, tier.link);
+    if (!joins_pairs) add(fmt::format("{} switch ports", tier.name), bandwidth / links_into(d), tier.switch_port);
     add(fmt::format("{} NICs", tier.name), bandwidth, joins_pairs ? 0 : tier.nic);
     plant_.constant_power += plant_.num_npus * tier.nic_power;
-    double switches = 0;
-    if (dimension.shape->sends_over_one_link && tier.switch_ports > 0)
-      switches = std::ceil(static_cast<double>(plant_.num_npus) / tier.switch_ports);
+    if (!joins_pairs)
+      add(fmt::format("{} optics", tier.name), std::ceil(plant_.num_npus / links_into(d)) * links_up(d, levels),
+          tier.optics);
+    const double switches = switches_of(tier, d, levels);
     add(fmt::format("{} switches", tier.name), switches, tier.switch_price);
     plant_.constant_power += switches * tier.switch_power;
   }

@@ -180,7 +180,7 @@ void add_groups(const npu::RunContext& context, const StructureOf& structure_of,
   add_members(groups, graph, world);
   GroupCollectives collectives(context);
   const auto layout_of = [&context](const communicator::CommunicatorSpec& spec) {
-    return context.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    return collective::layout_of(context.engine, *spec.group, spec.dimensions, spec.custom);
   };
   std::vector<std::uint32_t> known;  // group and what is known of its collectives, in turn
   for (const auto& spec : context.communicators) {

@@ -112,7 +112,7 @@ using Layouts = std::vector<std::shared_ptr<const collective::GroupLayout>>;
 /// Returns the layout of the collectives of a communicator.
 std::shared_ptr<const collective::GroupLayout> layout_of(const npu::RunContext& run,
                                                          const communicator::CommunicatorSpec& spec) {
-  return run.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+  return collective::layout_of(run.engine, *spec.group, spec.dimensions, spec.custom);
 }
 
 /// Finds the shortest collective of each communicator that this rank's NPUs take part in.

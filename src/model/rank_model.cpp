@@ -136,6 +136,8 @@ network::NetworkRecords RankModel::network_records() const {
   return {parts_->links->records(), parts_->links->packet_records()};
 }
 
+network::MessageNetwork* links_of(RankModel& model) { return model.parts_->links.get(); }
+
 std::vector<network::CreditWait> credit_waits_of(const RankModel& model) {
   if (!model.parts_->links) return {};
   return model.parts_->links->credit_waits();

@@ -30,6 +30,7 @@ bool spans_ranks(const topology::Topology& topology, std::uint32_t d, const Host
 // from a link is on the same rank if no group of its dimension, or of a lower one, spans ranks.
 Time ShapeLinks::least_pass_between_ranks(const Hosting& hosting) const {
   const topology::Topology& topology = fabric_.topology();
+  if (circuits_ != nullptr) return delays_.least_pass();  // a circuit may join any two NPUs
   Time least = Time::max();
   bool has_left = false;
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
@@ -71,7 +72,7 @@ std::vector<std::uint32_t> ShapeLinks::positions_passed(std::uint32_t d, std::sp
 // position that messages among the members pass there.
 bool ShapeLinks::keep_within(std::span<const NpuId> members, const std::function<bool(NpuId)>& is_in) const {
   const topology::Topology& topology = fabric_.topology();
-  if (!std::ranges::all_of(members, is_in)) return false;
+  if (circuits_ != nullptr || !std::ranges::all_of(members, is_in)) return false;
   std::vector<std::uint32_t> passed{0};
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     const std::vector<std::uint32_t> positions = positions_passed(d, members);

@@ -2,14 +2,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/hosting.hpp"
 #include "orrery/network/link_delays.hpp"
 #include "orrery/network/message.hpp"
+#include "orrery/topology/circuits.hpp"
 #include "orrery/topology/fabric.hpp"
 
 namespace orrery::network {
@@ -20,7 +23,9 @@ class ShapeLinks {
   using Link = topology::Fabric::Link;
 
   /// The topology must outlive it. Throws Error (bad_input) if it has too many links.
-  ShapeLinks(const topology::Topology& topology, Rounding rounding) : fabric_(topology), delays_(fabric_, rounding) {}
+  /// `circuits` may be null. Links belong to the NPUs whose ports they leave, wherever these stand.
+  ShapeLinks(const topology::Topology& topology, std::shared_ptr<const topology::Circuits> circuits, Rounding rounding)
+      : fabric_(topology), delays_(fabric_, rounding), circuits_(std::move(circuits)) {}
   ShapeLinks(const ShapeLinks&) = delete;
   ShapeLinks& operator=(const ShapeLinks&) = delete;
 
@@ -32,10 +37,14 @@ class ShapeLinks {
   topology::Fabric::Ends ends(const Link& link) const { return fabric_.ends(link); }
 
   topology::LinkId first(const Message& message, Time) const {
-    return fabric_.first(message.source, message.destination);
+    if (circuits_ == nullptr) return fabric_.first(message.source, message.destination);
+    return of_port(message, fabric_.first(position(message, message.source), position(message, message.destination)));
   }
   std::optional<topology::LinkId> next(const Link& link, const Message& message, Time) const {
-    return fabric_.next(link, message.destination);
+    if (circuits_ == nullptr) return fabric_.next(link, message.destination);
+    const Link at = fabric_.find(fabric_.link_of(position(message, link.owner), fabric_.number_at_owner(link)));
+    const auto next = fabric_.next(at, position(message, message.destination));
+    return next ? std::optional(of_port(message, *next)) : std::nullopt;
   }
   Time works_until(const Link&) const { return Time::max(); }
   /// Returns the link that a message takes instead of one that has failed: no link of a shape fails during a run.
@@ -64,10 +73,17 @@ class ShapeLinks {
   bool keep_within(std::span<const NpuId> members, const std::function<bool(NpuId)>& is_in) const;
 
  private:
+  NpuId position(const Message& message, NpuId npu) const { return circuits_->position_of(message.circuits, npu); }
+  /// Returns the link of the NPU that stands where the link of the dimensions begins, in the message's configuration.
+  topology::LinkId of_port(const Message& message, topology::LinkId of_position) const {
+    const Link link = fabric_.find(of_position);
+    return fabric_.link_of(circuits_->npu_at(message.circuits, link.owner), fabric_.number_at_owner(link));
+  }
   std::vector<std::uint32_t> positions_passed(std::uint32_t d, std::span<const NpuId> members) const;
 
   topology::Fabric fabric_;
   LinkDelays delays_;
+  std::shared_ptr<const topology::Circuits> circuits_;
 };
 
 }  // namespace orrery::network

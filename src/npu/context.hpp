@@ -17,6 +17,12 @@ namespace orrery::npu {
 
 class GpuSystem;
 
+/// What a group of NPUs is for.
+struct GroupUse {
+  Cause cause = Cause::other;
+  std::uint32_t circuits = 0;  ///< configuration of the circuits in which its collectives run
+};
+
 /// What the NPUs of a rank share and call.
 struct Context {
   /// Lists that are empty between calls; one for all NPUs saves memory.
@@ -31,8 +37,8 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
-  KeptEnds& kept_ends;                ///< of the NPU that settles
-  std::vector<Cause> cause_of_group;  ///< [communicators]
+  KeptEnds& kept_ends;           ///< of the NPU that settles
+  std::vector<GroupUse> groups;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
   Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators

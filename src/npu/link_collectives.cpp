@@ -17,6 +17,9 @@ namespace {
 /// Returns the queues by which the collectives of an NPU share places; 1 if the turns of its communicators differ.
 std::uint32_t queues_of(const Execution& npu) { return std::max(npu.context().queues, 1U); }
 
+/// Stands for the moment when the circuits of the NPU are there, in place of a step.
+constexpr network::StepId circuits_are_there{~0U, ~0U};
+
 }  // namespace
 
 /// Carries out what a member's run of a collective asks for.
@@ -94,6 +97,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
             .size = size,
             .kind = Message::Kind::step_data,
             .scope = npu_.lookahead().scope_of(joined_.node),
+            .circuits = npu_.context().groups[joined_.group.index()].circuits,
             .last = joined_.last,
             .step = {
                 .group = joined_.group, .ordinal = joined_.ordinal, .member = joined_.membership.position, .id = step}};
@@ -107,7 +111,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
 };
 
 void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership,
-                           Time now, std::optional<collective::Turn> own_turn) {
+                           Time now, std::optional<collective::Turn> own_turn, Time dark) {
   const Context& context = npu.context();
   auto& communicators = context.services.communicators;
   const auto kind = collective::kind_of(npu.node(id).collective);
@@ -132,6 +136,9 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
                        transport);
   }
   std::erase_if(early_, is_of_it);
+  if (dark > Time::zero())
+    return context.services.kernel.schedule(npu.make_event(now + dark, pdes::Stage::client, npu.npu().lp(),
+                                                           EventKind::wake, id.value(), packed(circuits_are_there)));
   if (held_queue_ && !joined_beside_) {
     joined_beside_ = id;
     joined.run.begin_beside(joined.turn.own_at(*held_queue_, queues_of(npu)), now, transport);
@@ -170,7 +177,10 @@ bool LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time
   ensure(found != joined_.end(), "a collective goes on that the NPU is not in");
   Joined& joined = **found;
   LinkTransport transport(npu, joined, now);
-  joined.run.wake(step, now, transport);
+  if (packed(step) == packed(circuits_are_there))
+    joined.run.begin(now, transport);
+  else
+    joined.run.wake(step, now, transport);
   transport.wake_due(joined.run);
   return complete_if_done(npu, joined, now);
 }
@@ -181,6 +191,7 @@ bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now)
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
   if (npu.context().keeps_histories()) held_queue_ = joined.turn.place_of(joined.run.last_queue(), queues_of(npu));
   leave(npu, joined, now);
+  on_end_(id, now);
   npu.complete(id, now);
   return true;
 }

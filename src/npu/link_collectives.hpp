@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "execution.hpp"
@@ -16,9 +18,15 @@ namespace orrery::npu {
 /// itself, message by message.
 class LinkCollectives {
  public:
-  /// Joins the collective of a node that holds a place.
+  /// Called before a collective of a node ends because of a message or of a time that has come.
+  using OnEnd = std::function<void(NodeId id, Time now)>;
+
+  explicit LinkCollectives(OnEnd on_end) : on_end_(std::move(on_end)) {}
+
+  /// Joins the collective of a node that holds a place. `dark`: time after which its first step begins, because the
+  /// ports of the NPU change their circuits.
   void join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now,
-            std::optional<collective::Turn> turn);
+            std::optional<collective::Turn> turn, Time dark);
   /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet. Returns whether a
   /// node has completed.
   bool arrive(Execution& npu, const network::Message& message, Time now);
@@ -53,6 +61,7 @@ class LinkCollectives {
   void leave(Execution& npu, Joined& joined, Time now);
   bool complete_if_done(Execution& npu, Joined& joined, Time now);
 
+  OnEnd on_end_;
   std::vector<std::unique_ptr<Joined>> joined_;  // in the order of joining
   std::vector<network::Message> early_;          // of collectives that this NPU has not joined
   // Of the event at hand: the place of the queue whose service was the last of a collective, as from its dimension's

@@ -1,6 +1,7 @@
 #include "npu.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "noise.hpp"
@@ -25,14 +26,15 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
          Context& context, std::optional<Overrun>& overrun)
     : execution_(npu, lookahead, context, overrun),
       messaging_(make_messaging(context)),
-      collectives_(context.services.links ? std::make_unique<LinkCollectives>() : nullptr),
+      collectives_(context.services.links
+                       ? std::make_unique<LinkCollectives>([this](NodeId id, Time now) { end_transfer(id, now); })
+                       : nullptr),
       gpu_(context.gpus != nullptr ? std::make_unique<GpuCollectives>(*context.gpus) : nullptr),
       memberships_(std::move(memberships)),
       moment_(context.options.one_by_one ? std::make_unique<std::vector<pdes::Event>>() : nullptr) {
   const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
   if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
-  if (const double share = context.options.compute.collectives_share; share > 0)
-    units_.shared = std::make_unique<SharedUnits>(share);
+  if (context.options.compute.collectives_share.any()) units_.shared = std::make_unique<SharedUnits>();
   if (const double share = context.options.compute.experts_share; share > 0)
     units_.held = std::make_unique<HeldUnits>(share);
   if (gpu_ && context.gpus->options.compute_share)
@@ -212,18 +214,33 @@ bool Npu::is_put_off(NodeId id, Time now) {
 /// Returns how much later a collective ends because it yields. One that ends counts for those that do, and for compute
 /// nodes.
 Time Npu::owed_to_collective(NodeId id, Time now) {
-  const Time since = execution_.running(id).last.time;
   if (yielding_) {
+    const Time since = execution_.running(id).last.time;
     const std::size_t tier = tier_of(*execution_.npu().program->graph, id);
     if (const Time owed = yielding_->take_owed(set_of(id), tier, id, since, now); owed > Time::zero()) return owed;
   }
-  if (!units_.shared || holds_units(id)) return Time::zero();
+  end_transfer(id, now);
+  return Time::zero();
+}
+
+/// Counts what compute nodes lose to a collective that ends.
+void Npu::end_transfer(NodeId id, Time now) {
+  if (!units_.shared || holds_units(id)) return;
+  const Time since = execution_.running(id).last.time;
   Time beside = Time::zero();
   for (const RunningNode& running : execution_.all_running())
     if (execution_.node(running.node).kind == NodeKind::compute && running.start < now)
       beside += now - std::max(running.start, std::min(since, now));
-  units_.shared->end_transfer(since, beside);
-  return Time::zero();
+  units_.shared->end_transfer(since, beside, share_of(id));
+}
+
+/// Returns the share of the compute units that a collective takes.
+double Npu::share_of(NodeId id) const {
+  const compute::CollectivesShare& share = execution_.context().options.compute.collectives_share;
+  if (!share.of_channels) return share.fixed;
+  const trace::Node& node = execution_.node(id);
+  return share.of(execution_.context().services.communicators.num_channels(
+      membership(id), collective::kind_of(node.collective), Bytes(node.size)));
 }
 
 bool Npu::holds_units(NodeId id) const {
@@ -273,9 +290,11 @@ void Npu::issue_collective(NodeId id, Time now) {
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
+  const GroupId group = execution_.npu().groups[use];
+  const Time dark = turn_to(execution_, group);
   communicator::Join join{
-      this->id(),       id,  execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
-      Bytes(node.size), now, execution_.schedule().is_recorded(), recorded,
+      this->id(),       id,         execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
+      Bytes(node.size), now + dark, execution_.schedule().is_recorded(), recorded,
       queues_.next,     {}};
   auto& communicators = execution_.context().services.communicators;
   std::optional<collective::Turn> turn;
@@ -283,12 +302,12 @@ void Npu::issue_collective(NodeId id, Time now) {
     turn = queues_.next;
     queues_.next = communicators.turn_after(membership, join);
   }
-  if (collectives_) return collectives_->join(execution_, id, execution_.npu().groups[use], membership, now, turn);
-  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   if (holds_units(id))
     units_.held->begin_exchange(now);
   else if (units_.shared)
     units_.shared->begin_transfer();
+  if (collectives_) return collectives_->join(execution_, id, group, membership, now, turn, dark);
+  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   execution_.awaited().add(awaited_by(id));
   if (execution_.context().keeps_histories()) {
     join.order = {histories_of(execution_).next(now, events_of_join), join.turn};
@@ -469,9 +488,7 @@ void Npu::stop(Time now) {
 }
 
 void Npu::list_requests(std::vector<gpu::RequestRecord>& requests) const {
-  if (!gpu_) return;
-  const auto sent = gpu_->sent(id());
-  requests.insert(requests.end(), sent.begin(), sent.end());
+  if (gpu_) std::ranges::copy(gpu_->sent(id()), std::back_inserter(requests));
 }
 
 NpuRecord Npu::record() const {

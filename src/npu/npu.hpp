@@ -108,6 +108,8 @@ class Npu {
   void share_sms(Time now);
   bool is_put_off(NodeId id, Time now);
   Time owed_to_collective(NodeId id, Time now);
+  void end_transfer(NodeId id, Time now);
+  double share_of(NodeId id) const;
   Time owed_to_compute(NodeId id, Time now);
   Time compute_time(NodeId id) const;
   pdes::Awaited awaited_by(NodeId id) const;

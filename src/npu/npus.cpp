@@ -9,6 +9,7 @@
 #include "lookahead_tree.hpp"
 #include "npu.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/topology/circuits.hpp"
 
 namespace orrery::npu {
 namespace {
@@ -26,11 +27,13 @@ std::vector<communicator::Membership> memberships_of(const NpuSpec& npu,
   return memberships;
 }
 
-/// Returns [communicators] for what an NPU waits that waits for a collective.
-std::vector<Cause> causes_of(const RunContext& run) {
-  std::vector<Cause> causes;
-  for (const auto& spec : run.communicators) causes.push_back(cause_of_group(spec.group->name));
-  return causes;
+/// Returns Context::groups.
+std::vector<GroupUse> uses_of_groups(const RunContext& run) {
+  const topology::Circuits* const circuits = run.options.network.circuits.get();
+  std::vector<GroupUse> uses;
+  for (const auto& spec : run.communicators)
+    uses.push_back({cause_of_group(spec.group->name), circuits != nullptr ? circuits->of_group(spec.group->name) : 0});
+  return uses;
 }
 
 /// Returns Context::queues.
@@ -64,7 +67,7 @@ struct Npus::State {
                 run.first_server(),
                 run.place_of,
                 kept_ends,
-                causes_of(run),
+                uses_of_groups(run),
                 dimension_streams_of(run),
                 run.least_recorded,
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},

@@ -123,7 +123,7 @@ class Comparison {
   const collective::GroupLayout& layout_of(GroupId group) {
     auto& layout = layouts_[group.index()];
     const auto& spec = run_.communicators[group.index()];
-    if (!layout) layout = run_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    if (!layout) layout = collective::layout_of(run_.engine, *spec.group, spec.dimensions, spec.custom);
     return *layout;
   }
 

@@ -16,11 +16,10 @@ namespace orrery::npu {
 /// The NPU decides by itself, from ends that it has handled, so results do not depend on ranks.
 class SharedUnits {
  public:
-  explicit SharedUnits(double share) : share_(share) {}
-
   void begin_transfer() { ++num_transfers_; }
-  /// Ends a transfer that began at `since`. Compute nodes that are still under way have run beside it for `running`.
-  void end_transfer(Time since, Time running);
+  /// Ends a transfer that began at `since` and took this share of the units. Compute nodes that are still under way
+  /// have run beside it for `running`.
+  void end_transfer(Time since, Time running, double share);
   /// Counts a compute node that ends.
   void count_compute(Time from, Time to);
   /// Returns what is owed to a compute node that would end now, and owes it no more.
@@ -31,7 +30,6 @@ class SharedUnits {
   struct Work {
     Time from, to;
   };
-  double share_;
   std::uint32_t num_transfers_ = 0;
   std::vector<Work> done_;  ///< compute nodes that have ended since the first of these transfers began
   Time owed_ = Time::zero();

@@ -37,7 +37,7 @@ void take_in_collectives(const npu::RunContext& run, const std::vector<bool>& is
     for (std::size_t use = 0; use < npu.groups.size(); ++use) {
       const auto& spec = run.communicators[npu.groups[use].index()];
       if (!is_cut[spec.id.index()] || !done.emplace(npu.program, spec.id).second) continue;
-      layouts[use] = run.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+      layouts[use] = collective::layout_of(run.engine, *spec.group, spec.dimensions, spec.custom);
     }
     if (std::none_of(layouts.begin(), layouts.end(), [](const auto& layout) { return layout != nullptr; })) continue;
     for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {

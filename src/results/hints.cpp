@@ -17,6 +17,7 @@ namespace {
 constexpr std::size_t most_hints = 3;
 constexpr double worth_telling = 0.1;  // share of the NPUs' time
 constexpr double busy_dimension = 0.8;
+constexpr double worth_more_bandwidth = 0.005;     ///< share of the step that 10 % more bandwidth saves
 constexpr std::uint32_t enough_micro_batches = 4;  // for each stage: the ideal bubble is a fifth then
 
 struct Hint {
@@ -72,23 +73,80 @@ void look_at_waits(const Metrics& metrics, const RunDescription& run, std::vecto
        "workload.parallel.prefetch.");
 }
 
-/// Tells which NPU computes longest if others wait for it.
-void look_at_stragglers(const Metrics& metrics, const NpuRecords& npus, std::vector<Hint>& hints) {
+/// What a late member does while others wait for it.
+struct Delay {
+  std::string_view what, remedy;
+  double own = 0, others = 0;  ///< seconds, of the member and of the mean of the others
+
+  double excess() const { return own - others; }
+};
+
+/// Returns a time with four digits.
+std::string short_time(double seconds) {
+  return seconds >= 1      ? fmt::format("{:.4g} s", seconds)
+         : seconds >= 1e-3 ? fmt::format("{:.4g} ms", 1e3 * seconds)
+         : seconds >= 1e-6 ? fmt::format("{:.4g} us", 1e6 * seconds)
+                           : fmt::format("{:.4g} ns", 1e9 * seconds);
+}
+
+/// Returns why a member is late: the activity of which it has most beyond the mean of the others.
+Delay delay_of(const npu::NpuRecord& late, const NpuRecords& npus) {
+  Delay compute{"it computes", "give it less work, or find out why it is slow."};
+  Delay host{"its host (cpu) works", "launch less from the host: CUDA graphs, fewer and larger kernels."};
+  Delay memory{"it accesses remote memory", "raise its bandwidth (system.remote-memory), or prefetch more."};
+  Delay communication{"it is in other communication", "look at the groups that only it is in."};
+  Delay idle{"it has nothing to do", "look at what its nodes depend on, and at when it starts."};
+  const auto other_waits = [](const npu::NpuRecord& npu) {
+    return npu.exposed_communication() - npu.waits[static_cast<std::size_t>(npu::Cause::stragglers)];
+  };
+  const auto fill = [&](Delay& delay, auto figure) {
+    double sum = 0;
+    npus.for_each([&](const npu::NpuRecord& npu, std::uint64_t count) {
+      sum += std::invoke(figure, npu).seconds() * static_cast<double>(count);
+    });
+    delay.own = std::invoke(figure, late).seconds();
+    delay.others = (sum - delay.own) / static_cast<double>(std::max<std::size_t>(npus.size() - 1, 1));
+  };
+  fill(compute, &npu::NpuRecord::compute);
+  fill(host, &npu::NpuRecord::cpu);
+  fill(memory, &npu::NpuRecord::exposed_memory);
+  fill(communication, other_waits);
+  fill(idle, &npu::NpuRecord::idle);
+  return std::ranges::max({compute, host, memory, communication, idle}, {}, &Delay::excess);
+}
+
+}  // namespace
+
+std::optional<std::string> hint_of_late_members(const Metrics& metrics, const NpuRecords& npus) {
   const double share = share_of(metrics, npu::Cause::stragglers);
-  if (share < worth_telling) return;
-  const auto [least, first] = npus.least(&npu::NpuRecord::compute);
-  const auto [most, last] = npus.most(&npu::NpuRecord::compute);
-  hints.push_back({share, fmt::format("{} of the NPUs' time is waiting for members that join collectives late: NPU {} "
-                                      "computes longest ({}), NPU {} shortest ({}).",
-                                      percent(share), last.value(), readable(most.compute), first.value(),
-                                      readable(least.compute))});
+  if (share < worth_telling || npus.size() < 2) return {};
+  // The member that joins last waits for nobody.
+  const auto wait = [](const npu::NpuRecord& npu) {
+    return npu.waits[static_cast<std::size_t>(npu::Cause::stragglers)];
+  };
+  const auto [late, number] = npus.least(wait);
+  const Delay delay = delay_of(late, npus);
+  return fmt::format(
+      "NPU {} is late: {} for {}, {} in the mean of the others. {} of the NPUs' time is waiting for members "
+      "that join collectives late, and NPU {} is last most often. Try to {}",
+      number.value(), delay.what, short_time(delay.own), short_time(delay.others), percent(share), number.value(),
+      delay.remedy);
+}
+
+namespace {
+
+/// Tells who is late if others wait for it.
+void look_at_stragglers(const Metrics& metrics, const NpuRecords& npus, std::vector<Hint>& hints) {
+  if (auto text = hint_of_late_members(metrics, npus))
+    hints.push_back({share_of(metrics, npu::Cause::stragglers), std::move(*text)});
 }
 
 /// Tells of dimensions that are nearly always busy, and of bandwidth that is divided all the time.
 void look_at_dimensions(const Metrics& metrics, const RunDescription& run, std::vector<Hint>& hints) {
   const double exposed = metrics.shares.exposed_communication;
   for (std::size_t d = 0; d < metrics.utilisation.size(); ++d) {
-    if (metrics.utilisation[d] >= busy_dimension && !run.network.lies_on_graph)
+    const bool gains = !metrics.library || metrics.library->more_bandwidth[d] >= worth_more_bandwidth;
+    if (metrics.utilisation[d] >= busy_dimension && !run.network.lies_on_graph && gains)
       hints.push_back({exposed, fmt::format("Dimension {} is {} busy: more bandwidth there "
                                             "(system.network.dimensions.{}.bandwidth) would shorten the step.",
                                             d, percent(metrics.utilisation[d]), d)});

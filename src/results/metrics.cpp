@@ -1,6 +1,7 @@
 #include "orrery/results/metrics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <utility>
@@ -73,6 +74,11 @@ TrainingRates training_rates(const TrainingStep& step, std::size_t num_npus, Tim
 
 }  // namespace
 
+double Certainty::factor() const {
+  constexpr double of_80_percent = 1.2815515655446004;  // standard deviations of a normal distribution, each way
+  return std::exp(of_80_percent * deviation);
+}
+
 std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveSum> sums) {
   std::map<std::pair<std::uint8_t, std::uint32_t>, communicator::CollectiveSum> totals;
   for (const auto& sum : sums) {
@@ -117,6 +123,7 @@ std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& 
   metrics.utilisation = network.utilisation;
   metrics.collectives = totals_of(collectives);
   if (!step) return metrics;
+  metrics.certainty = step->certainty;
   if (metrics.step_time > Time::zero()) metrics.training = training_rates(*step, npus.size(), metrics.step_time);
   if (step->stages > 1 && !step->generation)  // the passes of a request are not alike
     metrics.bubble = {share(sum_over(npus, &NpuRecord::exposed_receive) + idle), step->ideal_bubble};

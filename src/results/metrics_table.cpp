@@ -38,7 +38,39 @@ const std::array<Figure<Time>, 2> times{{
      [](const Metrics& m) { return m.exposed_communication_time; }},
 }};
 
-const std::array<Figure<Number>, 23> numbers{{
+/// Returns a time or a rate at an end of its interval of 80 %: times the factor for the upper end, over it for the
+/// lower.
+Number at_end(const Metrics& metrics, Number value, bool upper) {
+  if (!metrics.certainty || !value) return {};
+  return upper ? *value * metrics.certainty->factor() : *value / metrics.certainty->factor();
+}
+
+constexpr const char* lower_end = "lower end of an interval that holds the measured value with a probability of 80 %";
+constexpr const char* upper_end = "its upper end";
+
+const std::array<Figure<Number>, 31> numbers{{
+    {"step_time_low",
+     {"s", "least step time", lower_end},
+     [](const Metrics& m) { return at_end(m, m.step_time.seconds(), false); }},
+    {"step_time_high",
+     {"s", "largest step time", upper_end},
+     [](const Metrics& m) { return at_end(m, m.step_time.seconds(), true); }},
+    {"tokens_per_second_low",
+     {"1/s", "least tokens per second", lower_end},
+     [](const Metrics& m) { return at_end(m, m.training.tokens_per_second, false); }},
+    {"tokens_per_second_high",
+     {"1/s", "most tokens per second", upper_end},
+     [](const Metrics& m) { return at_end(m, m.training.tokens_per_second, true); }},
+    {"time_per_output_token_low",
+     {"s", "least time per output token", lower_end},
+     [](const Metrics& m) { return at_end(m, m.training.time_per_output_token, false); }},
+    {"time_per_output_token_high",
+     {"s", "largest time per output token", upper_end},
+     [](const Metrics& m) { return at_end(m, m.training.time_per_output_token, true); }},
+    {"prediction_deviation",
+     {"1", "deviation of the prediction",
+      "standard deviation of the logarithm of a measured step time over the predicted one"},
+     [](const Metrics& m) { return m.certainty ? Number(m.certainty->deviation) : Number(); }},
     {"compute_share", {"1", "compute share", share_of_time}, [](const Metrics& m) { return Number(m.shares.compute); }},
     {"cpu_share", {"1", "CPU share", share_of_time}, [](const Metrics& m) { return Number(m.shares.cpu); }},
     {"exposed_communication_share",
@@ -96,6 +128,9 @@ const std::array<Figure<Number>, 23> numbers{{
       "share of the time of the passes in which NPUs wait because of the schedule: all stages take the same time and "
       "messages take none"},
      [](const Metrics& m) { return m.bubble ? Number(m.bubble->ideal) : Number(); }},
+    {"step_error",
+     {"1", "error of the step", "relative standard error that the times of a library give the step time"},
+     [](const Metrics& m) { return m.library ? Number(m.library->error) : Number(); }},
     {"capex", {"USD", "price of the system", of_prices}, [](const Metrics& m) { return m.cost.step.capex; }},
     {"power",
      {"W", "power of the system", "the mean over the step, times the power usage effectiveness"},
@@ -132,6 +167,25 @@ const std::array<Column<CollectiveTotal>, 5> collective_columns_of_metrics{{
      [](const CollectiveTotal& row) { return row.bus_bandwidth; }},
 }};
 
+void write_library_effects(File& file, const LibraryEffects& effects) {
+  file.column<double>("/metrics/more_bandwidth", effects.more_bandwidth,
+                      {"1", "more bandwidth", "share of the step time that 10 % more bandwidth of a dimension saves"});
+  file.attach("/metrics/more_bandwidth", "/metrics/dimension");
+  std::vector<std::string> names;
+  std::vector<double> shares;
+  for (const auto& [name, share] : effects.bounds) {
+    names.push_back(name);
+    shares.push_back(share);
+  }
+  if (names.empty()) return;
+  file.scale("/metrics/bound", names.size(), {"1", "bound", "number of the resource"});
+  file.strings("/metrics/bound_names", names, {"1", "name", "resources that bind collectives"});
+  file.attach("/metrics/bound_names", "/metrics/bound");
+  file.column<double>("/metrics/bound_shares", shares,
+                      {"1", "share", "share of the exposed time of collectives that the resource binds"});
+  file.attach("/metrics/bound_shares", "/metrics/bound");
+}
+
 void write_figures(File& file, const Metrics& metrics) {
   file.group("/metrics", "figures of a training step; what is not known is left out");
   for (const auto& figure : times)
@@ -139,6 +193,7 @@ void write_figures(File& file, const Metrics& metrics) {
   for (const auto& figure : numbers)
     if (const auto value = figure.value(metrics))
       file.scalar<double>(std::string("/metrics/") + figure.name, *value, figure.label);
+  if (metrics.certainty) file.attribute("/metrics", "basis", metrics.certainty->basis);
   std::vector<std::string> names;
   for (std::size_t part = 0; part < num_breakdown_parts; ++part) names.emplace_back(breakdown_name(part));
   file.scale("/metrics/part", names.size(), {"1", "part", "part of the breakdown"});
@@ -154,6 +209,7 @@ void write_figures(File& file, const Metrics& metrics) {
       "/metrics/bytes_per_step", metrics.bytes_per_step,
       {"byte", "bytes per step", "bytes sent by all NPUs in a step, by dimension of the topology"});
   file.attach("/metrics/bytes_per_step", "/metrics/dimension");
+  if (metrics.library) write_library_effects(file, *metrics.library);
   if (!metrics.hints.empty()) {
     file.scale("/metrics/hint", metrics.hints.size(), {"1", "hint", "number of the hint"});
     file.strings("/metrics/hints", metrics.hints, {"1", "hint", "what may make the step shorter"});
@@ -191,13 +247,16 @@ std::string_view units_of_figure(std::string_view name) {
 }
 
 std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, const NpuRecords& npus,
-                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine) {
+                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine,
+                                     std::span<const LibrarySum> of_library) {
   const auto collectives = output.world().gather(mine, Rank(0));
+  const auto library = output.world().gather(of_library, Rank(0));
   std::optional<Metrics> metrics;
   output.on_root([&](File& file) {
     if (run.status != Status::complete) return;
     metrics = metrics_of(npus, network, run.iterations, run.step, collectives);
     if (!metrics) return;
+    metrics->library = library_effects(library, metrics->breakdown, metrics->bytes_per_step.size());
     metrics->hints = hints_of(*metrics, run, npus);
     if (run.plant) add_cost(*run.plant, *metrics);
     write_figures(file, *metrics);

@@ -36,8 +36,9 @@ std::vector<double> sums_of_times(std::span<const SumOfTimes> of_ranks, std::siz
 }
 
 /// Returns [num_dimensions] busy time over links times simulated time; 0 for a dimension of one NPU, which has no
-/// links.
+/// links. NaN where dimensions share the links of a graph: no number of links belongs to one of them.
 std::vector<double> utilisations(std::span<const double> busy_time, const RunDescription& run, Time simulated_time) {
+  if (run.network.lies_on_graph) return std::vector(busy_time.size(), std::numeric_limits<double>::quiet_NaN());
   std::vector<double> utilisation(busy_time.size(), 0);
   for (std::size_t d = 0; d < busy_time.size(); ++d) {
     const auto links = static_cast<double>(run.network.links.empty() ? run.num_npus : run.network.links[d]);
@@ -61,8 +62,9 @@ void write_dimensions(File& file, const RunDescription& run, const NetworkFigure
   file.column<std::uint32_t>(
       "/network/sharers", sharers,
       {"1", "sharers", "number of collectives of an NPU among which the bandwidth of the dimension is divided"});
-  file.column<double>("/network/utilisation", all.utilisation,
-                      {"1", "utilisation", "busy time over the product of links and simulated time"});
+  file.column<double>(
+      "/network/utilisation", all.utilisation,
+      {"1", "utilisation", "busy time over the product of links and simulated time; NaN on the links of a graph"});
   for (const char* name : {"size", "bytes", "busy_time", "sharers", "utilisation"})
     file.attach(std::string("/network/") + name, "/network/dimension");
 }

@@ -213,6 +213,11 @@ void write_figures(File& file, const ServingRun& run) {
   put("prefix_hit_share", m.prefix_hit_share);
   put("makespan", m.makespan * 1e12);
   put("kv_use_mean", m.kv_use_mean);
+  const serving::Slo& slo = run.description.slo;
+  if (slo.ttft != Time::max()) put("slo_ttft", static_cast<double>(slo.ttft.ps()));
+  if (slo.tpot != Time::max()) put("slo_tpot", static_cast<double>(slo.tpot.ps()));
+  if (slo.any()) put("slo_share", slo.share);
+  put("front_end", static_cast<double>(run.description.front_end.ps()));
   const auto figures = serving::figures_of(run.scenario.requests);
   const auto put_count = [&](const char* name, std::uint64_t value) {
     file.attribute(group, name, static_cast<std::int64_t>(value));
@@ -227,6 +232,19 @@ void write_figures(File& file, const ServingRun& run) {
   put_count("preemptions", m.preemptions);
   put_count("transferred_bytes", m.transferred_tokens * run.scenario.kv_bytes_per_token);
   put_count("kv_bytes_per_token", run.scenario.kv_bytes_per_token);
+}
+
+void write_ends_of_jobs(File& file, const ServingRun& run) {
+  if (run.results.jobs.empty()) return;
+  file.group("/jobs", "a group for each job that shared the network, with times in ps");
+  for (const serving::JobEnd& job : run.results.jobs) {
+    const std::string group = "/jobs/" + job.name;
+    file.group(group, "a job");
+    file.attribute(group, "npus", std::int64_t{job.npus});
+    file.attribute(group, "start", job.start.ps());
+    file.attribute(group, "finish", job.finish.ps());
+    file.attribute(group, "run_time", (job.finish - job.start).ps());
+  }
 }
 
 void write_attributes_of_run(File& file, const ServingRun& run, int num_ranks) {
@@ -258,6 +276,7 @@ std::filesystem::path write_serving(const std::filesystem::path& path, const Ser
     write_instances(file, run);
     if (run.description.record_steps) write_steps(file, run.results);
     write_figures(file, run);
+    write_ends_of_jobs(file, run);
     write_attributes_of_run(file, run, world.size());
   });
   return output.commit(run.force);

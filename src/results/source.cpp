@@ -1,6 +1,11 @@
 #include "source.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 
 #include "format.hpp"
@@ -20,6 +25,15 @@ std::uint64_t rows_of_chunk(const Handle& dataset) {
   return has_chunks && rows > 0 ? rows : ~std::uint64_t{0};
 }
 
+/// Says whether another process holds the lock of an HDF5 file for writing.
+bool is_open_elsewhere(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool is_locked = ::flock(file, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(file);
+  return is_locked;
+}
+
 }  // namespace
 
 Silence::Silence() {
@@ -34,6 +48,7 @@ Source::Source(const std::filesystem::path& path) : path_(path) {
   std::error_code failure;
   if (!std::filesystem::exists(path, failure)) fail("no such file");
   if (!std::filesystem::is_regular_file(path, failure)) fail("this is not a regular file");
+  if (is_open_elsewhere(path)) fail("cannot be opened now: is another program writing it?");
   if (has_broken_seal(path)) fail("has been damaged: its checksum is not that of its contents");
   file_ = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (file_.id() < 0) fail("is no HDF5 file that can be read");

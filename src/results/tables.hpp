@@ -58,7 +58,8 @@ void write_memory(Output& output, std::span<const memory::MemoryStageRecord> min
 /// Writes /metrics of a complete run in which time has passed. `npus` and `network`: of all, on rank 0. Returns the
 /// metrics on rank 0.
 std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, const NpuRecords& npus,
-                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine);
+                                     const NetworkFigures& network, std::span<const communicator::CollectiveSum> mine,
+                                     std::span<const LibrarySum> of_library);
 
 /// Writes /timeline if any rank has records, and /critical_path of a complete run. `nodes_completed`: of all NPUs, on
 /// rank 0. Returns what a summary tells of the critical path, on rank 0.

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
@@ -8,6 +10,7 @@
 #include "format.hpp"
 #include "gather.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/trace/graph.hpp"
 #include "tables.hpp"
 
 namespace orrery::results {
@@ -19,6 +22,18 @@ namespace {
 
 std::vector<std::string> node_kinds() {
   return {"instant", "cpu", "compute", "collective", "send", "receive", "mem-load", "mem-store", "host"};
+}
+
+/// Returns the texts of TimelineRecord::operation: index = trace::CollectiveKind. Numbers that no kind has are
+/// "number N".
+std::vector<std::string> operation_names() {
+  using enum trace::CollectiveKind;
+  std::vector<std::string> names(static_cast<std::size_t>(expert_combine) + 1);
+  for (std::size_t number = 0; number < names.size(); ++number) names[number] = fmt::format("number {}", number);
+  for (const auto kind : {all_reduce, reduce, all_gather, gather, scatter, broadcast, all_to_all, reduce_scatter,
+                          barrier, expert_dispatch, expert_combine})
+    names[static_cast<std::size_t>(kind)] = trace::name(kind);
+  return names;
 }
 
 }  // namespace
@@ -52,7 +67,7 @@ const std::array<Column<TimelineRecord>, 11> timeline_columns{{
     {"operation",
      {"1", "operation", "index into the attribute values for a collective or an access of a group; -1 for other nodes"},
      [](const TimelineRecord& r) { return r.operation; },
-     collective_kinds},
+     operation_names},
 }};
 
 }  // namespace format

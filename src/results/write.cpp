@@ -29,7 +29,7 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   write_queues(output, run.network, mine.packets);
   write_gpu(output, mine, group_position);
   write_memory(output, mine.memory, simulated_time);
-  gathered.metrics = write_metrics(output, run, gathered.npus, network, mine.collective_sums);
+  gathered.metrics = write_metrics(output, run, gathered.npus, network, mine.collective_sums, mine.library_sums);
   gathered.path = write_timeline(output, run, mine, group_position, nodes_completed);
   write_local_memory(output, run, mine.usage);
   write_repetitions(output, run.repetitions);

@@ -1,6 +1,8 @@
 #include "orrery/run/collect.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <span>
 #include <tuple>
@@ -8,6 +10,7 @@
 
 #include "orrery/base/host.hpp"
 #include "orrery/communicator/communications.hpp"
+#include "orrery/config/provenance.hpp"
 #include "orrery/fold/folding.hpp"
 #include "orrery/model/load_places.hpp"
 #include "orrery/pdes/load_recorder.hpp"
@@ -66,23 +69,73 @@ class LibraryRecords {
   LibraryRecords(const Preparation& preparation, collective::Engine& engine)
       : preparation_(preparation), engine_(engine) {}
 
+  /// Returns the record of a collective, and adds it to the sums.
   results::LibraryRecord operator()(const communicator::CollectiveRecord& record) {
-    const collective::GroupLayout*& layout = layouts_[record.group];
-    if (layout == nullptr) {
+    Group& group = groups_[record.group];
+    if (group.layout == nullptr) {
       const communicator::CommunicatorSpec& spec = preparation_.communicators()[record.group.index()];
-      layout = engine_.layout(spec.group->members, spec.dimensions, spec.custom).get();
+      group = {collective::layout_of(engine_, *spec.group, spec.dimensions, spec.custom).get(),
+               npu::cause_of_group(spec.group->name)};
     }
-    const auto [found, is_new] = known_.try_emplace({layout, record.kind, record.size});
-    if (is_new) found->second = made(*layout, static_cast<collective::Kind>(record.kind), record.size);
-    return found->second;
+    const auto kind = static_cast<collective::Kind>(record.kind);
+    const auto [found, is_new] = known_.try_emplace({group.layout, record.kind, record.size});
+    Known& known = found->second;
+    if (is_new)
+      known = {
+          made(*group.layout, kind, record.size), effect_of(engine_, *group.layout, kind, record.size).savings, {}};
+    const Time time = record.finish - record.last_arrival;
+    const auto cause = static_cast<std::size_t>(npu::cause_of_collective(group.cause, is_sharded(kind)));
+    known.times[cause] += static_cast<SumOfTimes>(time.ps()) * record.members;
+    return known.record;
+  }
+
+  /// Returns the sums of all collectives of a library that it has recorded.
+  std::vector<results::LibrarySum> sums() const {
+    Sums sums;
+    for (const auto& [key, known] : known_)
+      for (std::size_t cause = 0; !known.savings.empty() && cause < npu::num_causes; ++cause)
+        if (known.times[cause] > 0) add(static_cast<npu::Cause>(cause), known, sums);
+    std::vector<results::LibrarySum> result;
+    for (const auto& [key, time] : sums) result.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), time});
+    return result;
   }
 
  private:
+  struct Group {
+    const collective::GroupLayout* layout = nullptr;  ///< which the engine keeps
+    npu::Cause cause = npu::Cause::other;
+  };
+  struct Known {
+    results::LibraryRecord record;
+    std::vector<double> savings;                         ///< LibraryEffect::savings; empty: no library carries it out
+    std::array<SumOfTimes, npu::num_causes> times = {};  ///< ps of all recorded ones, summed over their members
+  };
+  using Sums = std::map<std::tuple<npu::Cause, results::LibrarySum::What, std::uint32_t>, SumOfTimes>;
+
+  static bool is_sharded(collective::Kind kind) {
+    return kind == collective::Kind::all_gather || kind == collective::Kind::reduce_scatter;
+  }
+  /// Adds the times of collectives that are alike. Whole numbers let sums not depend on the ranks that they come from.
+  static void add(npu::Cause cause, const Known& known, Sums& sums) {
+    using What = results::LibrarySum::What;
+    constexpr double whole = 1e9;
+    const SumOfTimes time = known.times[static_cast<std::size_t>(cause)];
+    const auto add_share = [&](What what, std::uint32_t index, double share) {
+      if (share > 0) sums[{cause, what, index}] += time * static_cast<std::uint64_t>(std::llround(share * whole));
+    };
+    const results::LibraryRecord& of = known.record;
+    add_share(What::time, 0, 1);
+    add_share(What::error, 0, of.error);
+    for (std::uint32_t d = 0; d < known.savings.size(); ++d) add_share(What::saved, d, known.savings[d]);
+    const bool is_moving = of.transfer >= of.latency + of.ramp;
+    add_share(What::bound, is_moving ? results::bound_number(of.bound, of.dimension) : 0, 1);
+  }
+
   results::LibraryRecord made(const collective::GroupLayout& layout, collective::Kind kind, Bytes size) const {
     results::LibraryRecord record;
     const auto figures = engine_.figures(layout, kind, size);
     if (figures.phases.empty() || !figures.phases.front().library) return record;
-    const auto& [time, range, correction] = *figures.phases.front().library;
+    const auto& [time, range, correction, ratio] = *figures.phases.front().library;
     const auto names = results::library_algorithms();
     const auto found = std::ranges::find(names, time.algorithm);
     record.algorithm = static_cast<std::uint8_t>(found == names.end() ? 0 : found - names.begin());
@@ -101,8 +154,8 @@ class LibraryRecords {
 
   const Preparation& preparation_;
   collective::Engine& engine_;
-  std::map<GroupId, const collective::GroupLayout*> layouts_;  ///< which the engine keeps
-  std::map<std::tuple<const collective::GroupLayout*, std::uint8_t, Bytes>, results::LibraryRecord> known_;
+  std::map<GroupId, Group> groups_;
+  std::map<std::tuple<const collective::GroupLayout*, std::uint8_t, Bytes>, Known> known_;
 };
 
 }  // namespace
@@ -125,6 +178,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   if (mine.has_library) {
     LibraryRecords of(preparation, model.run().engine);
     for (const communicator::CollectiveRecord& record : mine.collectives) mine.library.push_back(of(record));
+    mine.library_sums = of.sums();
   }
   mine.collective_sums = model.communicators().sums();
   mine.timeline = of_all(model.npus().timeline());
@@ -174,6 +228,10 @@ std::optional<cost::Plant> plant_of(const config::Configuration& configuration) 
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Description& generated,
                                     const workload::Figures& figures) {
   const auto* const transformer = std::get_if<workload::Transformer>(&generated.model);
+  const auto provenance = config::provenance_of(configuration);
+  const auto tokens = transformer != nullptr ? static_cast<double>(transformer->sequence) : 0;
+  const auto nearest =
+      config::nearest_step(provenance, generated.parallel.num_npus(), static_cast<double>(figures.parameters), tokens);
   return {.samples = static_cast<double>(figures.samples),
           .tokens = static_cast<double>(figures.tokens),
           .model_flops = figures.model_flops,
@@ -183,7 +241,9 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
           .stages = generated.parallel[workload::Axis::pp],
           .ideal_bubble = generated.parallel.ideal_bubble(),
           .micro_batches = generated.parallel.micro_batches,
-          .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase)};
+          .phase = static_cast<results::TrainingStep::Phase>(generated.parallel.pipeline.phase),
+          .certainty = results::Certainty{provenance.deviation,
+                                          provenance.basis + (nearest.empty() ? "" : "; nearest: " + nearest)}};
 }
 
 }  // namespace orrery::run

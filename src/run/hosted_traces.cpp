@@ -202,10 +202,17 @@ std::vector<Time> keep_starts_of(HostedTraces& traces, const JobTraces* jobs, st
   return {};
 }
 
+/// Returns the partition in which some NPUs are where they have to be.
+partition::Partition with_fixed(const partition::Partition& made, std::span<const HostedNpu> fixed) {
+  std::vector<Rank> ranks(made.ranks().begin(), made.ranks().end());
+  for (const auto& [npu, rank] : fixed) ranks[npu.index()] = rank;
+  return {std::move(ranks), made.num_ranks()};
+}
+
 }  // namespace
 
 HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
-                                parallel::Communicator& world, Faults& faults) {
+                                parallel::Communicator& world, Faults& faults, std::span<const HostedNpu> fixed) {
   const auto& workload = configuration.workload;
   const auto& options = configuration.run.partition;
   const auto num_npus = system.topology().num_npus();
@@ -213,7 +220,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   const bool by_graph = options.strategy().needs_traces;
   Notices of_files;
   std::unique_ptr<const JobTraces> jobs;
-  if (!configuration.workload.jobs.empty())
+  if (!configuration.workload.jobs.empty() || !fixed.empty())
     jobs = agreed(world, [&] { return std::make_unique<const JobTraces>(configuration, system, faults); });
   const bool is_worth_reading = has_traces_of_all(workload, jobs.get(), num_npus, world, faults, of_files);
   auto groups = agreed(world, [&] {
@@ -222,7 +229,8 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
   });
   auto partition = agreed(world, [&] {
     const bool is_for_later = by_graph || configuration.run.fold;
-    return (is_for_later ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
+    const auto made = (is_for_later ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
+    return fixed.empty() ? made : with_fixed(made, fixed);
   });
   const bool memory_has_size = configuration.execution.room() != Bytes(0);
   HostedTraces traces = agreed(world, [&] {

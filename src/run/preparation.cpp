@@ -40,12 +40,12 @@ bool any_accesses(const npu::Programs& programs, const memory::RemoteMemory& mem
 // The parts of a preparation, in this order: the system; the partition and the traces; programs; communicators; the
 // collectives that share bandwidth; the checks, and folding between them; the warnings of all ranks.
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
-                         bool folds)
+                         bool folds, std::span<const HostedNpu> fixed)
     : configuration_(configuration),
       readable_{.system = faults.empty()},
       here_(world.rank()),
       system_(agreed(world, [&] { return std::make_unique<System>(configuration); })),
-      traces_(read_hosted_traces(configuration, *system_, world, faults)),
+      traces_(read_hosted_traces(configuration, *system_, world, faults, fixed)),
       host_of_server_(hosts_of_servers(system_->memory, traces_.partition.ranks())),
       programs_(agreed(world,
                        [&] {

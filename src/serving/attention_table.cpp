@@ -80,7 +80,7 @@ double AttentionTable::duration(const StepShape& shape, double skew) const {
   return std::max({joint, shape.decodes > 0 ? at(0, 0, decodes, mean) : 0, alone});
 }
 
-void AttentionTable::add_warnings(std::vector<std::string>& warnings) const {
+void AttentionTable::add_beyond(std::vector<BeyondTable>& found) const {
   double most = 0, last = 0;
   for (const Chunk& chunk : chunks_)
     for (const Plane& plane : chunk.planes)
@@ -90,21 +90,20 @@ void AttentionTable::add_warnings(std::vector<std::string>& warnings) const {
           last = line.last();
         }
   if (most > 0)
-    warnings.push_back(
-        fmt::format("serving.step.tables: attention has steps of a mean context of {:.0f} tokens, and "
-                    "the table ends at {:.0f} there: the line of the last two points continues",
-                    most, last));
+    found.push_back(
+        {"serving.step.tables: attention has steps of a mean context of ", most,
+         fmt::format(" tokens, and the table ends at {:.0f} there: the line of the last two points continues", last)});
   if (most_tokens_ > 0)
-    warnings.push_back(fmt::format(
-        "serving.step.tables: attention has chunks of {:.0f} tokens, and the table ends at {:.0f}: the line "
-        "of the last two sizes continues",
-        most_tokens_, sizes_.back()));
+    found.push_back({"serving.step.tables: attention has chunks of ", most_tokens_,
+                     fmt::format(" tokens, and the table ends at {:.0f}: the line of the last two sizes continues",
+                                 sizes_.back())});
   for (std::size_t i = 0; i < chunks_.size(); ++i)
     if (chunks_[i].most_decodes > 0)
-      warnings.push_back(fmt::format(
-          "serving.step.tables: attention has {:.0f} requests that generate beside a chunk of {:.0f} tokens, "
-          "and the table ends at {:.0f} there: the line of the last two numbers continues",
-          chunks_[i].most_decodes, sizes_[i], chunks_[i].decodes.back()));
+      found.push_back(
+          {"serving.step.tables: attention has ", static_cast<double>(chunks_[i].most_decodes),
+           fmt::format(" requests that generate beside a chunk of {:.0f} tokens, and the table ends at {:.0f} "
+                       "there: the line of the last two numbers continues",
+                       sizes_[i], chunks_[i].decodes.back())});
 }
 
 }  // namespace orrery::serving

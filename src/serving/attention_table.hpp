@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "interpolation.hpp"
+#include "orrery/serving/step_model.hpp"
 #include "orrery/serving/step_shape.hpp"
 
 namespace orrery::serving {
@@ -20,7 +21,7 @@ class AttentionTable {
   /// Returns the time of the attention of a step. `skew`: see StepOptions.
   double duration(const StepShape& shape, double skew) const;
   /// Adds what is to be said of sizes beyond the table.
-  void add_warnings(std::vector<std::string>& warnings) const;
+  void add_beyond(std::vector<BeyondTable>& found) const;
 
  private:
   /// For one size of chunk and one number of requests: a line over the context of the requests, by context of the

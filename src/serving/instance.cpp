@@ -71,7 +71,7 @@ void Instance::take_arrived(std::span<const Arrived> arrived) {
 
 void Instance::take_deliveries(std::span<const Delivery> deliveries) {
   for (const Delivery& each : deliveries)
-    members_[each.instance - first()].deliver(each.request, each.home, each.first_token);
+    members_[each.instance - first()].deliver(each.request, each.home, each.first_token, each.is_measured);
 }
 
 Instance::Flight Instance::take_spare() {

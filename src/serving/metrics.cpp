@@ -36,9 +36,11 @@ TimeFigures figures_of_values(std::vector<double>& values) {
 }
 
 /// Returns percentiles by a histogram. The mean is that of the sums of requests, and so exact.
-TimeFigures figures_of_gaps(const TokenGaps& gaps, const Scenario& scenario, const Results& results) {
+TimeFigures figures_of_gaps(const TokenGaps& gaps, const Scenario& scenario, const Results& results,
+                            const Window& measure) {
   double sum = 0, count = 0;
   for (const RequestRecord& record : results.requests) {
+    if (!measure.holds(record.arrival)) continue;
     sum += static_cast<double>((record.last - record.first).ps());
     count += scenario.requests[record.id].output - 1.0;
   }
@@ -116,7 +118,7 @@ Metrics metrics_of(const Description& description, const Scenario& scenario, con
   metrics.ttft = figures_of_values(ttft);
   metrics.tpot = figures_of_values(tpot);
   metrics.latency = figures_of_values(latency);
-  metrics.itl = figures_of_gaps(results.gaps, scenario, results);
+  metrics.itl = figures_of_gaps(results.gaps, scenario, results, description.measure);
   metrics.makespan = (results.end - first).seconds();
   const Time from = std::max(first, description.measure.from), to = std::min(results.end, description.measure.to);
   metrics.span = (to - from).seconds();

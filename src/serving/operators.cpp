@@ -154,20 +154,19 @@ class Operators final : public StepModel {
           small(2 * r * hidden);
     us += reduce(2 * r * hidden, is_graph);
     const auto of_host = [](Time time) { return static_cast<double>(time.ps()) / 1e6; };
-    return us_to_time(us + of_host(options_.host_step) +
-                      of_host(options_.host_sequence) * static_cast<double>(sequences));
+    return us_to_time(us + of_host(options_.host.step) +
+                      of_host(options_.host.sequence) * static_cast<double>(sequences));
   }
 
-  std::vector<std::string> warnings() const override {
-    std::vector<std::string> texts;
-    const auto add = [&texts](const Nests& nests, std::string_view what) {
+  std::vector<BeyondTable> beyond_tables() const override {
+    std::vector<BeyondTable> found;
+    const auto add = [&found](const Nests& nests, std::string_view what) {
       for (const auto& [name, nest] : nests) {
         const auto [asked, end] = nest.most_beyond();
         if (asked > 0)
-          texts.push_back(
-              fmt::format("serving.step.tables: {} of {} have a size of {:.0f}, and their table ends at {:.0f} there: "
-                          "the line of the last two points continues",
-                          what, name, asked, end));
+          found.push_back(
+              {fmt::format("serving.step.tables: {} of {} have a size of ", what, name), asked,
+               fmt::format(", and their table ends at {:.0f} there: the line of the last two points continues", end)});
       }
     };
     add(products_, "products");
@@ -175,7 +174,7 @@ class Operators final : public StepModel {
     add(prefills_, "prefill attention");
     add(reduces_, "all-reduces");
     add(experts_, "experts");
-    return texts;
+    return found;
   }
 
  private:

@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <fstream>
 #include <map>
+#include <sstream>
 #include <unordered_map>
 
 #include "attention_table.hpp"
 #include "interpolation.hpp"
 #include "measured_file.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/serving/step_options.hpp"
 #include "padding.hpp"
 #include "ring.hpp"
@@ -64,8 +69,8 @@ class Profile final : public StepModel {
         dense_(lines_of(options_.tables, "dense.csv", "tokens")),
         of_sequence_(lines_of(options_.tables, "per_sequence.csv", "sequences")),
         attention_(options_.tables),
-        host_us_(static_cast<double>(options_.host_step.ps()) / 1e6),
-        host_sequence_us_(static_cast<double>(options_.host_sequence.ps()) / 1e6),
+        host_us_(static_cast<double>(options_.host.step.ps()) / 1e6),
+        host_sequence_us_(static_cast<double>(options_.host.sequence.ps()) / 1e6),
         tp_ring_(parallel_.tp, options_),
         ep_ring_(std::max(parallel_.ep, parallel_.dp), options_) {
     for (const char* const name : {"embedding", "final_layernorm"}) require(dense_, name, "dense.csv");
@@ -76,6 +81,9 @@ class Profile final : public StepModel {
                   "found profile for a model with experts on one data-parallel rank",
                   "parallel.dp above 1, or step.model: operators");
     experts_.emplace(options_.tables);
+    const double ranks = parallel_.dp;
+    if (options_.experts.load == ExpertOptions::Load::power_law) busiest_ = {share_of_busiest(ranks) * ranks};
+    if (options_.experts.load == ExpertOptions::Load::file) busiest_ = read_busiest(ranks);
   }
 
   Time duration(const StepShape& shape, std::uint64_t) override {
@@ -102,17 +110,16 @@ class Profile final : public StepModel {
                       model_.layers * shared_part(static_cast<double>(rows), static_cast<double>(shapes.size())));
   }
 
-  std::vector<std::string> warnings() const override {
-    std::vector<std::string> texts;
+  std::vector<BeyondTable> beyond_tables() const override {
+    std::vector<BeyondTable> found;
     for (const Lines* const lines : {&dense_, &of_sequence_})
       for (const auto& [name, line] : *lines)
         if (line.most_beyond() > 0)
-          texts.push_back(
-              fmt::format("serving.step.tables: {} has steps of {:.0f}, and its table ends at {:.0f}: the "
-                          "line of the last two points continues",
-                          name, line.most_beyond(), line.last()));
-    attention_.add_warnings(texts);
-    return texts;
+          found.push_back(
+              {fmt::format("serving.step.tables: {} has steps of ", name), line.most_beyond(),
+               fmt::format(", and its table ends at {:.0f}: the line of the last two points continues", line.last())});
+    attention_.add_beyond(found);
+    return found;
   }
 
  private:
@@ -160,25 +167,61 @@ class Profile final : public StepModel {
     return {layer, dense_.at("embedding")(rows) + dense_.at("final_layernorm")(rows)};
   }
 
-  /// Returns what the experts of a layer and their exchange take, for all rows of a group of ranks.
+  /// Returns what the experts of a layer and their exchange take, for all rows of a group of ranks, the mean over the
+  /// layers. In each the busiest rank counts.
   double shared_part(double rows, double ranks) const {
     const double experts = model_.mlp.experts, top = model_.mlp.top_k;
-    const double local = std::floor(experts / ranks);
-    double busiest = 1;
-    if (options_.experts.load == ExpertOptions::Load::power_law) busiest = share_of_busiest(experts, ranks) * ranks;
-    const double active = local * (1 - std::pow(1 - top / experts, rows));
-    return (*experts_)(rows / ranks * busiest, active) + exchange(rows / ranks, ranks);
+    const double active = std::floor(experts / ranks) * (1 - std::pow(1 - top / experts, rows));
+    double us = 0;
+    for (const double busiest : busiest_) us += (*experts_)(rows / ranks * busiest, active);
+    return us / static_cast<double>(busiest_.size()) + exchange(rows / ranks, ranks);
   }
 
   /// Returns the share of the load that the first of `ranks` has, if expert i has i to the power of -exponent.
-  double share_of_busiest(double experts, double ranks) const {
+  double share_of_busiest(double ranks) const {
     double own = 0, all = 0;
+    const double experts = model_.mlp.experts;
     for (double i = 1; i <= experts; ++i) {
       const double load = std::pow(i, -options_.experts.exponent);
       all += load;
       if (i <= experts / ranks) own += load;
     }
     return own / all;
+  }
+
+  /// Reads how much more than the mean the busiest rank has in each layer. A row of the file is a layer, and has the
+  /// shares of all experts in their order, of which a rank has neighbours. They need not add up to 1.
+  std::vector<double> read_busiest(double ranks) const {
+    const auto& file = options_.experts.file;
+    std::ifstream in(file);
+    std::vector<double> busiest;
+    const std::size_t experts = model_.mlp.experts, each = experts / static_cast<std::size_t>(ranks);
+    std::string line;
+    for (std::size_t number = 1; std::getline(in, line); ++number) {
+      std::vector<double> of_rank(static_cast<std::size_t>(ranks));
+      std::size_t count = 0;
+      double all = 0;
+      std::istringstream cells(line);
+      for (std::string cell; std::getline(cells, cell, ','); ++count) {
+        char* end = nullptr;
+        const double share = std::strtod(cell.c_str(), &end);
+        if (end == cell.c_str() || !(share >= 0))
+          throw Error(ErrorCode::bad_input, {.file = file.string(), .line = number},
+                      fmt::format("found '{}'", cited(cell)), "the share of an expert, 0 or more");
+        if (count < experts) of_rank[count / each] += share;
+        all += share;
+      }
+      if (count != experts || all <= 0)
+        throw Error(ErrorCode::bad_input, {.file = file.string(), .line = number},
+                    fmt::format("there are {} shares, whose sum is {}", count, all),
+                    fmt::format("{} shares: one for each expert", experts));
+      busiest.push_back(*std::ranges::max_element(of_rank) / all * ranks);
+    }
+    if (busiest.size() != model_.layers)
+      throw Error(ErrorCode::bad_input, {.file = file.string(), .key = "serving.experts.file"},
+                  fmt::format("there are {} rows", busiest.size()),
+                  fmt::format("one for each of {} layers", model_.layers));
+    return busiest;
   }
 
   double exchange(double rows, double ranks) const {
@@ -211,6 +254,7 @@ class Profile final : public StepModel {
   Lines dense_, of_sequence_;
   AttentionTable attention_;
   std::optional<ExpertTable> experts_;
+  std::vector<double> busiest_{1};  // [layers, or 1] work of the busiest rank, in means
   double host_us_, host_sequence_us_;
   Ring tp_ring_, ep_ring_;
   std::unordered_map<std::uint64_t, std::pair<double, double>> of_rows_;

@@ -7,12 +7,14 @@
 namespace orrery::serving {
 
 Router::Router(const Requests& requests, const RouterOptions& options, std::vector<Role> roles, std::uint32_t block,
-               std::uint64_t seed)
+               std::uint64_t seed, const Window& measure)
     : requests_(requests),
       options_(options),
       roles_(std::move(roles)),
       block_(block),
       seed_(seed),
+      measure_(measure),
+      is_measured_(requests.size()),
       views_(roles_.size()),
       under_way_(roles_.size()) {
   for (std::uint32_t i = 0; i < roles_.size(); ++i)
@@ -36,6 +38,7 @@ Time Router::next_arrival() const {
 void Router::send(const std::vector<std::uint32_t>& pool, std::uint64_t& turn, Delivery delivery) {
   const Policy& policy = *options_.policy;
   const std::uint32_t request = delivery.request;
+  delivery.is_measured = is_measured_[request];
   delivery.instance = pool[policy.choose({requests_, request, pool, views_, turn++, block_, seed_})];
   deliveries_.push_back(delivery);
   InstanceView& view = views_[delivery.instance];
@@ -54,11 +57,13 @@ void Router::take_arrivals(Time now) {
   while (next_arrival() <= now) {
     const bool is_late =
         next_ == order_.size() || (!late_.empty() && late_.top().time < requests_[order_[next_]].arrival);
+    const Time late_arrival = is_late ? late_.top().time : Time::max();
     const std::uint32_t request = is_late ? late_.top().request : order_[next_];
     if (is_late)
       late_.pop();
     else
       ++next_;
+    is_measured_[request] = measure_.holds(is_late ? late_arrival : requests_[request].arrival);
     send(prefill_pool_, prefill_turn_, {.time = now + options_.dispatch, .request = request});
   }
 }

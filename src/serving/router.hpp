@@ -19,7 +19,8 @@ struct Delivery {
   std::uint32_t request = 0, instance = 0;
   std::uint32_t home = 0;  ///< with `is_decode`: the instance of its prefill
   bool is_decode = false;
-  Time first_token = {};  ///< with `is_decode`
+  Time first_token = {};    ///< with `is_decode`
+  bool is_measured = true;  ///< it arrives in the window of the metrics
 };
 
 /// One thing that an instance reports at the end of a step.
@@ -37,7 +38,7 @@ class Router {
  public:
   /// `roles`: [instances].
   Router(const Requests& requests, const RouterOptions& options, std::vector<Role> roles, std::uint32_t block,
-         std::uint64_t seed);
+         std::uint64_t seed, const Window& measure = {});
 
   /// Returns when the next request arrives; max() if none is known.
   Time next_arrival() const;
@@ -73,6 +74,8 @@ class Router {
   std::uint64_t seed_;
   std::vector<std::uint32_t> prefill_pool_, decode_pool_;
   std::uint64_t prefill_turn_ = 0, decode_turn_ = 0;
+  Window measure_;
+  std::vector<bool> is_measured_;  // [requests] that have arrived
   std::vector<InstanceView> views_;
   std::vector<std::deque<Time>> under_way_;  // [instances] times of deliveries, if the policy looks at counts
   std::vector<std::uint32_t> order_;         // requests with a known arrival, in its order

@@ -24,12 +24,26 @@ double kv_bytes_on_npu(const Description& description, const InstanceParallel& p
   return all / heads * std::max(1.0, heads / parallel.tp) / stages;
 }
 
+/// Returns the share of the weights that belong to routed experts, which expert parallelism divides.
+double share_of_experts(const Description& description) {
+  if (!description.model || description.model->mlp.experts < 2) return 0;
+  const auto parameters = [](const workload::Transformer& model) {
+    return static_cast<double>(workload::figures_of_model({model, {}}).parameters);
+  };
+  workload::Transformer fewer = *description.model;
+  fewer.mlp.experts -= 1;
+  const double all = parameters(*description.model);
+  return (all - parameters(fewer)) * description.model->mlp.experts / all;
+}
+
 double weights_on_npu(const Description& description, const InstanceParallel& parallel) {
   double all = static_cast<double>(description.weight_bytes);
   if (all == 0 && description.model)
     all = static_cast<double>(workload::figures_of_model({*description.model, {}}).parameters) *
           description.weights->bytes;
-  return all / (parallel.tp * parallel.pp);
+  const double dense = all * (1 - share_of_experts(description));
+  const double experts = all - dense;
+  return (dense / parallel.tp + experts / std::max(parallel.tp, parallel.ep)) / parallel.pp;
 }
 
 void require_parallel(const workload::Transformer& model, const InstanceOptions& instance, const std::string& at) {
@@ -170,7 +184,8 @@ void Scenario::validate() const {
 Scenario make_scenario(const Description& description) {
   Faults faults;
   Scenario scenario;
-  scenario.options = {description.router, description.transfer, description.record_steps, description.seed};
+  scenario.options = {description.router, description.transfer, description.record_steps, description.seed,
+                      description.measure};
   require_roles(description, faults);
   faults.attempt([&] {
     scenario.requests =
@@ -192,6 +207,7 @@ Scenario make_scenario(const Description& description) {
       if (description.model) require_parallel(*description.model, entry, fmt::format("serving.instances.{}", e));
       const std::uint32_t blocks = kv_blocks(description, entry);
       std::shared_ptr<StepModel> cost;
+      const std::size_t each = entry.npus.size() / entry.count;
       for (std::uint32_t i = 0; i < entry.count; ++i) {
         if (!cost || description.step.linear.is_exponential)
           cost = description.step.model->make({description.step, description.model ? &*description.model : nullptr,
@@ -202,7 +218,9 @@ Scenario make_scenario(const Description& description) {
                                       .members = entry.parallel.dp,
                                       .kv_blocks = blocks,
                                       .scheduler = entry.scheduler,
-                                      .cost = cost});
+                                      .cost = cost,
+                                      .npus = {entry.npus.begin() + static_cast<std::ptrdiff_t>(i * each),
+                                               entry.npus.begin() + static_cast<std::ptrdiff_t>((i + 1) * each)}});
         number += entry.parallel.dp;
       }
     });

@@ -46,11 +46,12 @@ Slot Scheduler::add_slot() {
   return slot;
 }
 
-void Scheduler::deliver(std::uint32_t request, std::uint32_t home, Time first_token) {
+void Scheduler::deliver(std::uint32_t request, std::uint32_t home, Time first_token, bool is_measured) {
   const Slot slot = add_slot();
   LiveRequest& live = live_[slot];
   const Request& asked = requests_[request];
   live.id = request;
+  live.gaps.count = is_measured;
   live.prompt = asked.prompt;
   live.goal = role_ == Role::prefill ? 1 : asked.output;
   live.record.id = request;
@@ -58,7 +59,7 @@ void Scheduler::deliver(std::uint32_t request, std::uint32_t home, Time first_to
     live.home = home;
     live.known = 1;
     live.remote = live.prompt;
-    live.last_token = first_token;
+    live.gaps.last_token = first_token;
     live.record.decode_instance = static_cast<std::int32_t>(number_);
   } else {
     live.record.instance = static_cast<std::int32_t>(number_);
@@ -265,9 +266,9 @@ void Scheduler::finish(const Step& step, Time now) {
     ++record_.output_tokens;
     if (live.known == 1)
       live.record.first = now;
-    else
-      gaps_.add(now - live.last_token);
-    live.last_token = now;
+    else if (live.gaps.count)
+      gaps_.add(now - live.gaps.last_token);
+    live.gaps.last_token = now;
     if (epoch == live.epoch && live.status == Status::running)
       enter(live, live.in_flight == 0 ? std::min(live.computed, live.tokens()) : live.computed - live.in_flight);
     if (live.known >= live.goal) leave(slot, now);

@@ -18,6 +18,11 @@ namespace orrery::serving {
 /// A request at an instance.
 struct LiveRequest {
   enum class Status : std::uint8_t { waiting, running, pulling, pulled };
+  /// The gaps between its tokens.
+  struct Gaps {
+    bool count = true;  ///< they are among those of the metrics
+    Time last_token;
+  };
 
   std::uint32_t id = 0, prompt = 0, goal = 0;
   std::uint32_t computed = 0;   ///< tokens whose keys and values are written, or are being written
@@ -29,7 +34,7 @@ struct LiveRequest {
   std::uint32_t remote = 0;   ///< tokens that a KV transfer brings, if nothing of them is here
   std::uint32_t home = 0;     ///< instance of its prefill
   Status status = Status::waiting;
-  Time last_token;
+  Gaps gaps;
   std::vector<Block> blocks;  ///< with a prefix cache
   RequestRecord record;
 
@@ -69,7 +74,8 @@ class Scheduler {
 
   /// Takes in a request from the router. `home` is the instance that holds its prompt's blocks, on a decode instance.
   /// `first_token`: when it was made, there.
-  void deliver(std::uint32_t request, std::uint32_t home, Time first_token);
+  /// `is_measured`: whether the gaps between its tokens count.
+  void deliver(std::uint32_t request, std::uint32_t home, Time first_token, bool is_measured = true);
   /// Builds the next step in `step`. Returns false if there is none to begin now. O(requests in the step).
   bool schedule(Time now, bool is_step_under_way, Step& step);
   /// Takes in the tokens of a step that ends now.

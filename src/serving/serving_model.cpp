@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "orrery/base/error.hpp"
+#include "orrery/network/delay_model.hpp"
 
 namespace orrery::serving {
 namespace {
@@ -16,11 +17,16 @@ using pdes::Stage;
 constexpr int times_of_event = 4096;
 
 constexpr unsigned shift_of_member = 50;
+/// Set in a delivery of a request whose gaps between tokens do not count.
+constexpr std::uint64_t unmeasured = std::uint64_t{1} << (shift_of_member - 1);
 constexpr std::uint64_t mask_of_time = (std::uint64_t{1} << shift_of_member) - 1;
 
-/// Returns the rank of an instance: neighbours are together.
-Rank rank_of(std::uint32_t lp, std::uint32_t num_lps, int num_ranks) {
-  return Rank(static_cast<int>(std::uint64_t{lp} * static_cast<std::uint64_t>(num_ranks) / num_lps));
+/// Returns the bytes of message i of a transfer in n messages.
+Bytes part_of(Bytes all, std::size_t i, std::size_t n) {
+  const auto until = [&](std::size_t k) {
+    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(all.count()) * k / n);
+  };
+  return Bytes(until(i + 1) - until(i));
 }
 
 bool looks_at_nothing(const Scenario& scenario) {
@@ -30,22 +36,36 @@ bool looks_at_nothing(const Scenario& scenario) {
 
 }  // namespace
 
-ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& world)
-    : scenario_(scenario), here_(world.rank()), num_lps_(static_cast<std::uint32_t>(scenario.instances.size())) {
+std::vector<Rank> ranks_of_instances(const Scenario& scenario, int num_ranks) {
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < scenario.instances.size(); ++i)
+    ranks.emplace_back(static_cast<int>(i * static_cast<std::size_t>(num_ranks) / scenario.instances.size()));
+  return ranks;
+}
+
+ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& world, std::uint32_t first_lp,
+                           const network::DelayModel* delays)
+    : scenario_(scenario),
+      here_(world.rank()),
+      base_(first_lp),
+      delays_(delays),
+      num_lps_(static_cast<std::uint32_t>(scenario.instances.size())) {
   const Options& options = scenario.options;
   const auto roles = scenario.roles();
   has_decode_ = std::ranges::count(roles, Role::decode) > 0;
   routing_ = num_lps_ == 1 ? Routing::inside : looks_at_nothing(scenario) ? Routing::from_start : Routing::by_server;
   needs_reports_ = options.router.policy->looks_at_instances || scenario.requests.is_closed ||
                    scenario.instances.front().members > 1;
+  rank_of_lp_ = ranks_of_instances(scenario, world.size());
   std::uint32_t number = 0;
   for (std::uint32_t lp = 0; lp < num_lps_; ++lp) {
     const InstanceSpec& spec = scenario.instances[lp];
-    rank_of_lp_.push_back(rank_of(lp, num_lps_, world.size()));
     first_member_.push_back(number);
     lp_of_member_.insert(lp_of_member_.end(), spec.members, lp);
-    if (rank_of_lp_.back() == here_) {
+    if (rank_of_lp_[lp] == here_) {
       if (instances_.empty()) first_lp_ = lp;
+      for (const NpuId npu : spec.npus)
+        local_of_npu_.emplace(npu.value(), static_cast<std::uint32_t>(instances_.size()));
       std::vector<Scheduler> members;
       for (std::uint32_t m = 0; m < spec.members; ++m)
         members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks,
@@ -62,7 +82,7 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
   const bool is_root = here_ == Rank(0);
   if (routing_ == Routing::from_start || is_root) {
     const std::uint32_t block = scenario.instances.front().scheduler.block;
-    router_ = std::make_unique<Router>(scenario.requests, options.router, roles, block, options.seed);
+    router_ = std::make_unique<Router>(scenario.requests, options.router, roles, block, options.seed, options.measure);
   }
   if (is_root && has_decode_) ports_.emplace(options.transfer, number);
   if (routing_ != Routing::from_start) return;
@@ -79,7 +99,7 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
 
 pdes::Options ServingModel::kernel_options(const parallel::Communicator& world) const {
   pdes::Options options;
-  options.num_lps = num_lps_ + 2;
+  options.num_lps = base_ + num_lps_ + 2;
   const Time answer = has_decode_ ? std::min(scenario_.options.router.dispatch, scenario_.options.transfer.latency)
                                   : scenario_.options.router.dispatch;
   const bool by_server = routing_ == Routing::by_server;
@@ -113,15 +133,16 @@ void ServingModel::start(pdes::Scheduler& scheduler) {
   for (std::uint32_t i = 0; i < instances_.size(); ++i) {
     const Time first = next_alone(*instances_[i], i);
     if (first == Time::max()) continue;
-    const LpId lp(first_lp_ + i);
+    const LpId lp = lp_of(first_lp_ + i);
     kernel_->schedule(event_of(first, Stage::client, lp, lp, wake, 0, 0));
   }
 }
 
 Event ServingModel::event_of(Time time, Stage stage, LpId source, LpId target, Kind kind, std::uint32_t node,
                              std::uint64_t detail) {
-  const std::size_t counter = source.value() >= num_lps_ ? instances_.size() + (source.value() - num_lps_)
-                                                         : std::size_t{source.value() - first_lp_};
+  const std::uint32_t number = number_of(source);
+  const std::size_t counter =
+      number >= num_lps_ ? instances_.size() + (number - num_lps_) : std::size_t{number - first_lp_};
   Event event = Event::make(time, stage, source, sequence_[counter]++, target);
   event.kind = kind;
   event.node = node;
@@ -139,24 +160,26 @@ void ServingModel::schedule_arrival() {
 void ServingModel::handle(const Event& event) {
   if (event.target == router_lp()) return handle_router(event);
   if (event.target == ports_lp()) return handle_ports(event);
-  const std::uint32_t local = event.target.value() - first_lp_;
-  Inbox& inbox = inbox_[local];
-  if (!inbox.is_touched) touched_.push_back(local);
-  inbox.is_touched = true;
+  const std::uint32_t local = number_of(event.target) - first_lp_;
+  Inbox& inbox = touched_inbox(local);
   const std::uint32_t first = instances_[local]->first();
   const auto member = static_cast<std::uint32_t>(event.detail >> shift_of_member);
   switch (event.kind) {
     case deliver:
-      inbox.deliveries.push_back({.time = event.time, .request = event.node, .instance = first + member});
+      inbox.deliveries.push_back({.time = event.time,
+                                  .request = event.node,
+                                  .instance = first + member,
+                                  .is_measured = (event.detail & unmeasured) == 0});
       break;
     case deliver_decode: {
       const RouterOptions& router = scenario_.options.router;
       inbox.deliveries.push_back({.time = event.time,
                                   .request = event.node,
                                   .instance = first + member,
-                                  .home = static_cast<std::uint32_t>(event.detail & mask_of_time),
+                                  .home = static_cast<std::uint32_t>(event.detail),
                                   .is_decode = true,
-                                  .first_token = event.time - router.dispatch - router.report});
+                                  .first_token = event.time - router.dispatch - router.report,
+                                  .is_measured = (event.detail & unmeasured) == 0});
       break;
     }
     case arrive:
@@ -166,9 +189,67 @@ void ServingModel::handle(const Event& event) {
     case release:
       inbox.arrived.push_back({event.node, false, member});
       break;
+    case ask:
+      inbox.asked.push_back({.request = event.node,
+                             .tokens = static_cast<std::uint32_t>(event.detail),
+                             .member = static_cast<std::uint32_t>(event.detail >> 52U),
+                             .to = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffffU)});
+      break;
     default:
       break;
   }
+}
+
+ServingModel::Inbox& ServingModel::touched_inbox(std::uint32_t local) {
+  Inbox& inbox = inbox_[local];
+  if (!inbox.is_touched) touched_.push_back(local);
+  inbox.is_touched = true;
+  return inbox;
+}
+
+/// Lets each NPU of the home send to each NPU that asks for it what both of them hold.
+void ServingModel::send_messages(std::uint32_t local, Time now, const Asked& asked) {
+  const auto from = npus_of_member(instances_[local]->first() + asked.member), to = npus_of_member(asked.to);
+  const std::size_t count = from.size() * to.size();
+  const Bytes all = Bytes(scenario_.kv_bytes_per_token) * asked.tokens;
+  leaving_[asked.request] = {.messages = static_cast<std::uint32_t>(count), .member = asked.member};
+  for (std::size_t i = 0; i < count; ++i) {
+    // Each sender begins with another receiver, so that their first messages do not meet.
+    const std::size_t sender = i / to.size();
+    const NpuId source = from[sender], destination = to[(i + sender) % to.size()];
+    network::Message message{.source = source,
+                             .destination = destination,
+                             .node = NodeId(asked.request),
+                             .size = part_of(all, i, count),
+                             .last = {now, source}};
+    // The number 0 belongs to the start of the NPU.
+    links_->send(message, Event::make(now, Stage::server, LpId(source.value()), ++messages_of_[source.value()], {}));
+  }
+}
+
+/// Returns how long the longest message of a transfer takes.
+Time ServingModel::longest_delay(std::uint32_t home, std::uint32_t to, std::uint32_t tokens) const {
+  const auto senders = npus_of_member(home), receivers = npus_of_member(to);
+  const std::size_t count = senders.size() * receivers.size();
+  const Bytes all = Bytes(scenario_.kv_bytes_per_token) * tokens;
+  Time longest;
+  for (std::size_t i = 0; i < count; ++i)
+    longest = std::max(longest, delays_->delay(senders[i / receivers.size()], receivers[i % receivers.size()],
+                                               part_of(all, i, count)));
+  return longest;
+}
+
+void ServingModel::take_delivery(const Event& event) {
+  const std::uint32_t local = local_of_npu_.at(event.target.value());
+  const bool has_come = event.kind == static_cast<std::uint16_t>(network::Delivery::arrived);
+  links_->take_history(event);
+  const std::uint32_t request = has_come ? links_->take(event).node.value() : event.node;
+  auto& open = has_come ? coming_ : leaving_;
+  const auto found = open.find(request);
+  if (--found->second.messages > 0) return;
+  if (has_come) transfer_times_.emplace_back(request, event.time - found->second.asked);
+  touched_inbox(local).arrived.push_back({request, has_come, found->second.member});
+  open.erase(found);
 }
 
 void ServingModel::settle(Time now, Stage stage) {
@@ -184,6 +265,7 @@ void ServingModel::settle(Time now, Stage stage) {
     Inbox& inbox = inbox_[local];
     inbox.deliveries.clear();
     inbox.arrived.clear();
+    inbox.asked.clear();
     inbox.is_touched = false;
   }
   touched_.clear();
@@ -198,11 +280,12 @@ void ServingModel::settle_instance(std::uint32_t local, Time now) {
   instance.take_deliveries(inbox.deliveries);
   instance.begin_steps(now, effects_);
   send_effects(local, now);
+  for (const Asked& asked : inbox.asked) send_messages(local, now, asked);
 }
 
 /// Tells the router and the ports, and wakes the instance at the ends of its steps.
 void ServingModel::send_effects(std::uint32_t local, Time now) {
-  const LpId lp(first_lp_ + local);
+  const LpId lp = lp_of(first_lp_ + local);
   for (const Time end : effects_.step_ends) kernel_->schedule(event_of(end, Stage::client, lp, lp, wake, 0, 0));
   const Time reported = now + scenario_.options.router.report;
   const std::uint32_t first = instances_[local]->first();
@@ -215,14 +298,20 @@ void ServingModel::send_effects(std::uint32_t local, Time now) {
          std::uint64_t{report.instance - first} << shift_of_member |
              static_cast<std::uint64_t>((now - report.scheduled).ps()));
   }
-  for (const auto& [number, asked] : effects_.pulls)
+  for (const auto& [number, asked] : effects_.pulls) {
+    if (links_ != nullptr && asked.tokens > 0)
+      coming_[asked.request] = {
+          .messages = static_cast<std::uint32_t>(npus_of_member(asked.home).size() * npus_of_member(number).size()),
+          .member = number - first,
+          .asked = now};
     call(local, ports_lp(), now, pull, asked.request,
          std::uint64_t{asked.home} << 44U | std::uint64_t{number - first} << 32U | asked.tokens);
+  }
 }
 
 void ServingModel::call(std::uint32_t local, LpId server, Time time, Kind kind, std::uint32_t node,
                         std::uint64_t detail) {
-  const Event event = event_of(time, Stage::server, LpId(first_lp_ + local), server, kind, node, detail);
+  const Event event = event_of(time, Stage::server, lp_of(first_lp_ + local), server, kind, node, detail);
   kernel_->send(Rank(0), event);
 }
 
@@ -234,7 +323,7 @@ void ServingModel::handle_router(const Event& event) {
   const Report::Kind kind = event.kind == finished  ? Report::Kind::finished
                             : event.kind == waiting ? Report::Kind::waiting
                                                     : Report::Kind::running;
-  const std::uint32_t first = first_member_[event.source().index()];
+  const std::uint32_t first = first_member_[number_of(event.source())];
   const Time before = Time::from_ps(static_cast<std::int64_t>(event.detail & mask_of_time));
   reports_.push_back({kind, first + static_cast<std::uint32_t>(event.detail >> shift_of_member), event.node,
                       event.time - scenario_.options.router.report - before});
@@ -249,8 +338,8 @@ void ServingModel::settle_router(Time now) {
     const std::uint32_t lp = lp_of_member(each.instance);
     const std::uint64_t member = std::uint64_t{each.instance - first_member_[lp]} << shift_of_member;
     kernel_->send(rank_of_lp_[lp],
-                  event_of(each.time, Stage::client, router_lp(), LpId(lp), each.is_decode ? deliver_decode : deliver,
-                           each.request, member | each.home));
+                  event_of(each.time, Stage::client, router_lp(), lp_of(lp), each.is_decode ? deliver_decode : deliver,
+                           each.request, member | (each.is_measured ? 0 : unmeasured) | each.home));
   }
   router_->clear_deliveries();
   schedule_arrival();
@@ -260,19 +349,27 @@ void ServingModel::handle_ports(const Event& event) {
   const auto home = static_cast<std::uint32_t>(event.detail >> 44U);
   const auto member = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffU);
   const auto tokens = static_cast<std::uint32_t>(event.detail);
-  const LpId lp = event.source(), home_lp(lp_of_member(home));
+  const LpId lp = event.source(), home_lp = lp_of(lp_of_member(home));
+  const std::uint32_t to = first_member_[number_of(lp)] + member;
+  const std::uint32_t home_number = number_of(home_lp);
   Time end = event.time + ports_->latency();
+  if (tokens > 0 && links_ != nullptr) {
+    kernel_->send(rank_of_lp_[home_number], event_of(end, Stage::client, ports_lp(), home_lp, ask, event.node,
+                                                     std::uint64_t{home - first_member_[home_number]} << 52U |
+                                                         std::uint64_t{to} << 32U | tokens));
+    return;
+  }
   if (tokens > 0) {
-    end = ports_->send(event.time, home, first_member_[lp.index()] + member,
-                       Bytes(scenario_.kv_bytes_per_token) * tokens);
-    kernel_->send(rank_of_lp_[lp.index()],
+    end = delays_ != nullptr ? end + longest_delay(home, to, tokens)
+                             : ports_->send(event.time, home, to, Bytes(scenario_.kv_bytes_per_token) * tokens);
+    kernel_->send(rank_of_lp_[number_of(lp)],
                   event_of(end, Stage::client, ports_lp(), lp, arrive, event.node,
                            std::uint64_t{member} << shift_of_member |
                                (static_cast<std::uint64_t>((end - event.time).ps()) & mask_of_time)));
   }
-  kernel_->send(rank_of_lp_[home_lp.index()],
+  kernel_->send(rank_of_lp_[home_number],
                 event_of(end, Stage::client, ports_lp(), home_lp, release, event.node,
-                         std::uint64_t{home - first_member_[home_lp.index()]} << shift_of_member));
+                         std::uint64_t{home - first_member_[home_number]} << shift_of_member));
 }
 
 Time ServingModel::next_alone(const Instance& instance, std::uint32_t local) const {
@@ -291,7 +388,7 @@ void ServingModel::run_alone(std::uint32_t local, Time now) {
     now = next_alone(instance, local);
   }
   if (now == Time::max()) return;
-  const LpId lp(first_lp_ + local);
+  const LpId lp = lp_of(first_lp_ + local);
   kernel_->schedule(event_of(now, Stage::client, lp, lp, wake, 0, 0));
 }
 
@@ -329,13 +426,15 @@ std::vector<std::pair<std::uint32_t, Time>> ServingModel::late_arrivals() const 
   return {router_->late_arrivals().begin(), router_->late_arrivals().end()};
 }
 
-/// A report leaves with the end of a step, and a pull with any event of a decode instance.
+/// A report leaves with the end of a step, a pull with any event of a decode instance, and a message over links with
+/// what asks the home for it.
 pdes::LookaheadBounds ServingModel::lookahead() {
   if (routing_ != Routing::by_server) return {{}, {}, {}};
   const Time report = scenario_.options.router.report;
   pdes::LookaheadBound bound{Time::max(), Time::max()};
   for (const auto& instance : instances_) {
-    const bool pulls = instance->members().front().role() == Role::decode;
+    const Role role = instance->members().front().role();
+    const bool pulls = role == Role::decode || (links_ != nullptr && role == Role::prefill);
     bound.output = std::min(bound.output, instance->next_end() + (pulls ? Time::zero() : report));
     bound.reaction = std::min(bound.reaction, pulls ? Time::zero() : report + Time::from_ps(1));
   }

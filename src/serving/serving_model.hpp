@@ -4,9 +4,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "instance.hpp"
+#include "orrery/network/delay_model.hpp"
+#include "orrery/network/model.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/options.hpp"
@@ -27,11 +30,21 @@ enum class Routing : std::uint8_t {
 /// The logical processes of one rank. Instances are clients; the router and the ports of transfers are servers.
 class ServingModel final : public pdes::Model {
  public:
-  ServingModel(const Scenario& scenario, parallel::Communicator& world);
+  /// `first_lp`: the id of its first logical process. `delays`: null unless transfers take their own time in the
+  /// network of the system.
+  ServingModel(const Scenario& scenario, parallel::Communicator& world, std::uint32_t first_lp = 0,
+               const network::DelayModel* delays = nullptr);
 
   pdes::Options kernel_options(const parallel::Communicator& world) const;
   /// Schedules the first events.
   void start(pdes::Scheduler& scheduler);
+  /// Lets transfers be messages over the links of this rank from now on.
+  void send_over(network::MessageNetwork& links) { links_ = &links; }
+  LpId first_lp() const { return LpId(base_); }
+  /// Says whether an NPU belongs to an instance of this rank.
+  bool has_npu(LpId npu) const { return local_of_npu_.contains(npu.value()); }
+  /// Takes in that a message of a transfer is at an NPU of this rank, or at its destination.
+  void take_delivery(const pdes::Event& event);
   /// Returns the instances of this rank.
   std::vector<std::unique_ptr<Instance>>& instances() { return instances_; }
   /// Returns the arrivals that this rank decided: (request, time).
@@ -50,11 +63,34 @@ class ServingModel final : public pdes::Model {
   std::string status() const override;
 
  private:
-  enum Kind : std::uint16_t { wake = 1, deliver, deliver_decode, finished, waiting, running, pull, arrive, release };
+  enum Kind : std::uint16_t {
+    wake = 1,
+    deliver,
+    deliver_decode,
+    finished,
+    waiting,
+    running,
+    pull,
+    arrive,
+    release,
+    ask
+  };
+  /// A transfer that the home of a request is asked for.
+  struct Asked {
+    std::uint32_t request = 0, tokens = 0;
+    std::uint32_t member = 0;  ///< of the home
+    std::uint32_t to = 0;      ///< number of the scheduler that asks
+  };
+  /// Messages of a transfer that are still to come, or to be taken in by their destination.
+  struct Open {
+    std::uint32_t messages = 0, member = 0;
+    Time asked = {};
+  };
   /// What has come for an instance at the time at hand.
   struct Inbox {
     std::vector<Delivery> deliveries;
     std::vector<Arrived> arrived;
+    std::vector<Asked> asked;
     bool is_touched = false;
   };
 
@@ -64,6 +100,9 @@ class ServingModel final : public pdes::Model {
   void settle_router(Time now);
   void run_alone(std::uint32_t local, Time now);
   void moment_alone(Instance& instance, std::uint32_t local, Time now);
+  void send_messages(std::uint32_t local, Time now, const Asked& asked);
+  Time longest_delay(std::uint32_t home, std::uint32_t to, std::uint32_t tokens) const;
+  Inbox& touched_inbox(std::uint32_t local);
   Time next_alone(const Instance& instance, std::uint32_t local) const;
   void send_effects(std::uint32_t local, Time now);
   /// Sends an event to the router or the ports, which are on rank 0.
@@ -72,11 +111,21 @@ class ServingModel final : public pdes::Model {
                        std::uint64_t detail);
   void schedule_arrival();
   std::uint32_t lp_of_member(std::uint32_t member) const { return lp_of_member_[member]; }
-  LpId router_lp() const { return LpId(num_lps_); }
-  LpId ports_lp() const { return LpId(num_lps_ + 1); }
+  std::span<const NpuId> npus_of_member(std::uint32_t member) const {
+    const std::uint32_t lp = lp_of_member_[member];
+    return scenario_.instances[lp].npus_of(member - first_member_[lp]);
+  }
+  /// Returns the logical process of an instance, and the other way round.
+  LpId lp_of(std::uint32_t number) const { return LpId(base_ + number); }
+  std::uint32_t number_of(LpId lp) const { return lp.value() - base_; }
+  LpId router_lp() const { return lp_of(num_lps_); }
+  LpId ports_lp() const { return lp_of(num_lps_ + 1); }
 
   const Scenario& scenario_;
   Rank here_;
+  std::uint32_t base_;                        // the id of the first logical process
+  const network::DelayModel* delays_;         // null: transfers do not take their own time in the network
+  network::MessageNetwork* links_ = nullptr;  // null: they are no messages over links
   Routing routing_ = Routing::by_server;
   bool has_decode_ = false, needs_reports_ = false;
   std::uint32_t num_lps_ = 0;                         // of instances
@@ -95,6 +144,9 @@ class ServingModel final : public pdes::Model {
   std::vector<std::pair<Time, std::vector<Report>>> reports_inside_;  // that are on their way to a router inside
   std::optional<TransferPorts> ports_;
   std::vector<std::pair<std::uint32_t, Time>> wished_, transfer_times_;
+  std::unordered_map<std::uint32_t, std::uint32_t> local_of_npu_;  // NPUs of instances here
+  std::unordered_map<std::uint32_t, std::uint64_t> messages_of_;   // by NPU: how many it has sent
+  std::unordered_map<std::uint32_t, Open> leaving_, coming_;       // transfers from and to instances here, by request
   Instance::Effects effects_;
   Time scheduled_arrival_ = Time::max();
   pdes::Scheduler* kernel_ = nullptr;

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/faults.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "serving_model.hpp"
+#include "shared_model.hpp"
 
 namespace orrery::serving {
 namespace {
@@ -111,15 +114,28 @@ std::vector<Role> Scenario::roles() const {
   return roles;
 }
 
-Results simulate(const Scenario& scenario, parallel::Communicator& world, const Control& control) {
-  ServingModel model(scenario, world);
-  pdes::Options options = model.kernel_options(world);
+Results simulate(const Scenario& scenario, parallel::Communicator& world, const Control& control,
+                 const SystemNetwork& network) {
+  model::RankModel* const rank = network.rank;
+  pdes::Options options;
+  if (rank != nullptr) options = rank->kernel_options(world);
+  ServingModel model(scenario, world, options.num_lps, rank == nullptr ? network.delays : nullptr);
+  std::optional<SharedModel> shared;
+  if (rank != nullptr) shared.emplace(*rank, model);
+  options = rank != nullptr ? SharedModel::joined(std::move(options), model.kernel_options(world))
+                            : model.kernel_options(world);
   options.watchdog_seconds = control.watchdog_seconds;
   options.progress = control.progress;
   if (control.stop_requested)
     options.stop_wish = [&] { return control.stop_requested() ? pdes::StopWish::now : pdes::StopWish::none; };
-  pdes::Kernel kernel(world, model, std::move(options));
+  pdes::Kernel kernel(world, shared ? static_cast<pdes::Model&>(*shared) : model, std::move(options));
+  std::optional<SchedulerOfRank> of_rank;
   const auto start = std::chrono::steady_clock::now();
+  if (rank != nullptr) {
+    of_rank.emplace(kernel, model.first_lp());
+    rank->start(*of_rank);
+    model.send_over(*model::links_of(*rank));
+  }
   model.start(kernel);
   kernel.run();
   if (kernel.stopped_at())

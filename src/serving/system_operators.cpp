@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <unordered_map>
@@ -35,7 +36,8 @@ class SystemOperators final : public StepModel {
     us += product("output", sequences, model_.hidden, model_.embedding.vocabulary / tp_) + reduce +
           ring_.all_gather(whole(sequences * model_.embedding.vocabulary) * activation / tp_);
     const auto of_host = [](Time time) { return static_cast<double>(time.ps()) / 1e6; };
-    return us_to_time(us + of_host(options_.host_step) + of_host(options_.host_sequence) * whole(sequences));
+    us = std::max(us, model_.layers * of_host(options_.host.layer));
+    return us_to_time(us + of_host(options_.host.step) + of_host(options_.host.sequence) * whole(sequences));
   }
 
  private:

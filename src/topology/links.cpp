@@ -33,6 +33,11 @@ bool are_joined(const Wiring& wiring, std::uint32_t a, std::uint32_t b) {
   return false;
 }
 
+/// Returns whether a fault takes one of several links side by side from NPUs, each of which has them to its switch.
+bool dimension_loses_one(const Dimension& dimension, const LinkFault& fault) {
+  return dimension.shape->sends_over_one_link && dimension.links > 1 && !fault.npus.empty();
+}
+
 /// Throws what says that a shape cannot lose any link.
 [[noreturn]] void refuse_without_detours(Shape shape, const std::optional<Objection>& objection) {
   const std::string expected =
@@ -51,7 +56,7 @@ Port slower(const Port& a, const Port& b) {
 
 Links::Links(std::span<const Dimension> dimensions) {
   for (const Dimension& dimension : dimensions) {
-    dimensions_.push_back({dimension, num_npus_, {{}}, {}, {}, {}});
+    dimensions_.push_back({dimension, num_npus_, {{}}, {}, {}, {}, {}});
     num_npus_ *= dimension.size;
   }
 }
@@ -92,7 +97,20 @@ void Links::add_ports(PerDimension& dimension, const LinkFault& fault) {
   }
 }
 
+/// Takes one of several links side by side from each of these NPUs, which then send over the others.
+void Links::add_lost(PerDimension& of, const LinkFault& fault) {
+  for (const NpuId npu : fault.npus) {
+    const std::uint32_t lost = of.lost[npu]++, left = of.dimension.links - lost;
+    if (left == 1)
+      refuse(fmt::format("all {} links of NPU {} have failed, and nothing leads around them", of.dimension.links,
+                         npu.value()),
+             fmt::format("at most {} failed links of an NPU", of.dimension.links - 1));
+    add_ports(of, {fault.dimension, {npu}, {.bandwidth = (left - 1.0) / left}});
+  }
+}
+
 void Links::add_failed(PerDimension& of, const LinkFault& fault) {
+  if (dimension_loses_one(of.dimension, fault)) return add_lost(of, fault);
   if (fault.npus.size() != 2)
     refuse(fmt::format("found {} NPUs of a failed link", fault.npus.size()), "the two NPUs that it joined");
   const NpuId a = fault.npus[0], b = fault.npus[1];

@@ -44,7 +44,10 @@ SharedPorts::SharedPorts(std::span<const Dimension> dimensions, const PortRates&
   }
   for (std::size_t p = 0; p < ports_.size(); ++p) {
     SharedPort& port = ports_[p];
-    if (const auto given = rates.find(port.name); given != rates.end()) port.rate = given->second;
+    if (const auto given = rates.find(port.name); given != rates.end()) {
+      port.rate = given->second;
+      port.is_given = true;
+    }
     if (!(port.rate.bytes_per_ns() >= least_rate))
       throw Error(ErrorCode::bad_input, {.key = fmt::format("system.network.ports.{}", port.name)},
                   fmt::format("the rate of the port is {} bytes/ns", port.rate.bytes_per_ns()), "1 byte/s or more");

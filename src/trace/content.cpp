@@ -26,7 +26,11 @@ struct Signature {
 };
 
 constexpr std::array signatures = {
-    Signature{0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file, perhaps the results of a run"},
+    Signature{0, "\x89HDF\r\n\x1a\n"sv,
+              "an HDF5 file, perhaps the results of a run, which 'orrery show results' prints"},
+    Signature{0, "\x89PNG\r\n\x1a\n"sv, "a picture (PNG)"},
+    Signature{0, "\xff\xd8\xff"sv, "a picture (JPEG)"},
+    Signature{0, "%PDF-"sv, "a document (PDF)"},
     Signature{0, "PK\x03\x04"sv, "a zip archive"},
     Signature{0,
               "\xfd"
@@ -136,6 +140,17 @@ bool has_line(std::string_view text, std::string_view word) {
   return false;
 }
 
+bool is_torchtitan(std::string_view text) {
+  return is_toml(text) && has_line(text, "[model]") && (has(text, "flavor") || has_line(text, "[parallelism]"));
+}
+
+/// Says whether a text has arguments of Megatron-LM, as options of a command line or as YAML.
+bool is_megatron(std::string_view text) {
+  return has(text, "--num-layers") || has(text, "--tensor-model-parallel-size") ||
+         has(text, "tensor_model_parallel_size") ||
+         (has(text, "num_layers") && has(text, "hidden_size") && !has(text, "model_type"));
+}
+
 bool is_configuration(std::string_view text) { return has_line(text, "system:") || has_line(text, "workload:"); }
 
 constexpr std::array foreign_texts = {
@@ -153,9 +168,15 @@ constexpr std::array foreign_texts = {
     ForeignText{[](std::string_view text) { return text.starts_with("Nodes ") && has(text, "Connections "); },
                 "a matrix of connections of htsim: give 'orrery flows' a FLOWS.yaml, which lists source, destination, "
                 "bytes and start of each flow"},
+    ForeignText{is_torchtitan,
+                "a configuration of torchtitan (TOML): its model belongs to workload.model and its degrees of "
+                "parallelism to workload.parallel of a configuration (docs/workloads.md, Arguments of other tools)"},
     ForeignText{is_toml,
                 "TOML or INI, such as a configuration of torchtitan, and no trace: its model and parallelism "
                 "belong to workload.model and workload.parallel of a configuration"},
+    ForeignText{is_megatron,
+                "a list of arguments of Megatron-LM: its model belongs to workload.model and its degrees of "
+                "parallelism to workload.parallel of a configuration (docs/workloads.md, Arguments of other tools)"},
     ForeignText{[](std::string_view text) { return text.starts_with("Nodes ") && has(text, "Tiers "); },
                 "a topology of htsim: describe its tiers as a dimension of shape FatTree in system.network.dimensions"},
     ForeignText{[](std::string_view text) {
@@ -231,6 +252,7 @@ auto find_foreign(std::string_view beginning) {
 bool is_known_kind(std::string_view beginning) { return find_signature(beginning) != nullptr || is_text(beginning); }
 
 std::optional<std::string> describe_foreign(std::string_view beginning) {
+  if (const Signature* const signature = find_signature(beginning)) return std::string(signature->kind);
   if (!is_text(beginning)) return std::nullopt;
   if (auto topology = describe_other_ns3(trimmed(beginning, " \t\r\n"))) return topology;
   const auto found = find_foreign(beginning);

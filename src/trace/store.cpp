@@ -58,6 +58,20 @@ Store::~Store() = default;
 Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 
+namespace {
+
+/// Returns the keys that differ from their defaults.
+std::string keys_of(const RecordingOptions& options) {
+  const RecordingOptions none;
+  std::vector<std::string_view> keys;
+  if (options.step != none.step) keys.emplace_back("workload.step");
+  if (options.replicate != none.replicate) keys.emplace_back("workload.replicate");
+  if (options.execution_traces != none.execution_traces) keys.emplace_back("workload.execution-traces");
+  return fmt::format("{}", fmt::join(keys, ", "));
+}
+
+}  // namespace
+
 std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu, Faults& faults,
                                     WhileReading while_reading) {
   const ReadOptions& options = state_->context.options;
@@ -68,6 +82,10 @@ std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu
   const TraceContents& contents = loaded->contents;
   if (!options.alone && !state_->check_npu(contents, npu, faults)) return {};
   state_->notices.merge_for(npu.value(), contents.notices);
+  if (contents.recorded == nullptr && options.recording != RecordingOptions())
+    state_->notices.add("recording-keys", npu.value(),
+                        fmt::format("no effect of {}: {} is a trace of the format {}, which no profiler recorded",
+                                    keys_of(options.recording), path.string(), state_->files[loaded->file].format));
   NpuTrace trace;
   trace.graph = loaded->parts.graph;
   trace.labels = loaded->parts.labels;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "operators.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 
@@ -27,6 +28,17 @@ compute::Operation operation_of(const Operator& op) {
 /// Says whether the operator's duration is the model's affair.
 bool is_estimated(const Operator& op) { return op.kind == Operator::Kind::compute && op.duration == Time::zero(); }
 
+/// Engines of inference launch the kernels of a layer ahead of the NPU, which waits only if they take less than that.
+void leave_host_what_kernels_leave(std::vector<Operator>& operators) {
+  Time kernels;
+  for (const Operator& op : operators)
+    if (op.kind == Operator::Kind::compute && std::string_view(op.name) != host_operator)
+      kernels = kernels + op.duration;
+  for (Operator& op : operators)
+    if (std::string_view(op.name) == host_operator && op.is_inference)
+      op.duration = kernels < op.duration ? op.duration - kernels : Time::zero();
+}
+
 void estimate(std::vector<Operator>& operators, const compute::ComputeModel& model) {
   for (Operator& op : operators) {
     if (!is_estimated(op)) continue;
@@ -37,6 +49,7 @@ void estimate(std::vector<Operator>& operators, const compute::ComputeModel& mod
       throw Error(ErrorCode::bad_input, {.key = "workload.model"},
                   fmt::format("operator {} takes longer than a run can simulate", op.name), "a smaller model");
   }
+  leave_host_what_kernels_leave(operators);
 }
 
 }  // namespace

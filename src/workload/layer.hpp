@@ -48,7 +48,7 @@ struct Operator {
   bool has_weights = false;  ///< of a product: one operand is parameters, so that half of its backward pass is theirs
   compute::Operation::Casts casts = compute::Operation::Casts::all;  ///< casts of a product
   bool is_inference = false;                                         ///< true for a product of inference engines
-  double share = 1;                                                  ///< share of the operation that the operator computes
+  double share = 1;  ///< share of the operation that the operator computes
 
   friend bool operator==(const Operator&, const Operator&) = default;
 };
@@ -101,8 +101,8 @@ std::uint64_t tokens_per_sample(const Model& model);
 /// Returns the time at which an NPU starts.
 Time start_of(const Model& model, NpuId npu, std::uint32_t num_npus);
 
-/// Returns the bytes of an operand or result of a product.
-std::uint64_t operand_bytes(Precision precision);
+/// Returns the bytes of an operand or result of a product, with the scales of its blocks.
+std::uint64_t operand_bytes(Precision precision, std::uint64_t values);
 /// Returns the bytes of a value that is communicated or kept, and of a gradient.
 std::uint64_t value_bytes(Precision precision);
 

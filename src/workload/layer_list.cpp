@@ -21,8 +21,9 @@ std::vector<Operator> timed(const char* name, Time duration) {
 /// Makes a layer. `input` is the number of values of a sample that it takes; it is unknown, and 0, for the first layer.
 Layer make_layer(const LayerList::Layer& given, std::uint64_t input, const Parallel& parallel) {
   const std::uint64_t tp = parallel[Axis::tp], samples = parallel.micro_batch;
-  const std::uint64_t bytes = value_bytes(parallel.precision), operands = operand_bytes(parallel.precision);
-  const std::uint64_t moved = operands * (given.parameters / tp + samples * (input + given.activations));
+  const std::uint64_t bytes = value_bytes(parallel.precision);
+  const std::uint64_t moved =
+      operand_bytes(parallel.precision, given.parameters / tp + samples * (input + given.activations));
   const std::uint64_t flops = samples * given.flops / tp, double_flops = 2 * samples * given.flops / tp;
   const auto sum = [&](std::vector<Operator>& operators, std::uint64_t values) {
     add_collective(operators, parallel, Operator::Kind::collective, "sum", CollectiveKind::all_reduce,

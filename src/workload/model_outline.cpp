@@ -27,7 +27,7 @@ Parallel without_rest(const Parallel& parallel) {
   const auto innermost = std::max({place(Axis::tp), place(Axis::cp), place(Axis::ep)});
   if (place(Axis::dp) > innermost) same[Axis::dp] = 1;
   same.sharding = {};
-  if (parallel.precision == Precision::fp8 && !casts_weights_once(parallel)) same.sharding.zero = 3;
+  if (is_below_bf16(parallel.precision) && !casts_weights_once(parallel)) same.sharding.zero = 3;
   same.micro_batches = 1;
   same.between_steps = {};
   // Which layers are computed again depends on the virtual stages.

@@ -54,7 +54,7 @@ MemoryUses model_states(const Parallel& parallel, std::span<const Layer* const> 
   const auto& offload = parallel.sharding.offload;
   MemoryUses uses;
   if (parallel.is_inference()) {
-    uses.local.parameters = operand_bytes(parallel.precision) * (dense + experts);
+    uses.local.parameters = operand_bytes(parallel.precision, dense + experts);
     for (const Layer* layer : layers) uses.local.cache += layer->cache * parallel.micro_batches;
     return uses;
   }
@@ -385,6 +385,25 @@ std::optional<NodeId> ModelStates::add_optimizer(const UpdateUnit& unit, const N
   return last_update_;
 }
 
+/// Each tensor of a layer is broadcast by its owner, one after the other: those of its products, two norms of a block.
+/// The first part of a tensor passes all members in turn, which takes each of them a time (Sharding::calls).
+ModelStates::Nodes ModelStates::broadcast_by_owners(const Layer& layer, const ParameterGroup& group,
+                                                    const std::string& name, Nodes after) {
+  const auto products = static_cast<std::uint64_t>(
+      std::ranges::count_if(layer.forward, [](const Operator& op) { return op.has_weights; }));
+  const std::uint64_t tensors = std::max<std::uint64_t>(1, layer.is_beside_blocks ? products : products + 2);
+  const std::uint32_t members = group_size(parallel_, group.kind);
+  const Time passing = members > 1 ? sharding_.calls.each + sharding_.calls.of_member * members : Time::zero();
+  for (std::uint64_t i = 0; i < tensors; ++i) {
+    const std::string of_tensor = fmt::format("{}.broadcast.{}", name, i);
+    if (passing > Time::zero()) after = {builder_.compute(of_tensor + ".call", 0, Bytes(0), std::move(after), passing)};
+    after = add_among_copies(of_tensor, NodeKind::collective, CollectiveKind::broadcast,
+                             share(group.parameters, tensors) * value_bytes(parallel_.precision), group.kind,
+                             std::move(after), among_copies_);
+  }
+  return after;
+}
+
 /// Brings new parameters to the NPUs that have not computed them and to the memory that keeps them.
 void ModelStates::distribute(const UpdateUnit& unit, const Nodes& after, const MadeTensor& fresh) {
   const std::uint64_t bytes = value_bytes(parallel_.precision);
@@ -396,8 +415,10 @@ void ModelStates::distribute(const UpdateUnit& unit, const Nodes& after, const M
       const std::uint32_t copies = group_size(parallel_, group.kind);
       Nodes there = after;
       if (shares)
-        there = add_among_copies(name + ".all_gather", NodeKind::collective, CollectiveKind::all_gather,
-                                 held(group, 1) * bytes, group.kind, there, among_copies_);
+        there = sharding_.owners_broadcast
+                    ? broadcast_by_owners(*layer, group, name, there)
+                    : add_among_copies(name + ".all_gather", NodeKind::collective, CollectiveKind::all_gather,
+                                       held(group, 1) * bytes, group.kind, there, among_copies_);
       if (!sharding_.offload.parameters) continue;
       const NodeId stored = add_access(name + ".store", NodeKind::mem_store, held(group, 3) * bytes, there).back();
       const bool gathered = shares && copies > 1;

@@ -132,6 +132,7 @@ class ModelStates {
   Nodes sum_norms(Nodes after);
   void reduce_tied_embedding(const Nodes& after);
   std::optional<NodeId> add_optimizer(const UpdateUnit& unit, const Nodes& after);
+  Nodes broadcast_by_owners(const Layer& layer, const ParameterGroup& group, const std::string& name, Nodes after);
   void distribute(const UpdateUnit& unit, const Nodes& after, const MadeTensor& fresh);
 
   const Parallel& parallel_;

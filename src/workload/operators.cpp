@@ -1,10 +1,29 @@
 #include "operators.hpp"
 
+#include <cmath>
+
 namespace orrery::workload {
 
-std::uint64_t operand_bytes(Precision precision) {
-  if (precision == Precision::fp8) return 1;
-  return precision == Precision::fp32 ? 4 : 2;
+double operand_size(Precision precision) {
+  switch (precision) {
+    case Precision::fp8:
+      return 1;
+    case Precision::mxfp8:
+      return 1 + 1.0 / 32;
+    case Precision::nvfp4:
+      return 0.5 + 1.0 / 16;
+    case Precision::bf16:
+      return 2;
+    case Precision::fp32:
+      break;
+  }
+  return 4;
+}
+
+std::uint64_t operand_bytes(Precision precision, std::uint64_t values) {
+  if (precision != Precision::mxfp8 && precision != Precision::nvfp4)
+    return static_cast<std::uint64_t>(operand_size(precision)) * values;
+  return static_cast<std::uint64_t>(std::ceil(operand_size(precision) * static_cast<double>(values)));
 }
 
 std::uint64_t value_bytes(Precision precision) { return precision == Precision::fp32 ? 4 : 2; }

@@ -2,17 +2,21 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "layer.hpp"
 
 namespace orrery::workload {
 
-/// Says whether weights are cast to fp8 once a step and then stay on the NPU in fp8.
+/// Says whether weights are cast below bf16 once a step and then stay on the NPU so.
 inline bool casts_weights_once(const Parallel& parallel) {
-  return parallel.precision == Precision::fp8 && !parallel.is_inference() && parallel.sharding.zero < 3 &&
+  return is_below_bf16(parallel.precision) && !parallel.is_inference() && parallel.sharding.zero < 3 &&
          !parallel.sharding.offload.parameters;
 }
+
+/// Name of the operator in which an NPU waits for the host.
+inline constexpr std::string_view host_operator = "host";
 
 /// Makes operators with the sizes that they have on one NPU.
 class Operators {
@@ -27,7 +31,7 @@ class Operators {
   Operator weighted(const char* name, std::uint64_t m, std::uint64_t k, std::uint64_t n, std::uint64_t weights) const {
     return {.name = name,
             .flops = 2 * m * k * n,
-            .bytes = operand_bytes(parallel_.precision) * (m * k + weights + m * n),
+            .bytes = operand_bytes(parallel_.precision, m * k + weights + m * n),
             .operation = compute::Operation::Kind::product,
             .shape = {m, k, n},
             .has_weights = true,

@@ -137,8 +137,9 @@ void Parallel::validate() const {
   require_positive("workload.parallel.calls-of-layer", sharding.calls.of_layer);
   require_collective_for_path(sharding);
   require_room_for_replicas(*this);
-  if (gradients == Precision::fp8)
-    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.gradients"}, "found 'fp8'", "bf16 or fp32");
+  if (is_below_bf16(gradients))
+    throw Error(ErrorCode::bad_input, {.key = "workload.parallel.gradients"}, "found a precision below bf16",
+                "bf16 or fp32");
 }
 
 }  // namespace orrery::workload

@@ -94,10 +94,11 @@ class StepBuilder {
       chain_.extend(builder_.compute("between_steps", 0, Bytes(0), chain_.after(), parallel_.between_steps));
     if (casts_weights_once(parallel_)) cast_weights();
   }
-  /// Reads each weight in 2 bytes and writes it in 1 byte, for all products of the step.
+  /// Reads each weight in 2 bytes and writes it as an operand, for all products of the step.
   void cast_weights() {
     const std::uint64_t weights = weights_of_products(layers_of_stage(parallel_, assigned_, stage_));
-    if (weights > 0) chain_.extend(builder_.compute("weights.cast", 0, Bytes(3 * weights), chain_.after()));
+    const std::uint64_t moved = 2 * weights + operand_bytes(parallel_.precision, weights);
+    if (weights > 0) chain_.extend(builder_.compute("weights.cast", 0, Bytes(moved), chain_.after()));
   }
   void add_step() {
     const auto passes = passes_of(parallel_, stage_);

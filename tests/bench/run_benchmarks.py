@@ -192,7 +192,7 @@ def command(options, arguments, ranks, folder, *more):
 
 def check(options, benchmark, arguments, folder):
     """Compares the finish times. Returns the program's own figures, and what differs."""
-    done = subprocess.run(command(options, arguments, benchmark.ranks, folder, "--print-npus", "--progress=none"),
+    done = subprocess.run(command(options, arguments, benchmark.ranks, folder, "--print-npus", "--progress=none", "--verbose"),
                           capture_output=True, text=True, timeout=600)
     if done.returncode != 0:
         return None, f"exit code {done.returncode}: {done.stderr.strip()[-300:]}"

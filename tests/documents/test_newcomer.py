@@ -5,6 +5,7 @@ System: a fresh clone of the last commit with the program that was built, in PAT
 newcomer types them.
 """
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -34,7 +35,7 @@ STEPS = [
     (f"orrery check {RING}", 0, ""),
     ("orrery show trace build/quickstart/ring-8/workload.0.et", 0, "nodes"),
     (f"orrery show collective {RING} --kind all-reduce --bytes '64 MiB'", 0, "time"),
-    (f"orrery run {RING} --output alone.h5 && scripts/mpirun.sh 2 orrery run {RING} --output two.h5", 0, "on 2 ranks"),
+    (f"orrery run {RING} --output alone.h5 && scripts/mpirun.sh 2 orrery run {RING} --verbose --output two.h5", 0, "on 2 ranks"),
     ("h5diff --exclude-path /kernel --exclude-attribute / alone.h5 two.h5", 0, ""),
     ("orrery show timeline llama.h5 --chrome timeline.json.gz --npus 0-3 && gzip --test timeline.json.gz", 0, ""),
     ("orrery report llama.h5 faster.h5 --output report.html && test -s report.html", 0, ""),
@@ -51,8 +52,8 @@ class Newcomer(harness.Folder):
         if not (harness.SOURCE / ".git").exists() or not shutil.which("git"):
             self.skipTest("this is no clone: there is no .git, or no git")
 
-    def test_steps(self):
-        """Each step ends with its exit code and prints what it should."""
+    def clone(self):
+        """Returns (clone, environment) of the last commit with the program in PATH."""
         clone = self.folder / "orrery"
         subprocess.run(["git", "clone", "--quiet", str(harness.SOURCE), str(clone)], check=True, capture_output=True, timeout=harness.PATIENCE)
         programs = clone / "build/release/bin"
@@ -61,6 +62,29 @@ class Newcomer(harness.Folder):
         environment = {"PATH": f"{programs}:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.folder), **harness.MPI}
         if pathlib.Path(sys.executable).parent != pathlib.Path("/usr/bin"):
             environment["PATH"] = f"{pathlib.Path(sys.executable).parent}:{environment['PATH']}"
+        return clone, environment
+
+    @harness.long
+    def test_the_examples_of_the_readme_leave_the_clone_clean(self):
+        """Each command of README.md and of the tutorial that is run at all can be typed twice. git sees no file that it does not ignore."""
+        clone, environment = self.clone()
+        for document in ("README.md", "docs/tutorial.md"):
+            text = (clone / document).read_text()
+            for name, content in re.findall(r"^<!-- file: (\S+) -->\n```yaml\n(.*?)^```$", text, re.M | re.S):
+                (clone / name).parent.mkdir(parents=True, exist_ok=True)
+                (clone / name).write_text(content)
+            blocks = [code for mark, code in re.findall(r"(^<!-- not run.*-->\n)?^```sh\n(.*?)^```$", text, re.M | re.S) if not mark]
+            self.assertGreater(len(blocks), 2)
+            for _ in range(2 if document == "README.md" else 1):
+                done = subprocess.run(["bash", "-euc", "\n".join(blocks)], cwd=clone, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True, errors="replace", timeout=harness.PATIENCE)
+                self.assertEqual(done.returncode, 0, done.stdout)
+        status = subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True).stdout
+        self.assertEqual(status, "")
+
+    def test_steps(self):
+        """Each step ends with its exit code and prints what it should."""
+        clone, environment = self.clone()
         self.assertEqual(len(STEPS), 25)
         for number, (command, code, part) in enumerate(STEPS, 1):
             done = subprocess.run(["bash", "-euc", command], cwd=clone, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -23,7 +23,7 @@ class Allocations(harness.Folder):
         """Returns the events of a run and the calls of malloc of each rank."""
         os.environ["LD_PRELOAD"] = COUNTER
         try:
-            outcome = harness.orrery("run", *CONFIG, f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force",
+            outcome = harness.orrery("run", *CONFIG, "--verbose", f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force",
                                      ranks=ranks)
         finally:
             del os.environ["LD_PRELOAD"]

@@ -259,7 +259,7 @@ class Campaigns(harness.Folder):
                 ({"duration": "1 d"}, "cluster.jobs is given too"),
                 ({"classes": None, "jobs": [{"length": "0 s"}]}, "more than 0 s"),
                 ({"share": 5}, "0 to 1"),
-                ({"sharing": "simulate"}, "cluster.sharing")):
+                ({"sharing": "simulate"}, "the system on which steps are simulated")):
             with self.subTest(text):
                 self.refused("cluster", cluster(**changes), text)
         self.assertEqual(self.run_file("cluster", cluster(classes=[{"rate": "600 per day", "npus": 8, "length": "10 h"}]), "--overload")[0].code, 0)

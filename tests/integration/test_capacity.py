@@ -171,7 +171,7 @@ class Capacity(harness.Folder):
         --memory overrides the configuration."""
         config = self.config([layer(), layer(2), [compute(1, 1)], layer()], "15 GiB")
         for more in (["--memory=report"], ["--set=run.memory=report"]):
-            outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", *more)
+            outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", "--verbose", *more)
             self.assertEqual(outcome.code, 0, outcome.err)
             self.assertRegex(outcome.out, r"local memory: NPU 1 needs most, 32\.0+ GiB at 1 ms of 15\.0+ GiB; 3 of 4 NPUs exceed it\n")
         self.assertEqual(self.read(self.folder / "r.h5")[0], [(16 * GIB, MS), (32 * GIB, MS), (0, 0), (16 * GIB, MS)])
@@ -207,9 +207,9 @@ class Capacity(harness.Folder):
     def test_the_summary_names_the_peak(self):
         """The summary names the NPU with the highest peak, and the size if there is one. It is silent if no NPU lists tensors."""
         for size, text in ((None, r"17\.18 GB at 1 ms\n"), ("80 GiB", r"16\.0+ GiB at 1 ms of 80\.0+ GiB\n")):
-            outcome = harness.orrery("run", self.config([layer()], size), f"--output={self.folder / 'r.h5'}", "--force")
+            outcome = harness.orrery("run", self.config([layer()], size), f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
             self.assertRegex(outcome.out, "local memory: NPU 0 needs most, " + text)
-        outcome = harness.orrery("run", self.config([[compute(1, 1)]]), f"--output={self.folder / 'r.h5'}", "--force")
+        outcome = harness.orrery("run", self.config([[compute(1, 1)]]), f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
         self.assertNotIn("local memory", outcome.out + outcome.err)
 
     def test_a_size_for_traces_without_tensors_is_a_warning(self):

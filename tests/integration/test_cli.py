@@ -121,7 +121,7 @@ class Output(harness.Folder):
     def test_success_prints_a_summary(self):
         """A run on 1 and 2 ranks prints a summary with finish times, events, ranks and the results file."""
         for ranks in (0, 2):
-            outcome = self.run_to(self.folder / f"results{ranks}.h5", ranks=ranks)
+            outcome = self.run_to(self.folder / f"results{ranks}.h5", "--verbose", ranks=ranks)
             self.assertEqual(outcome.code, 0, outcome.err)
             for word in ("last: npu", "first: npu", "compute", "events", "rank", f"results{ranks}.h5"):
                 self.assertRegex(outcome.out + outcome.err, f"(?i){word}")

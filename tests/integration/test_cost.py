@@ -34,7 +34,7 @@ class Cost(harness.Folder):
 
     def run_one(self, config, *arguments, ranks=0):
         output = self.folder / "results.h5"
-        done = harness.orrery("run", config, f"--output={output}", "--force", *arguments, ranks=ranks)
+        done = harness.orrery("run", config, f"--output={output}", "--force", "--verbose", *arguments, ranks=ranks)
         self.assertEqual(done.code, 0, done.err)
         with h5py.File(output) as file:
             return done.out, {name: value[()] for name, value in file["/metrics"].items() if not isinstance(value, h5py.Group) and not value.shape}

@@ -36,7 +36,7 @@ class ExpertExchange(harness.Folder):
         return self.metrics(self.config(parallel, **more), "step_time", arguments=("--fold",))[0] * 1e-12
 
     def shown(self, parallel, **more):
-        made = harness.orrery("run", self.config(parallel, **more), "--fold", "--force", f"--output={self.folder / 'shown.h5'}", "--progress=none")
+        made = harness.orrery("run", self.config(parallel, **more), "--fold", "--force", "--verbose", f"--output={self.folder / 'shown.h5'}", "--progress=none")
         self.assertEqual(made.code, 0, made.err)
         return made.out
 
@@ -80,6 +80,18 @@ class ExpertExchange(harness.Folder):
             config.write_text(config.read_text() + more)
             shown = harness.orrery("show", "collective", config, "--kind=expert-dispatch", f"--bytes={4096 * 2048} B", "--json",
                                    f"--set=system.collectives.library.nics-per-node={nics}")
+            self.assertEqual(shown.code, 0, shown.err)
+            moved = 4096 * 2048 * 1.875 / 2
+            self.assertAlmostEqual(json.loads(shown.out)["last_done_ps"] * 1e-12 / (60e-6 + moved / (0.88 * rate)), 1, delta=1e-6)
+
+    def test_ports_and_sharing_without_a_library(self):
+        """Without a library a port at a quarter of its bandwidth leaves an NPU 5 GB/s of 20, and two exchanges at a time half each."""
+        slow = "perturbation: {links: [{dimension: 1, npus: 3, bandwidth: 0.25}]}\n"
+        for more, arguments, rate in (("", (), 20e9), (slow, (), 5e9), ("", ("--at-once=2",), 10e9)):
+            config = self.config("ep: 8, expert-exchange: once-per-server", collectives=", experts: {kernels: deepep-v1}")
+            config.write_text(config.read_text().replace("library: {name: nccl-h100}, ", "") + more)
+            shown = harness.orrery("show", "collective", config, "--kind=expert-combine", f"--bytes={4096 * 2048} B", "--json",
+                                   "--set=system.network.dimensions.1.bandwidth=20 GB/s", *arguments)
             self.assertEqual(shown.code, 0, shown.err)
             moved = 4096 * 2048 * 1.875 / 2
             self.assertAlmostEqual(json.loads(shown.out)["last_done_ps"] * 1e-12 / (60e-6 + moved / (0.88 * rate)), 1, delta=1e-6)
@@ -198,6 +210,10 @@ class ExpertExchange(harness.Folder):
                 refused = harness.orrery("check", self.config(parallel, **more))
                 self.assertEqual(refused.code, 3, refused.err)
                 self.assertIn(key, refused.err)
+        for one in ("989 TFLOPS", "1979 TFLOPS"):  # of which precision it is, nobody knows
+            refused = harness.orrery("check", self.config("dp: 8, precision: fp8", DENSE), f"--set=system.compute.peak={one}")
+            self.assertEqual(refused.code, 3, refused.err)
+            self.assertIn("system.compute.peak", refused.err)
 
 
 if __name__ == "__main__":

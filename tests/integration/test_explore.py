@@ -183,8 +183,8 @@ class Explore(harness.Folder):
         self.assertEqual(refused.code, 3, refused.err)
         self.assertIn("no transformer", refused.err)
         refused = harness.orrery("best", model, "--on=dgx-h100-superpod", "--npus=12", *self.output("other.h5", "other.csv"))
-        self.assertEqual(refused.code, 2, refused.err)
-        self.assertIn("12 NPUs do not fill groups of 8", refused.err)
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("found 12; expected whole groups of 8 NPUs", refused.err)
 
     def test_what_is_refused(self):
         """Faults of a study name their line. A faulty trial is counted with its reason, and a study without any configuration that can be used
@@ -201,7 +201,7 @@ class Explore(harness.Folder):
         refused = self.explore(heads, *self.output(), code=3)
         self.assertRegex(refused.out, r"14  refused\n")
         self.assertIn("no configuration of 14 is left", refused.err)
-        self.assertTrue(all("workload.model.heads" in row["error"] for row in self.rows()))
+        self.assertTrue(all("workload.parallel.tp" in row["error"] for row in self.rows()))
         before = (self.folder / "explore.h5").read_bytes()
         self.explore(self.study(), *self.output(), code=5)
         self.assertEqual((self.folder / "explore.h5").read_bytes(), before)

@@ -205,7 +205,7 @@ class Fold(harness.Folder):
         arguments = [SCALE / "gpt3-175b-1024.yaml", *settings]
         found = self.check([*arguments, "--timeline"], ranks=(0, 2) if harness.FEWER_CASES else (0, 2, 3, 4, 8))
         self.assertGreater(found, 64)
-        outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}")
+        outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", "--verbose")
         self.assertRegex(outcome.out, rf"(?m)^folded: 128 NPUs in \d+ classes to [\d.]+ \w+, then in .*{found} classes: 8 structures")
 
     def test_random_workloads_split(self):
@@ -227,7 +227,7 @@ class Fold(harness.Folder):
             arguments = [harness.write_workload(self.folder, traces)] + workload.system.write(self.folder) + ["--timeline", "--iterations=2", "--record-iterations=2"]
             with self.subTest(f"seed {seed}"):
                 self.check(arguments, ranks=(0, 1, 2, 3, 4, 8) if seed % 4 == 0 else (0, rng.choice([2, 3, 4])))
-                outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", "--force")
+                outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
                 splits += "classes to " in outcome.out
             self.clear_folder()
         self.assertGreater(splits, 0)
@@ -252,14 +252,14 @@ class Fold(harness.Folder):
     def test_noise_leaves_nothing_to_fold(self):
         """64 NPUs with noise have compute times of their own. The run says that there is nothing to fold, and why."""
         outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", "--noise=0.1", "--set", "workload.parallel.dp=1", "--set",
-                                 "system.network.dimensions.1.size=8", "--set", "system.network.dimensions.2.size=1", f"--output={self.folder / 'r.h5'}")
+                                 "system.network.dimensions.1.size=8", "--set", "system.network.dimensions.2.size=1", f"--output={self.folder / 'r.h5'}", "--verbose")
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("nothing to fold: 64 NPUs in as many classes", outcome.out)
         self.assertIn("64 NPUs with compute times of their own (noise)", outcome.out)
 
     def test_the_summary_counts_classes_and_structures(self):
         """The summary of a folded run of 1,024 NPUs says into how many classes it was folded, and what they differ in."""
-        outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", f"--output={self.folder / 'r.h5'}")
+        outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", f"--output={self.folder / 'r.h5'}", "--verbose")
         self.assertRegex(outcome.out, r"(?m)^folded: 1024 NPUs in 8 classes: 8 structures$")
 
     def test_a_replay_is_folded(self):

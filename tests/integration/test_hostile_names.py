@@ -32,7 +32,7 @@ class HostileNames(harness.Folder):
         nodes = [Node(1, chakra.COLL, name, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20, pg_name="tp" + HOSTILE)]
         output = self.folder / "results.h5"
         inputs = self.inputs(nodes, {"tp" + HOSTILE: [0, 1]})
-        outcome = harness.orrery("run", *inputs, "--timeline", f"--output={output}")
+        outcome = harness.orrery("run", *inputs, "--timeline", "--verbose", f"--output={output}")
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("sum?", outcome.out, "the critical path names the node")
         self.assert_harmless(outcome)

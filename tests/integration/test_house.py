@@ -18,11 +18,15 @@ FUNCTION_LINES, PUBLIC_FUNCTIONS, DATA_MEMBERS = 60, 20, 15
 DOCUMENT_COLUMNS = 120
 # Classes that may be larger, as "file: class", each with the reason.
 LARGE_CLASSES = {
+    "include/orrery/collective/options.hpp: Options",  # one member for each mapping of system.collectives, and what the network has of circuits
+    "include/orrery/compute/options.hpp: Options",  # one member for each subject of system.compute
     "include/orrery/config/configuration.hpp: Configuration",  # one member for each mapping of CONFIG.yaml, and what was read of it
+    "include/orrery/config/configuration.hpp: RunOptions",  # one member for each key of `run`
     "include/orrery/serving/description.hpp: Description",  # one member for each mapping of `serving`
     "include/orrery/serving/metrics.hpp: Metrics",  # one member for each metric of a serving run
     "include/orrery/serving/record.hpp: InstanceRecord",  # one member for each column of /instances
     "include/orrery/serving/request_source.hpp: RequestSource",  # one member for each key of serving.requests
+    "include/orrery/workload/parallel.hpp: Parallel",  # one member for each subject of workload.parallel
     "src/serving/operators.cpp: Operators",  # one member for each measured table, and one for the table that a model takes of it
     "src/serving/router.hpp: Router",  # what is sent, reported and still to arrive
     "src/serving/scheduler.hpp: Scheduler",  # the state of vLLM's scheduler, which the rules of a step change together
@@ -326,7 +330,7 @@ class House(unittest.TestCase):
 
     def test_the_top_folder_holds_nothing_else(self):
         """The top folder has the files and folders of the project, and what a program has left there is not tracked."""
-        files = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "README.md"}
+        files = {"CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "pyproject.toml", "README.md"}
         folders = {"configs", "docs", "examples", "include", "partitions", "scripts", "src", "tests"}
         top = {path.relative_to(SOURCE).parts[0] for path in tracked_paths()}
         self.assertEqual({name for name in top if not name.startswith(".")}, files | folders)

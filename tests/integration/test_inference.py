@@ -156,11 +156,11 @@ class Inference(harness.Folder):
         """A prefill says when the first tokens are there, decoding how long a token takes; training says neither."""
         for phase, line, metric in (("prefill", "inference: first token after", "time_to_first_token"), ("decode", "ms per token; ", "time_per_output_token")):
             config = self.config(DENSE % "", f"phase: {phase}, micro-batch: 4")
-            ran = harness.orrery("run", config, f"--output={self.folder / phase}.h5", "--progress=none")
+            ran = harness.orrery("run", config, f"--output={self.folder / phase}.h5", "--progress=none", "--verbose")
             self.assertEqual(ran.code, 0, ran.err)
             self.assertIn(line, ran.out)
             self.assertGreater(self.metric(config, metric), 0)
-        self.assertIn("training: ", harness.orrery("run", self.config(DENSE % "", "dp: 1"), f"--output={self.folder / 't'}.h5", "--progress=none").out)
+        self.assertIn("training: ", harness.orrery("run", self.config(DENSE % "", "dp: 1"), f"--output={self.folder / 't'}.h5", "--progress=none", "--verbose").out)
 
     def test_refusals(self):
         """What a step of inference does not have is refused by its key."""

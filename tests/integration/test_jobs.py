@@ -275,7 +275,7 @@ class Jobs(JobFolder):
         """The summary and `orrery show results` have a line for each job, and the Python package a table."""
         jobs = [{"name": "first", "workload": SMALL}, {"name": "second", "start": "1 ms", "workload": SMALL}]
         path = self.folder / "shown.h5"
-        outcome = harness.orrery("run", self.config(jobs, SERVERS), "--jobs-alone", f"--output={path}")
+        outcome = harness.orrery("run", self.config(jobs, SERVERS), "--jobs-alone", f"--output={path}", "--verbose")
         self.assertEqual(outcome.code, 0, outcome.err)
         lines = [line.split() for line in outcome.out.splitlines()]
         self.assertIn(["job", "NPUs", "start", "finish", "run", "time", "compute", "exposed", "alone", "slowdown"], lines)

@@ -29,15 +29,15 @@ VALUES = {
     "perturbation.distributions": [[{"per": "npu", "kind": "uniform", "least": 0.9, "most": 1.2}]],
     "perturbation.links": [[{"dimension": 0, "npus": 0, "bandwidth": 0.5}], [{"dimension": 1, "npus": "0-3", "bandwidth": 0.5}]],
     "workload.parallel.replicas": [2],
+    "system.network.circuits": [{"switching-time": "10 us", "configurations": [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}],
+                                 "groups": {"dp": "third", "tp": "third", "all": "third"}}],
     "workload.parallel.expert-overlap": ["true"],
 }
 # Keys that change nothing in some bases, and why: (bases, keys, reason). Regular expressions that match the whole name and the end of the path.
-# "open:" stands before a reason that is a fault still.
 ONE_CHAIN = "the nodes of an NPU are one chain, or never wait for each other"
 NOT_SO_FAR = "queues, rates and losses of these few messages do not get so far"
 PACKETS = "(packets.*|.*, packet)"
 EXCEPTIONS = [
-    ("(traces.*|memory.*|gpu.*|packets.*|recordings|jobs)", "collectives.experts.*", "open: traces without an exchange of tokens do not refuse them"),
     ("packets.*", "workload.dependencies", "no node of these traces waits for another one"),
     ("experts.*|dualpipe", "parallel.expert-tp", "is the size of tp by default"),
     ("request|prefill|decode", "parallel.gradients", "the value that is tried is the default"),
@@ -47,7 +47,7 @@ EXCEPTIONS = [
     ("step.*|request|prefill|decode|cost.*", "collectives.directions", "groups have two members of a ring"),
     ("(?!.*(congestion-aware|links|fast)).*", "network.switching", "the value that is tried is the default without the congestion-aware network"),
     ("library", "collectives.(directions|chunks)", "the value that is tried is the default"),
-    ("library", "network.ports|dimensions.0.port", "both Switches have the port nic by default, at the rate that is tried"),
+    ("library", "network.ports|dimensions.[01].port", "both Switches have the port nic by default, at the rate that is tried"),
     ("request", "collectives.(chunks|least-chunk|active-chunks|queues|overlap-latency)", "collectives are smaller than two of the least chunks"),
     ("systolic, outputs", "array.filter-buffer", "the filters fit already"),
     (".*", "(system|perturbation|workload.model).base", "what a file says itself stands above its base, and rare draws miss the few NPUs"),
@@ -70,11 +70,9 @@ EXCEPTIONS = [
     ("packets, (dcqcn|timely|dctcp|hpcc|simai-ns3)", "packets.(additive-increase|fast-increase|fast-recovery-steps|clamps-target|gain|.*-interval)", NOT_SO_FAR),
     ("(packets|gpu|layers|recordings|traces, recorded|packets.*|gpu.*)", "system.rules|compute.(model|peak|local-memory.*)", "nodes have recorded durations"),
     ("(layers|layers with work)", "system.rules|parallel.(schedule|detail)", "there is one stage, and times are whole nanoseconds"),
-    ("(.*stack.*|library)", "dimensions.[01].(latency|shape)|library.(fabric|collnet|node-dimensions|launch|shares.*)",
+    ("(.*stack.*|library)", "dimensions.[01].(latency|shape)|library.(fabric|fabric-figures.*|collnet|node-dimensions|launch|shares.*)",
      "hops are no longer than those of the measured machines, collectives take longer than a launch, and other resources and algorithms bind"),
     (".*stack.*", "compute.(model|elementwise|attention|kernel)|parallel.(tp-overlap|gather-before-forward|exposed-share)", "the stack says the same"),
-    ("traces.*|memory.*|gpu", "communication.durations", "open: traces without durations of communication take those of the network in silence"),
-    (".*", "workload.(step|replicate|execution-traces)", "open: they are of recordings, but other traces do not refuse them"),
     ("gpu.*", "gpu.*|packet-size", "the plan does not use it"),
     ("(prefill|decode|request)", "model.tied-embeddings", "the first and the last stage keep a table each"),
     ("jobs", "jobs.0.(allocation|seed)", "the network is a ring of equal links"),

@@ -34,7 +34,7 @@ class Libraries(harness.Folder):
 
     def run_of(self, config, *arguments):
         out = self.folder / "out.h5"
-        ran = harness.orrery("run", config, f"--output={out}", "--force", "--progress=none", *arguments)
+        ran = harness.orrery("run", config, f"--output={out}", "--force", "--progress=none", "--verbose", *arguments)
         self.assertEqual(ran.code, 0, ran.err)
         return ran, out
 
@@ -111,6 +111,134 @@ class Libraries(harness.Folder):
             ran = harness.orrery("check", self.config(library=f", all-reduce: {wrong}"))
             self.assertEqual(ran.code, 3)
             self.assertIn(said, ran.err)
+
+    def test_a_step_has_an_error_and_sensitivities(self):
+        """The summary and the results say which error the library gives the step, what binds its exposed collectives, and what 10 % more bandwidth
+        saves: about as much as a second run with it. The shares of what binds add up to 1. A slow link errs more. One answer on several ranks."""
+        for link, dimension, rate in ((45, 0, "49.5 GB/s"), (900, 1, "440 Gb/s")):
+            config = self.config(link)
+            ran, out = self.run_of(config)
+            with h5py.File(out) as file:
+                step, error, saved = file["metrics/step_time"][()], file["metrics/step_error"][()], file["metrics/more_bandwidth"][:]
+                self.assertAlmostEqual(sum(file["metrics/bound_shares"][:]), 1, delta=1e-9)
+            self.assertIn(f"library: standard error of the step {100 * error:.2f} %; exposed collectives are bound by ", ran.out)
+            self.assertIn(f"saves {100 * max(saved):.2f} % in dimension {dimension}", ran.out)
+            _, out = self.run_of(config, f"--set=system.network.dimensions.{dimension}.bandwidth={rate}")
+            with h5py.File(out) as file:
+                self.assertAlmostEqual(1 - file["metrics/step_time"][()] / step, saved[dimension], delta=0.15 * saved[dimension] + 0.001)
+            if link == 45:
+                self.assertGreater(error, 0.1)
+        self.check_one_answer([config], 16, ranks=(2, 3))
+        ran, out = self.run_of(config, "--set=system.collectives.library.name=nccl-h100", "--record-iterations=0")
+        self.assertNotIn("library: ", ran.out)  # no collective is recorded
+
+    def test_ports_apart_carry_their_own(self):
+        """Of two dimensions between nodes with a NIC each, an all-to-all puts on each port what goes to members behind it: 8 of 32 behind the first
+        and 16 behind the second. One NIC for both carries all of it. Both hold in the congestion-aware network too."""
+        times = {}
+        for ports in (("near", "far"), ("nic", "nic"), (None, None)):
+            dimensions = [{"shape": "Switch", "size": 8, "bandwidth": "450 GB/s", "latency": "468 ns"}]
+            dimensions += [{"shape": "Switch", "size": 2, "bandwidth": "50 GB/s", "latency": "1 us", **({"port": port} if port else {})} for port in ports]
+            for network in ("congestion-unaware", "congestion-aware"):
+                config = self.folder / "ports.yaml"
+                config.write_text(json.dumps({"system": {"network": {"model": network, "dimensions": dimensions},
+                                                         "collectives": {"library": {"name": "nccl-h100"}}}}))
+                times[ports, network] = self.shown(config, "all-to-all", "1 GiB")["last_done_ps"]
+        for network in ("congestion-unaware", "congestion-aware"):
+            apart, shared = times[("near", "far"), network], times[("nic", "nic"), network]
+            self.assertEqual(times[(None, None), network], shared)
+            self.assertAlmostEqual(shared / apart, 24 / 16, delta=0.03)
+
+    def test_an_npu_may_lose_some_of_its_links(self):
+        """Of four links of 100 GB/s to a switch, an NPU that loses one or two has 300 or 200 GB/s, with a library and without. It keeps one."""
+        def config(lost, links, **collectives):
+            file = self.folder / "lost.yaml"
+            made = {"system": {"network": {"dimensions": [{"shape": "Switch", "size": 8, "bandwidth": "100 GB/s", "latency": "468 ns", "links": links}]},
+                               "collectives": collectives}}
+            if lost:
+                made["perturbation"] = {"links": [{"dimension": 0, "npus": npus, "failed": True} for npus in lost]}
+            file.write_text(json.dumps(made))
+            return file
+
+        for lost, rate in (([], 400e9), ([3], 300e9), (["3", "3"], 200e9), (["3,5", "5"], 200e9)):
+            said = self.shown(config(lost, 4, library={"name": "nccl-h100"}), "all-gather", "64 MiB")["library"]
+            self.assertAlmostEqual(said["bound_capacity_bytes_per_s"] / rate, 1, delta=1e-9)
+        alone = self.shown(config([], 4, **{"all-gather": ["direct"]}), "all-gather", "64 MiB")["last_done_ps"]
+        fewer = self.shown(config([3], 4, **{"all-gather": ["direct"]}), "all-gather", "64 MiB")["last_done_ps"]
+        self.assertAlmostEqual(fewer / alone, 4 / 3, delta=0.01)
+        for lost, links, said in ((["3"] * 4, 4, "nothing leads around them"), (["2,3"], 1, "each NPU has one link, and nothing leads around it")):
+            ran = harness.orrery("check", config(lost, links))
+            self.assertEqual(ran.code, 3)
+            self.assertIn(said, ran.err)
+
+    def test_cuts_bind_on_graphs(self):
+        """Four leaves of four NPUs and one spine. Uplinks with the bandwidth of all NPUs of a leaf cost nothing; with a quarter of it, an all-to-all
+        takes as much longer as what leaves the leaf does, and a ring, which crosses it once, does not."""
+        times = {}
+        for uplink in (200, 50):
+            config = self.folder / "graph.yaml"
+            graph = {"generate": "leaf-spine", "leaves": 4, "hosts-per-leaf": 4, "spines": 1, "bandwidth": "50 GB/s", "latency": "500 ns",
+                     "links": {"uplink": {"bandwidth": f"{uplink} GB/s"}}}
+            config.write_text(json.dumps({"system": {
+                "network": {"graph": graph, "dimensions": [{"shape": "Switch", "size": 4}, {"shape": "Switch", "size": 4}]},
+                "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}}}}))
+            for kind in ("all-to-all", "all-gather"):
+                times[uplink, kind] = self.shown(config, kind, "1 GiB")["library"]
+        self.assertEqual(times[200, "all-to-all"]["bound"], "NIC")
+        self.assertEqual(times[50, "all-to-all"]["bound"], "dimension 1")
+        self.assertAlmostEqual(times[50, "all-to-all"]["transfer_s"] / times[200, "all-to-all"]["transfer_s"], (12 / 12.5) / (15 / 50), delta=1e-6)
+        self.assertAlmostEqual(times[50, "all-gather"]["transfer_s"] / times[200, "all-gather"]["transfer_s"], 1, delta=1e-6)
+
+    def test_cuts_bind_in_fat_trees(self):
+        """A FatTree of switches of 8 ports, oversubscribed 4 times, whose edge switches have one link up for 4 NPUs: an all-to-all over all 64 is
+        bound by it, and a ring crosses it once."""
+        said = {}
+        for oversubscription in (1, 4):
+            config = self.folder / "tree.yaml"
+            config.write_text(json.dumps({"system": {
+                "network": {"model": "congestion-aware", "dimensions": [{"shape": "FatTree", "ports": 8, "size": 64, "bandwidth": "50 GB/s",
+                                                                         "latency": "500 ns", "oversubscription": oversubscription}]},
+                "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}}}}))
+            for kind in ("all-to-all", "all-gather"):
+                said[oversubscription, kind] = self.shown(config, kind, "64 MiB")["library"]
+        self.assertEqual(said[1, "all-to-all"]["bound"], "NIC")
+        self.assertEqual(said[4, "all-to-all"]["bound"], "dimension 0")
+        # Four NPUs send 60 of 63 of what they send over one link.
+        self.assertAlmostEqual(said[4, "all-to-all"]["bound_capacity_bytes_per_s"], 50e9 / (4 * 60 / 63), delta=1)
+        self.assertAlmostEqual(said[4, "all-gather"]["transfer_s"] / said[1, "all-gather"]["transfer_s"], 1, delta=1e-6)
+
+    def test_a_file_of_another_machine_is_told(self):
+        """A file that multiplies a time by more than 3 is of another machine, of which the run warns; one within a factor of 3 is not."""
+        for seconds, told in ((500, False), (5000, True)):
+            (self.folder / "measured.txt").write_text(MEASURED.replace("Rank  1", "Rank  1").replace("500.00", f"{seconds}.00"))
+            config = self.config(library=", all-reduce: {file: measured.txt, node: 2}")
+            config.write_text(config.read_text().replace("tp: 8, sp: true, dp: 2", "tp: 2, dp: 8").replace("size: 8", "size: 2").replace("size: 2, bandwidth: 400", "size: 8, bandwidth: 400"))
+            ran = harness.orrery("check", config)
+            self.assertEqual(ran.code, 0, ran.err)
+            self.assertEqual("multiplies the time of the all-reduce" in ran.err + ran.out, told)
+
+    def test_fabrics_have_figures_of_their_own(self):
+        """A fabric that was measured stands in the place of a known one: its step and its ramp come with each doubling of the nodes."""
+        plain = self.shown(self.config(), "all-reduce", "64 MiB")["library"]
+        given = ", fabric-figures: {step: 50 us, ramp: 1 ms, ramp-size: 1 B, nic: 100 Gb/s}"
+        own = self.shown(self.config(library=given), "all-reduce", "64 MiB")["library"]
+        self.assertAlmostEqual(own["latency_s"] - plain["latency_s"], 2 * 50e-6, delta=1e-9)
+        self.assertAlmostEqual(own["ramp_s"] - plain["ramp_s"], 1e-3 - 100e-6 * (64 << 20) / ((64 << 20) + 8e6), delta=1e-6)
+        self.assertGreater(own["error"], plain["error"])
+        ran = harness.orrery("check", self.config(library=", fabric-figures: {ramp-size: soon}"))
+        self.assertEqual(ran.code, 3)
+        self.assertIn("system.collectives.library.fabric-figures.ramp-size", ran.err)
+
+    def test_shares_change_times(self):
+        """Each share halves the rate of its algorithm if it is half of that of the library."""
+        for share, kind, npus, own in (("ring", "all-gather", 8, 0.811), ("nvls", "all-reduce", 8, 0.604), ("all-to-all", "all-to-all", 8, 0.752),
+                                       ("nic-ring", "all-gather", 16, 0.955), ("nic-all-to-all", "all-to-all", 16, 0.85)):
+            plain = self.shown(self.config(), kind, "1 GiB", f"--npus={npus}")["library"]
+            half = self.shown(self.config(library=f", shares: {{{share}: {own / 2}}}"), kind, "1 GiB", f"--npus={npus}")["library"]
+            if share == "nvls":  # a ring is faster than that
+                self.assertEqual(half["algorithm"], "ring")
+            else:
+                self.assertAlmostEqual(half["transfer_s"] / plain["transfer_s"], 2, delta=1e-6)
 
     def test_shares_are_shares(self):
         """Shares above 1 and below 0, a launch that is no time and a fabric that is not known are refused with their key."""

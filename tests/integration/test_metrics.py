@@ -114,7 +114,7 @@ class Metrics(harness.Folder):
             self.assertAlmostEqual(found["pipeline_bubble"], 3 / 16, places=4)
             self.assertAlmostEqual(found["ideal_pipeline_bubble"], 3 / 9)
             self.assertEqual([round(time / 1e9, 3) for time in harness.finish_times(path)], [16, 16, 14, 14])
-        outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force")
+        outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
         self.assertIn("pipeline: NPUs receive or stand idle for 18.75 % of the step; the ideal bubble is 33.33 % of the passes alone", outcome.out)
 
     def test_utilisation_is_that_of_the_peak_of_the_precision(self):
@@ -220,7 +220,7 @@ class Metrics(harness.Folder):
         """The summary shows the same bus bandwidths with records and without. A replay has no collectives and says so."""
         lines = []
         for system, more in (({}, []), ({}, ["--record-iterations=0"]), ({"replay-only": 1}, [])):
-            outcome = harness.orrery("run", *self.collectives_of_all_kinds(**system), f"--output={self.folder / 'r.h5'}", "--force", *more)
+            outcome = harness.orrery("run", *self.collectives_of_all_kinds(**system), f"--output={self.folder / 'r.h5'}", "--force", "--verbose", *more)
             self.assertEqual(outcome.code, 0, outcome.err)
             lines.append(re.search(r"^bus bandwidth: (.*)$", outcome.out, re.MULTILINE)[1])
         self.assertEqual(lines[0], lines[1])
@@ -230,7 +230,7 @@ class Metrics(harness.Folder):
     def test_the_summary_shows_the_metrics(self):
         """The summary of a transformer step shows the metrics that the file has, for one iteration and for the mean of four."""
         config = self.write(TRANSFORMER % "full")
-        outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--progress=none")
+        outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--progress=none", "--verbose")
         self.assertEqual(outcome.code, 0, outcome.err)
         found = metrics(self.folder / "r.h5")
         line = re.search(r"^training: ([\d.]+) (\w?) ?tokens/s, .* tokens/s/NPU; MFU ([\d.]+) %, HFU ([\d.]+) % \(masked scores of attention do not count\)$", outcome.out, re.MULTILINE)
@@ -239,7 +239,7 @@ class Metrics(harness.Folder):
         self.assertAlmostEqual(float(line[4]), 100 * found["hardware_flops_utilisation"], places=1)
         for text in ("step time ", "time          all NPUs ", "  compute ", "  data ", "sent in a step: dimension 0 ", "bus bandwidth: all-reduce of "):
             self.assertIn(text, outcome.out)
-        again = harness.orrery("run", config, "--iterations=4", f"--output={self.folder / 's.h5'}", "--progress=none")
+        again = harness.orrery("run", config, "--iterations=4", f"--output={self.folder / 's.h5'}", "--progress=none", "--verbose")
         self.assertRegex(again.out, r"step time [\d.]+ \w+ \(8 NPUs; the mean of 4 iterations in [\d.]+ \w+\)")
 
 

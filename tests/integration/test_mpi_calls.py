@@ -38,7 +38,7 @@ class MpiCalls(harness.Folder):
 
     def count(self, iterations, ranks, what="calls"):
         """Returns the events of a run and the MPI calls of all ranks, or only those that send."""
-        outcome = self.counted("run", *CONFIG, f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force", ranks=ranks)
+        outcome = self.counted("run", *CONFIG, "--verbose", f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force", ranks=ranks)
         counts = [int(n) for n in re.findall(rf"MPI {what}: (\d+)", outcome.err)]
         return int(re.search(r"(\d+) events in", outcome.out + outcome.err)[1]), sum(counts)
 

@@ -84,6 +84,87 @@ class Package(unittest.TestCase):
 
 
 @harness.long
+@unittest.skipUnless(all(map(shutil.which, ("cmake", "ldd", "readelf", "strip"))), "it needs cmake, ldd, readelf and strip")
+class Portable(unittest.TestCase):
+    """The archive and the wheel that make_portable.py makes of the build, installed and run where only MPI and the system are to be found."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-portable-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        printed(sys.executable, RECIPES / "make_portable.py", BUILD, "--output", cls.folder / "made")
+        [cls.archive], [cls.wheel] = (cls.folder / "made").glob("*.tar.gz"), (cls.folder / "made").glob("*.whl")
+        cls.clean = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(cls.folder), "LANG": "C.UTF-8", "OMPI_ALLOW_RUN_AS_ROOT": "1",
+                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **harness.MPI}
+
+    def run_clean(self, *command):
+        """Runs a command with nothing of this repository in its environment, outside of it; returns what it prints."""
+        return printed(*command, env=self.clean, cwd=self.folder)
+
+    def check_libraries(self, program):
+        """MPI and the C library are those of the machine. All others are below the folder of the program."""
+        carried, own = program.parents[1] / "lib/orrery", []
+        for name, path in re.findall(r"^\s*(\S+) => (\S+)", self.run_clean("ldd", program), re.M):
+            if pathlib.Path(path).parent.resolve() == carried.resolve():
+                own.append(name.split(".")[0])
+            else:
+                self.assertRegex(name, r"^lib(c|m|gcc_s|stdc\+\+|resolv|mpi|open-\w+|hwloc|event\w*|udev|dl|rt|pthread|util)(?![A-Za-z])")
+        for library in ("libhdf5", "libmetis", "libyaml-cpp", "libprotobuf", "libsimdjson", "libfmt", "libspdlog", "libtinyxml2", "libz"):
+            self.assertTrue(any(name.startswith(library) for name in own), library)
+        self.assertFalse({"libmpi", "libc", "libstdc++"} & set(own))
+
+    def check_runs(self, program, python):
+        """One rank and two give the same times for a preset, and the report is made by the given Python."""
+        config = self.folder / "step.yaml"
+        config.write_text("system: {base: dgx-h100-superpod, network: {dimensions: [{shape: Switch, size: 8, bandwidth: 450 GB/s, latency: 468 ns}]}}\n"
+                          "workload: {model: {base: llama3-8b, layers: 2}, parallel: {tp: 8, micro-batches: 2}}\n")
+        times = []
+        for name, launch in (("one", []), ("two", ["mpirun", "-np", "2"])):
+            results = self.folder / f"{program.parent.parent.name}-{name}.h5"
+            self.run_clean(*launch, program, "run", config, "--quiet", "--output", results)
+            times.append(harness.finish_times(results))
+        self.assertEqual(list(times[0]), list(times[1]))
+        page = results.with_suffix(".html")
+        printed(program, "report", results, "--output", page, env={**self.clean, **python}, cwd=self.folder)
+        self.assertIn("</html>", page.read_text())
+
+    def test_the_archive_runs_anywhere(self):
+        """It is unpacked, moved, and run. Its name has the version and the machine."""
+        self.assertEqual(self.archive.name, f"orrery-{VERSION}-linux-{os.uname().machine}.tar.gz")
+        shutil.unpack_archive(self.archive, self.folder / "first")
+        (self.folder / "first" / f"orrery-{VERSION}").rename(self.folder / "elsewhere")
+        program = self.folder / "elsewhere/bin/orrery"
+        self.assertIn(VERSION, self.run_clean(program, "--version"))
+        self.check_libraries(program)
+        self.check_runs(program, {"ORRERY_PYTHON": "/usr/bin/python3"})
+        if shutil.which("dpkg-query"):
+            self.assertTrue(any("hdf5" in name for name in files_below(self.folder / "elsewhere/share/doc/orrery/libraries")))
+
+    def test_the_wheel_brings_the_program(self):
+        """pip installs it without a network. Its command, its Python and its report run."""
+        environment = self.folder / "environment"
+        printed("/usr/bin/python3", "-m", "venv", "--system-site-packages", environment)
+        self.run_clean(environment / "bin/pip", "install", "--no-index", "--quiet", self.wheel)
+        [program] = environment.glob("lib/python3*/site-packages/orrery/program_files/bin/orrery")
+        self.check_libraries(program)
+        self.assertIn(VERSION, self.run_clean(environment / "bin/orrery", "--version"))
+        self.check_runs(environment / "bin/orrery", {})
+        code = ("import orrery; run = orrery.run({'system': {'base': 'dgx-h100-superpod'}, 'workload': {'model': {'base': 'llama3-8b', 'layers': 2}, "
+                "'parallel': {'tp': 8, 'dp': 128}}}, fold=True, ranks=2, progress=False); print(run.num_npus, orrery.program.find())")
+        self.assertEqual(self.run_clean(environment / "bin/python", "-W", "ignore", "-c", code).split(), ["1024", str(program)])
+        self.run_clean(environment / "bin/pip", "uninstall", "--yes", "orrery")
+        self.assertFalse((environment / "bin/orrery").exists() or program.exists())
+
+    def test_what_cannot_be_packed(self):
+        """A folder without a build. The script says what it expects, and writes nothing."""
+        done = subprocess.run([sys.executable, RECIPES / "make_portable.py", self.folder, "--output", self.folder / "none"], capture_output=True, text=True,
+                              timeout=harness.PATIENCE)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("expected a folder such as build/release", done.stderr)
+        self.assertEqual(list((self.folder / "none").iterdir()), [])
+
+
+@harness.long
 class Pip(unittest.TestCase):
     """`pip install .` of the checkout, with Debian's Python and no network."""
 
@@ -95,7 +176,7 @@ class Pip(unittest.TestCase):
         before = files_below(RECIPES)
         code = ("import orrery; run = orrery.run({'system': {'network': {'dimensions': [{'shape': 'Ring', 'size': 4, 'bandwidth': '50 GB/s', 'latency': '1 us'}]}, "
                 "'compute': {'model': 'roofline', 'peak': '100 TFLOPS', 'local-memory': {'bandwidth': '1000 GB/s'}}}, 'workload': {'model': {'layers': 2, "
-                "'hidden': 64, 'heads': 2, 'sequence': 64, 'vocabulary': 64}, 'parallel': {'tp': 4}}}); print(orrery.__file__, run.num_npus)")
+                "'hidden': 64, 'heads': 4, 'sequence': 64, 'vocabulary': 64}, 'parallel': {'tp': 4}}}); print(orrery.__file__, run.num_npus)")
         for options, place in (([], folder), (["--editable"], harness.SOURCE)):
             printed(folder / "bin/pip", "install", "--no-index", "--quiet", *options, harness.SOURCE, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
             found = printed(folder / "bin/python", "-c", code, cwd=folder, env={**os.environ, "ORRERY_PROGRAM": harness.BINARY, "PYTHONDONTWRITEBYTECODE": "1"})

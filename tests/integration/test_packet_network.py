@@ -326,6 +326,34 @@ class PacketNetwork(harness.Folder):
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertIn(text, outcome.err)
 
+    def test_a_buffer_without_room_for_a_packet(self):
+        """Reserves and headroom that leave no room in the buffer of a switch would drop every packet: refused with the least buffer, with which the
+        run ends. So it is on the links of a graph and of flows."""
+        nodes = [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=10_000)] for _ in range(4)]
+        switch = self.configuration("{shape: Switch, size: 4, bandwidth: 100 GB/s, latency: 1 us}")
+        rules = [f"--set=system.network.packets.{rule}" for rule in ("reserve=1 kB", "headroom=500 B", "share-shift=0")]
+        for config, least in ((switch, 4 * 1500 + 1036), (self.on_graph(star(4), [4]), 4 * 1500 + 1036)):
+            arguments = [config, *PACKETS, *rules, *self.traces(nodes)]
+            for command in (["run", f"--output={self.folder / 'refused.h5'}"], ["check"]):
+                outcome = harness.orrery(*command, *arguments, f"--set=system.network.packets.buffer={least - 1} B")
+                self.assertEqual(outcome.code, 3, outcome.err)
+                self.assertIn(f"system.network.packets.buffer': found {least - 1} B", outcome.err)
+                self.assertIn(f"at least {least} B", outcome.err)
+            self.run_once([*arguments, f"--set=system.network.packets.buffer={least} B"], "enough.h5")
+
+    def test_flows_whose_last_packets_are_lost(self):
+        """Without pauses and without a time-out, what is lost at the end of a message is never sent again. The run says that it is stuck, also where
+        timers of DCQCN go on after the loss."""
+        nodes = [[Node(1, chakra.SEND, comm_src=npu, comm_dst=7, comm_tag=npu, comm_size=400_000)] for npu in range(7)]
+        nodes.append([Node(1 + npu, chakra.RECV, comm_src=npu, comm_dst=7, comm_tag=npu, comm_size=400_000) for npu in range(7)])
+        rules = ("pauses=false", "buffer=60 kB", "headroom=1 kB", "window=none", "control=dcqcn", "increase-interval=3 us", "alpha-interval=3 us")
+        marks = '--set=system.network.packets.marks=[["100 GB/s", "4 kB", "20 kB", 0.5]]'
+        arguments = [self.configuration("{shape: Switch, size: 8, bandwidth: 100 GB/s, latency: 1 us}"), *PACKETS, marks,
+                     *(f"--set=system.network.packets.{rule}" for rule in rules), *self.traces(nodes)]
+        outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'stuck.h5'}")
+        self.assertEqual(outcome.code, 4, outcome.err)
+        self.assertIn("stuck", outcome.err)
+
 
 if __name__ == "__main__":
     harness.main()

@@ -145,7 +145,6 @@ class Predictions(harness.Folder):
     def test_refusals(self):
         """A library, a table and keys without their model are refused with the key and what to do."""
         config = self.config()
-        self.assertIn("congestion-aware network", self.refused(config, "--set=system.network.model=congestion-aware"))
         plain = self.folder / "plain.yaml"
         plain.write_text(config.read_text().split("\n", 1)[1])
         self.assertIn("system.compute.model: products", self.refused(plain, "--set=system.compute.attention=0.5"))

@@ -34,7 +34,7 @@ class Inputs(harness.Folder):
     def step_us(self, config, *options):
         """Runs a configuration, and returns the end of the last NPU in us and what was printed."""
         output = self.folder / "r.h5"
-        printed = self.call("run", config, f"--output={output}", "--force", *options)
+        printed = self.call("run", config, f"--output={output}", "--force", "--verbose", *options)
         return max(harness.finish_times(output)) / 1e6, printed
 
     def system(self, npus, bandwidth, **workload):

@@ -48,7 +48,7 @@ class Schedulers(harness.Folder):
         for case in CASES:
             with self.subTest(case):
                 path = self.config(*case, "")
-                outcome = harness.orrery("run", path, "--fold=true", f"--output={self.folder / 'folded.h5'}", "--force")
+                outcome = harness.orrery("run", path, "--fold=true", "--verbose", f"--output={self.folder / 'folded.h5'}", "--force")
                 self.assertEqual(outcome.code, 0, outcome.err)
                 self.assertIn("NPUs in 1 class", outcome.out)
                 self.assertEqual(harness.difference(self.run_once([path], "first.h5"), self.folder / "folded.h5"), "")

@@ -192,13 +192,13 @@ class Stragglers(harness.Folder):
                                        ("confidence_low", times.mean() - half), ("confidence_high", times.mean() + half)):
                     self.assertTrue(math.isclose(group.attrs[name], expected, rel_tol=1e-7, abs_tol=1), (name, group.attrs[name], expected))
                 self.assertGreater(group.attrs["standard_deviation"], 0)
-        outcome = harness.orrery("run", config, "--repetitions=5", f"--output={self.folder / 'r.h5'}")
+        outcome = harness.orrery("run", config, "--repetitions=5", f"--output={self.folder / 'r.h5'}", "--verbose")
         self.assertRegex(outcome.out, r"step time of 5 repetitions \(seeds 7 to 11\): mean .* 95 % confidence interval .*standard deviation")
 
     def test_repetitions_of_nothing_drawn_warn(self):
         """Where nothing is drawn all repetitions are equal, and a warning says so; none of them is refused."""
         config = self.config(STEP % ("false", "{dp: 64}"))
-        outcome = harness.orrery("run", config, "--repetitions=3", f"--output={self.folder / 'r.h5'}")
+        outcome = harness.orrery("run", config, "--repetitions=3", f"--output={self.folder / 'r.h5'}", "--verbose")
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("nothing is drawn", outcome.err)
         self.assertIn("standard deviation 0", outcome.out)

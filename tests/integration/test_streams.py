@@ -167,10 +167,44 @@ class Streams(harness.Folder):
         for npu in range(2):
             self.assertEqual(trace[npu], {node: (round(start * US), round(end * US)) for node, (start, end) in expected.items()})
         self.assertEqual(timeline(self.run_once([config, "--timeline"]))[0][5], (12 * US, 16 * US))
-        for other in ("--set=system.rules=astra-sim", "--set=system.network.model=congestion-aware"):
-            refused = harness.orrery("run", config, share, other, f"--output={self.folder / 'refused.h5'}")
-            self.assertEqual(refused.code, 3, refused.err)
-            self.assertIn("system.collectives.compute-share", refused.err)
+        refused = harness.orrery("run", config, share, "--set=system.rules=astra-sim", f"--output={self.folder / 'refused.h5'}")
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("system.collectives.compute-share", refused.err)
+
+    def test_collectives_take_compute_units_over_links(self):
+        """The same in networks of links and packets: the third node takes a tenth longer of what it runs beside the all-gather, which ends when
+        its messages are there. One answer on several ranks."""
+        nodes = [Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=10000)] + [
+            Node(id, chakra.COMP, "", [id - 1] if id > 2 else [], duration=4) for id in (2, 3, 4, 5)]
+        config = self.config(traces_of(self.folder, [nodes] * 2))
+        share = "--set=system.collectives.compute-share=0.1"
+        for network in ("congestion-aware", "packet"):
+            model = f"--set=system.network.model={network}"
+            trace = timeline(self.check_one_answer([config, "--timeline", share, model], 2, ranks=(2,)))
+            for npu in range(2):
+                end = trace[npu][1][1]
+                self.assertTrue(8 * US < end < 12.5 * US, end)
+                self.assertEqual(trace[npu][4][0], 8 * US)
+                self.assertAlmostEqual(trace[npu][4][1], 12 * US + 0.1 * min(end, 12 * US), delta=2)
+
+    def test_collectives_take_the_units_of_their_channels(self):
+        """Rings of NCCL run on 24 of the 132 multiprocessors of H100, an all-reduce in the switch on 16. Of one compute node that begins with
+        the collective and outlasts it, the collective takes that share of its own time."""
+        for kind, channels in ((chakra.ALL_GATHER, 24), (chakra.ALL_REDUCE, 16)):
+            nodes = [Node(1, chakra.COLL, comm_type=kind, comm_size=1 << 26), Node(2, chakra.COMP, "", [], duration=100000)]
+            config = self.folder / "channels.yaml"
+            config.write_text(json.dumps({"system": {
+                "network": {"dimensions": [{"shape": "Switch", "size": 8, "bandwidth": "450 GB/s", "latency": "468 ns"}]},
+                "compute": {"roofline": False, "processor": "h100"},
+                "collectives": {"library": {"name": "nccl-h100"}, "compute-share": "library"}},
+                "workload": {"traces": harness.write_workload(self.folder, [nodes] * 8).removeprefix("--workload-configuration=")}}))
+            trace = timeline(self.run_once([config, "--timeline"]))[0]
+            beside = trace[1][1] - trace[1][0]
+            self.assertAlmostEqual((trace[2][1] - 100000 * US) / beside, channels / 132, delta=1e-6)
+        config.write_text(config.read_text().replace('"processor": "h100"', '"peak": "989 TFLOPS"'))
+        refused = harness.orrery("check", config)
+        self.assertEqual(refused.code, 3, refused.err)
+        self.assertIn("system.collectives.compute-share", refused.err)
 
     def test_dimensions_that_collectives_connect_take_turns(self):
         """Two NPUs in each of two dimensions. An all-gather of all four uses both dimensions, so that one along dimension 0 alone waits for

@@ -19,6 +19,9 @@ GRID = f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Ring, size: 3, {LI
 DRAGONFLY = f"{{shape: Dragonfly, npus-per-router: 1, size: 6, {LINK}}}"
 
 
+OUT_OF_RANGE = "in which the stack was fitted: its interval is too narrow"
+
+
 class Warnings(harness.Folder):
     def config(self, dimensions, workload, more="", model="congestion-unaware"):
         path = self.folder / "config.yaml"
@@ -148,7 +151,7 @@ class Warnings(harness.Folder):
         seconds = {}
         for processor in ("", "--set=system.compute.processor=a100", "--set=system.compute.processor=h100"):
             outcome = harness.orrery("run", config, "--fold", products, *filter(None, [processor]),
-                                     f"--output={self.folder / 'r.h5'}", "--force")
+                                     f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
             self.assertEqual((outcome.code, harness.messages(outcome)), (0, []))
             seconds[processor] = re.search("training: (.*)", outcome.out).group(1)
         self.assertEqual(seconds[""], seconds["--set=system.compute.processor=a100"])
@@ -171,7 +174,24 @@ class Warnings(harness.Folder):
         self.one_warning(("jobs.1.workload.parallel.prefetch has no effect",), config)
         config.write_text(f"stack: h100-megatron\nsystem: {{base: dgx-h100-superpod, network: {{dimensions: [{{shape: Switch, size: 4, {H100_LINK}}}]}}}}\n"
                           f"workload: {{{MODEL}, parallel: {{dp: 4}}}}\n")
-        self.assertEqual(self.warnings(config), [])
+        # The model is smaller than those to which the stack was fitted, which is said of its own.
+        self.assertEqual([line for line in self.warnings(config) if OUT_OF_RANGE not in line], [])
+
+    def test_keys_that_nothing_in_the_traces_depends_on(self):
+        """Traces of two NPUs with a collective of no duration: a warning names keys of recordings, recorded durations, and kernels of experts.
+        None comes without these keys, with a recorded duration, or with an exchange of tokens."""
+        recorded, kernels = "--set=system.communication.durations=recorded", "--set=system.collectives.experts.top-k=4"
+        config = self.config(f"{{shape: FullyConnected, size: 2, {LINK}}}", f"traces: {self.folder / 'workload'}")
+        for kind, duration, wanted in ((chakra.ALL_REDUCE, 0, {"--step=3": "workload.step", "--replicate=2": "workload.replicate",
+                                                               recorded: "communication.durations", kernels: "experts.top-k"}),
+                                       (32, 0, {kernels: ""}), (chakra.ALL_REDUCE, 7, {recorded: ""})):
+            harness.write_workload(self.folder, [[Node(1, chakra.COLL, comm_type=kind, comm_size=4096, duration=duration)]] * 2)
+            self.assertEqual(self.warnings(config), [])
+            for option, key in wanted.items():
+                if key:
+                    self.one_warning((key, "no"), config, option)
+                else:
+                    self.assertEqual(self.warnings(config, option), [])
 
     def test_a_stack_of_another_processor(self):
         """A stack of A100 on a system of H100 brings one warning, which names both and the file that says what the NPUs are; a stack of
@@ -181,7 +201,7 @@ class Warnings(harness.Folder):
             config.write_text(f"stack: {stack}\nsystem: dgx-h100-superpod\nworkload: {{{MODEL}, parallel: {{tp: 4, dp: 256}}}}\n")
             outcome = harness.orrery("check", config)
             self.assertEqual(outcome.code, 0, outcome.err)
-            said = [line for line in harness.messages(outcome) if "system.collectives.library: the all-reduce" not in line]
+            said = [line for line in harness.messages(outcome) if "system.collectives.library: the all-reduce" not in line and OUT_OF_RANGE not in line]
             self.assertEqual(len(said), 1 if words else 0, outcome.err)
             for word in words:
                 self.assertIn(word, said[0])

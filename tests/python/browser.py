@@ -48,3 +48,21 @@ class Browser(unittest.TestCase):
     def column(self, table, which):
         return self.do("return [...document.querySelectorAll(`[data-table=${arguments[0]}] tbody tr`)].map((row) => row.children[arguments[1]].textContent)",
                        table, which)
+
+    def poor_contrasts(self):
+        """Returns [(tag, class, text, contrast)] of the texts of the page whose contrast with what is behind them is below 4.5 (WCAG 2). Texts in
+        charts are left out: they are drawn in colours that `ink` chooses."""
+        return self.do(r"""
+            const parts = (text) => (text.match(/[\d.]+/g) || []).map(Number);
+            const light = ([r, g, b]) => [r, g, b].map((one) => one / 255).map((one) => one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4)
+              .reduce((sum, one, at) => sum + one * [0.2126, 0.7152, 0.0722][at], 0);
+            const poor = [];
+            for (const node of document.querySelectorAll("body *")) {
+              if (node.closest("svg")) continue;
+              if (![...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim()) || !node.getClientRects().length || node.disabled) continue;
+              let behind = node, fill = [0, 0, 0, 0];
+              while (behind && (fill[3] ?? 1) === 0) { fill = parts(getComputedStyle(behind).backgroundColor); behind = behind.parentElement; }
+              const [a, b] = [light(parts(getComputedStyle(node).color)), light(fill)].sort((x, y) => y - x);
+              if ((a + 0.05) / (b + 0.05) < 4.5) poor.push([node.tagName, node.className, node.textContent.slice(0, 30), (a + 0.05) / (b + 0.05)]);
+            }
+            return poor""")

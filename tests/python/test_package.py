@@ -215,6 +215,22 @@ class Tables(Runs):
 
 
 class Parts(Runs):
+    def test_operations_are_those_of_the_collectives(self):
+        """Each collective node of a timeline has the kind that the table of collectives gives to that collective of its group."""
+        sequence = examples.transformer(self.folder, "sequence", "--set", "workload.parallel.sp=true", "--set", "workload.parallel.zero=1")
+        for name in ("sequence", "with_links"):
+            run = orrery.open(sequence, times="ps") if name == "sequence" else self.open(name)
+            with h5py.File(run.path) as file:
+                words, codes = file["timeline/operation"].attrs["values"], file["timeline/operation"][:]
+                self.assertEqual({words[code] for code in codes if code >= 0}, set(run.collectives["kind"].astype(str)))
+            table = run.timeline.read()
+            table = table[table["kind"] == "collective"]
+            table = table.assign(ordinal=table.groupby(["npu", "group"]).cumcount())
+            both = table.merge(run.collectives[["group", "ordinal", "kind"]], on=["group", "ordinal"], suffixes=("_of_node", ""))
+            self.assertEqual(len(both), len(table))
+            self.assertGreater(both["kind"].nunique(), 1 if name == "sequence" else 0)
+            self.assertEqual(both["operation"].astype(str).tolist(), both["kind"].astype(str).tolist(), name)
+
     """The timeline and the local memory are read for some NPUs, a span of time, or piece by piece."""
 
     def setUp(self):

@@ -8,6 +8,8 @@ headless Chromium without an error, shows the numbers of the file and reacts to 
 import base64
 import csv
 import io
+import csv
+import io
 import json
 import os
 import pathlib
@@ -15,6 +17,7 @@ import re
 import shutil
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import browser
 import examples
@@ -22,7 +25,10 @@ import h5py
 import harness
 import numpy as np
 import orrery
+from orrery import operators
+from orrery.places import Places
 from orrery.report import comparison, facts, page, series
+from orrery.states import StateReader
 
 CAUSES = ["compute", "tensor", "bubble", "idle"]
 
@@ -100,9 +106,62 @@ class Facts(Report):
         """System: a run whose timeline is drawn in bands. Expectation: the mean of the bins is the share of time of /metrics, to a byte."""
         with orrery.open(self.paths["transformer"], times="ps") as run:
             timeline, expected = series.timeline(run, 10), run.metrics["value"]["compute_share"]
-        shares = [np.frombuffer(base64.b64decode(band["states"]["compute"]["data"]), dtype=np.uint8).mean() / 255 for band in timeline["bands"]]
-        self.assertAlmostEqual(float(np.mean(shares)), expected, delta=1 / 255)
+        shares = [sum(np.frombuffer(base64.b64decode(band["states"][state]["data"]), dtype=np.uint8).mean() / 255
+                      for state in ("forward", "backward", "other compute") if state in band["states"]) for band in timeline["bands"]]
+        self.assertAlmostEqual(float(np.mean(shares)), expected, delta=3 / 255)
         self.assertLessEqual(timeline["nodes"]["count"], 10)
+
+    def test_states_are_the_breakdown(self):
+        """System: every NPU of runs with timelines. Expectation: its intervals do not overlap, and add up to its row of /breakdown, to a picosecond."""
+        parts = {"compute": ("forward", "backward", "other compute", "compute"), "cpu": ("cpu", "CPU alone")}
+        for name in ("transformer", "with_links", "faster"):
+            with orrery.open(self.paths[name], times="ps") as run:
+                reader = StateReader(run.picoseconds)
+                for npu in range(run.num_npus):
+                    found = reader.intervals(npu)
+                    pieces = sorted((int(begin), int(end)) for starts, ends in found.values() for begin, end in zip(starts, ends))
+                    self.assertTrue(all(before[1] <= after[0] for before, after in zip(pieces, pieces[1:])), name)
+                    for cause, time in run.breakdown.loc[npu].drop("idle").items():
+                        sums = sum(int((found[state][1] - found[state][0]).sum()) for state in parts.get(cause, (cause,)) if state in found)
+                        self.assertEqual(sums, int(time), f"{name}: NPU {npu}, {cause}")
+
+    def test_places(self):
+        """System: 2 tensor x 2 pipeline x 2 data parallel, and another order of placement. Expectation: each NPU has its stage and positions."""
+        settings = {"workload.parallel.placement": ("tp", "cp", "ep", "dp", "pp"), "workload.parallel.tp": 2, "workload.parallel.dp": 2, "workload.parallel.pp": 2}
+        places = Places(settings, 8)
+        self.assertEqual([places.label(npu) for npu in (0, 1, 2, 7)],
+                         ["stage 0 · dp 0 · tp 0", "stage 0 · dp 0 · tp 1", "stage 0 · dp 1 · tp 0", "stage 1 · dp 1 · tp 1"])
+        swapped = Places({**settings, "workload.parallel.placement": ("pp", "dp", "tp")}, 8)
+        self.assertEqual([swapped.stage(npu) for npu in range(8)], [0, 1] * 4)
+        self.assertEqual((Places({}, 8).label(3), Places(settings, 9).label(3)), ("", ""))
+
+    def test_operators(self):
+        """System: a timeline. Expectation: counts and times of operators are those of all nodes; exposed time is at most the time, and none of compute."""
+        with orrery.open(self.paths["transformer"], times="ps") as run:
+            found, table = operators.of(run), run.timeline.read()
+        self.assertEqual(found["npus"], 8)
+        table = table[table["kind"] != "instant"]
+        self.assertAlmostEqual(sum(row["count"] for row in found["rows"]) * 8, len(table))
+        self.assertAlmostEqual(sum(row["time"] for row in found["rows"]) * 8, table["duration"].sum(), delta=8)
+        mine = table[table["name"].astype(str).str.fullmatch(r"forward\.micro_batch_\d+\.layer_\d+\.mlp") & (table["kind"] == "compute")]
+        [row] = [row for row in found["rows"] if row["operator"] == "forward.layer.mlp" and row["kind"] == "compute"]
+        self.assertAlmostEqual(row["time"] * 8, mine["duration"].sum(), delta=8)
+        for row in found["rows"]:
+            self.assertTrue(row["exposed"] is None if row["kind"] == "compute" else 0 <= row["exposed"] <= row["time"] + 1, row)
+
+    def test_header(self):
+        """System: a small transformer. Expectation: the header says the model, the parallelism, the batch and the division of the memory."""
+        with orrery.open(self.paths["transformer"], times="ps") as run:
+            found = facts.of(run)
+        lines = dict(found["header"])
+        self.assertEqual(lines["Model"], "4 layers of 512, sequence 256")
+        self.assertTrue(lines["Parallelism"].startswith("tp 2 · dp 2 · pp 2"), lines)
+        self.assertEqual(lines["Batch"], "4 samples, 1,024 tokens: 2 micro-batches of 1 in each replica")
+        self.assertIn("100 TFLOPS, memory 16 GB at 1 TB/s", lines["GPU"])
+        with orrery.open(self.paths["transformer"], times="ps") as run:
+            peak = int(run.npus["peak_local_memory"].max())
+        amounts = [one["bytes"] for one in found["memory"]]
+        self.assertEqual((amounts[0] + amounts[1], sum(amounts)), (peak, 16 * 10**9))
 
     def test_memory_keeps_peaks(self):
         """System: a usage with a short peak in a wide bin. Expectation: the bin shows the peak, the bins after it what remains."""
@@ -329,6 +388,95 @@ class Browser(Report, browser.Browser):
         self.assertNotEqual(self.do("return document.getElementById('causes').textContent"), before)
         self.assertTrue(self.do("return document.getElementById('subtitle').textContent").startswith("faster"))
         self.no_errors()
+
+    def test_details_search_and_path(self):
+        """System: a timeline and its critical path. Expectation: next and previous go through all matches of the run and show the details of each,
+        and a click on a node of the critical path shows the same node of the timeline."""
+        self.load("transformer")
+        with orrery.open(self.paths["transformer"], times="ps") as run:
+            table = run.timeline.read()
+        matching = int((table["name"].astype(str).str.contains("layer_0.mlp", regex=False) & (table["kind"] != "instant")).sum())
+        self.do("const field = document.getElementById('find-nodes'); field.value = 'layer_0.mlp'; field.dispatchEvent(new Event('input'));")
+        self.assertIn(f"{matching:,} in the whole run", self.do("return document.getElementById('found-nodes').textContent"))
+        seen, press = [], "document.querySelector('button[title=\"{} match\"]').click(); return document.querySelector('#node-details dl').textContent"
+        for way in ("Next", "Next", "Previous"):
+            seen.append(self.do(press.format(way)))
+        self.assertEqual(seen[0], seen[2])
+        self.assertNotEqual(seen[0], seen[1])
+        self.assertIn("layer_0.mlp", seen[1])
+        self.do("document.querySelector('#node-details [title=Close]').click()")
+        self.assertEqual(self.do("return document.getElementById('node-details').textContent"), "")
+        name = self.do("const link = document.querySelector('[data-table=path] button.link'); link.click(); return link.textContent")
+        self.assertIn(name, self.do("return document.querySelector('#node-details dl').textContent"))
+        collective = self.do("const view = DATA.runs[0].view, kinds = numbers(view.nodes.kind.codes);"
+                             "return Object.fromEntries(view.factsOfNode([...kinds.keys()].find((i) => view.nodes.kind.words[kinds[i]] === 'collective' && numbers(view.nodes.bytes)[i] > 0)))")
+        self.assertLessEqual({"bytes", "group", "operation", "bus bandwidth", "NPU"}, set(collective))
+        self.assertIn("stage", collective["NPU"])
+        self.no_errors()
+
+    def test_state_in_the_address(self):
+        """System: a page that was zoomed, searched and darkened. Expectation: its address opens the same view again."""
+        self.load("transformer")
+        self.do("document.querySelector('button[title=\"Zoom in\"]').click(); const field = document.getElementById('find-nodes'); field.value = 'mlp';"
+                "field.dispatchEvent(new Event('input')); document.querySelector('#causes tr').click(); document.querySelector('button[title=\"Next match\"]').click();"
+                "document.getElementById('theme').click();")
+        shown = ("return [location.hash, document.getElementById('timeline-status').textContent, document.querySelector('#causes tr').className,"
+                 "document.querySelector('#node-details dl').textContent, document.documentElement.className]")
+        before = self.do(shown)
+        self.browser.get("about:blank")
+        self.browser.get((self.folder / "transformer.html").as_uri() + before[0])
+        self.assertEqual(self.do(shown), before)
+        self.assertIn("chosen", before[2])
+        self.no_errors()
+
+    def test_files_of_charts(self):
+        """System: pages with every kind of chart. Expectation: each SVG is XML with shapes, each CSV has a header and rows of its length."""
+        for names in (("transformer",), ("with_links",), ("transformer", "faster")):
+            self.load(*names)
+            self.do("window.saved = []; saveFile = (name, text, kind) => saved.push([name, text, kind]);"
+                    "for (const button of document.querySelectorAll('button.save')) button.click();")
+            saved = self.do("return saved")
+            self.assertGreater(len(saved), 8, names)
+            for name, text, kind in saved:
+                if name.endswith(".svg"):
+                    root = xml.etree.ElementTree.fromstring(text)
+                    self.assertGreater(len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) + len(list(root.iter("{http://www.w3.org/2000/svg}path"))), 1, name)
+                else:
+                    rows = list(csv.reader(io.StringIO(text)))
+                    self.assertEqual({len(row) for row in rows}, {len(rows[0])}, name)
+                    self.assertGreater(len(rows), 1 if name != "links-map.csv" else 0, name)
+            self.no_errors()
+
+    def test_contrast(self):
+        """System: pages in a light and a dark look. Expectation: the contrast of each text with what is behind it is at least 4.5 (WCAG 2)."""
+        self.load("transformer")
+        self.do("document.querySelector('main').append(element('p', {style: 'color: #888; background: #fff'}, 'hardly to be read'))")
+        self.assertEqual([text for _, _, text, _ in self.poor_contrasts()], ["hardly to be read"])
+        for name in ("transformer", "with_links", "causes"):
+            self.load(name)
+            for _ in range(2):
+                self.assertEqual(self.poor_contrasts(), [], name)
+                self.do("document.getElementById('theme').click()")
+        self.assertTrue(self.do("return Object.values(COLOURS).every((hex) => { const [a, b] = [luminance(hex), luminance(ink(hex))].sort((x, y) => y - x);"
+                                "return (a + 0.05) / (b + 0.05) >= 4.5; })"))
+
+    def test_contents_stay_in_view(self):
+        """System: a page that is scrolled to its end, wide and narrow. Expectation: the table of contents is in the window and marks the last section."""
+        for width in (1280, 390):
+            self.load("transformer", width=width)
+            self.do("window.scrollTo(0, document.documentElement.scrollHeight)")
+            top = self.do("return document.getElementById('sections').getBoundingClientRect().top")
+            self.assertTrue(0 <= top < 5, top)
+            self.assertNotEqual(self.do("return document.querySelector('#sections [aria-current=true]').textContent"), "What was simulated")
+
+    def test_shares_differ_by_points(self):
+        """System: the page of two runs. Expectation: shares differ by points, times and rates by per cent; both timelines have one axis."""
+        self.load("transformer", "faster")
+        rows = dict(self.do("return [...document.querySelectorAll('#compared-figures tbody tr')].map((row) => [row.children[0].textContent, row.children[2].textContent])"))
+        self.assertRegex(rows["MFU"], r"[+−][\d.]+ points$|%$")
+        self.assertIn("points", rows["MFU"] + rows["pipeline bubble"])
+        self.assertRegex(rows["step time"], r"[+−][\d.]+ %$")
+        self.assertGreater(self.do("return document.querySelector('#timelines canvas').clientHeight"), 100)
 
     def test_theme(self):
         """System: the button for light and dark. Expectation: a click changes the colour of the page, and another one changes it back."""

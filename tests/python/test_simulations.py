@@ -163,6 +163,19 @@ class Sweep(Simulations):
             self.assertAlmostEqual(row["step_time"], expected / 1e12, 11)
         self.assertFalse(table.isna().all().any())
 
+    def test_a_sweep_is_drawn(self):
+        """Two keys: one line for each value of the key with fewer values, through the points of the table. Unknown names are refused."""
+        import orrery.plots
+        table = orrery.sweep(self.config, {BANDWIDTH: ["10 GB/s", "50 GB/s"], MICRO_BATCHES: [2, 4, 8]})
+        axes = orrery.plots.sweep(table, "step_time").subfigs[1].axes[0]
+        self.assertEqual([line.get_label() for line in axes.lines], ["bandwidth 10 GB/s", "bandwidth 50 GB/s"])
+        self.assertEqual(list(axes.lines[0].get_xdata()), [2, 4, 8])
+        self.assertEqual([f"{y:.6g}" for y in axes.lines[1].get_ydata()], [f"{1e3 * y:.6g}" for y in table.loc[table[BANDWIDTH] == 50e9, "step_time"]])
+        self.assertIn("micro-batches", axes.get_xlabel())
+        for wrong in ({"metric": "speed"}, {"over": "tp"}):
+            with self.assertRaisesRegex(ValueError, "the table has"):
+                orrery.plots.sweep(table, **wrong)
+
     def test_derived_keys_and_constraints(self):
         """dp follows from tp, a constraint leaves one of three out, and logical values stay logical; a dictionary on two ranks."""
         table = orrery.sweep(TREE, {"workload.parallel.tp": [1, 2, 4], PRECISION: [False]}, ranks=2,
@@ -263,6 +276,10 @@ class Program(Simulations):
             notebook.end()
         self.assertEqual(shown, ["10.0 % of nodes", "20.0 % of nodes", ""])
         self.assertEqual((messages.faults(), messages.warnings), (["a", "b"], [["w"]]))
+        ended = types.SimpleNamespace(wait=lambda seconds: len(ticks) > 1)
+        ticks = []
+        program.tick("orrery explore", types.SimpleNamespace(wanted=True, update=ticks.append), program.Messages(None), ended)
+        self.assertEqual(ticks, ["orrery explore: 1 s", "orrery explore: 2 s"])
         with unittest.mock.patch.object(sys, "stderr", io.StringIO()) as log:
             for wanted in (True, False, None):
                 program.Shown(wanted).update(f"line {wanted}")

@@ -15,6 +15,7 @@ import re
 import shutil
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import browser
 import examples
@@ -354,7 +355,7 @@ class Terminal(Studies):
         shutil.copy(self.made, self.folder / "part.h5")
         with h5py.File(self.folder / "part.h5", "r+") as file:
             del file["trials/number"]
-        for arguments, said in ((["report", self.made, run, "--output=a.html"], "either runs or studies"), (["compare", run, self.made], "either runs or studies"),
+        for arguments, said in ((["report", self.made, run, "--output=a.html"], "files of one kind"), (["compare", run, self.made], "files of one kind"),
                                 (["report", "damaged.h5", "--output=a.html"], "damaged.h5"), (["show", "results", "part.h5"], "damaged or missing data")):
             outcome = self.run_program(*arguments, code=3)
             self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
@@ -415,6 +416,47 @@ class Browser(Studies, browser.Browser):
             outcome = harness.orrery("report", *paths, "--output", output)
             self.assertEqual(outcome.code, 0, outcome.err)
         self.open_page(output, width)
+
+    def test_one_parameter(self):
+        """System: a study that varies one parameter, and one that varies more. Expectation: the first has a chart of the metric over it, with a point for
+        each trial; the second has none."""
+        one, several = self.folder / "one.h5", self.made
+        study = self.folder / "one.yaml"
+        study.write_text("study:\n  base: small.yaml\n  parameters: {micro_batches: {key: workload.parallel.micro-batches, values: [1, 2, 4]}}\n  objectives: [{minimise: step_time}]\n")
+        (self.folder / "small.yaml").write_text("system:\n" + examples.RING + examples.COMPUTE + examples.TRANSFORMER)
+        outcome = harness.orrery("explore", study, "--force", f"--output={one}")
+        self.assertEqual(outcome.code, 0, outcome.err)
+        self.load(one)
+        self.assertEqual(self.do("return charts.curve.rows(0).map((point) => point.x)"), [1, 2, 4])
+        steps = self.do("return charts.curve.rows(0).map((point) => point.y)")
+        with h5py.File(one) as file:
+            np.testing.assert_allclose(steps, file["trials/step_time"][:], rtol=1e-6)
+        self.do("window.saved = []; saveFile = (name, text) => saved.push([name, text]); for (const button of document.querySelectorAll('button.save')) button.click();")
+        for name, text in self.do("return saved"):
+            self.assertTrue(text.startswith("<svg") if name.endswith(".svg") else text.count("\n") > 1, name)
+            if name.endswith(".svg"):
+                xml.etree.ElementTree.fromstring(text)
+        self.load(several)
+        self.assertIsNone(self.do("return document.getElementById('curve')"))
+        self.no_errors()
+
+    def test_contrast(self):
+        """System: pages of studies in a light and a dark look. Expectation: the contrast of each text with what is behind it is at least 4.5."""
+        for path in (self.real, self.bounded):
+            self.load(path)
+            for _ in range(2):
+                self.assertEqual(self.poor_contrasts(), [], path.name)
+                self.do("document.getElementById('theme').click()")
+
+    def test_selection_in_the_address(self):
+        """System: a page in which trials were selected. Expectation: its address selects the same trials again."""
+        self.load(self.made)
+        count = self.do("const column = AXES.find((one) => one.role === 'parameter' && one.isWord); return orrery.brush({[column.name]: [column.words[0]]})")
+        address = self.do("return location.hash")
+        self.browser.get("about:blank")
+        self.browser.get((self.folder / f"{self.made.stem}.html").as_uri() + address)
+        self.assertEqual(self.do("return orrery.selected()"), count)
+        self.no_errors()
 
     def trials(self):
         """Returns the numbers of the trials in the table."""

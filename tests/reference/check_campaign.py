@@ -3,21 +3,28 @@
 what they find with what the case expects, within its tolerance.
 
 usage: check_campaign.py [FOLDER] [--case TEXT ...] [--ranks N]
+       check_campaign.py --random N [--seed S] [--case TEXT ...]
 
 FOLDER is by default the folder reference/campaign of shared/. A case has the form {id, kind, inputs, expected, tolerance, source}; README.md
 there says what its kind means. The script prints one line for each case and then "N passed, M failed". The exit code is 1 if a case fails,
-77 if there is no folder."""
+77 if there is no folder.
+
+With --random it draws N cases of each kind (campaign_drawing.py) and compares each replication's means with those of the reference programs,
+whose draws are the same. A case is left out where the reference program ends with an error, lasts long, or breaks a rule of its own page."""
 
 import argparse
 import functools
 import json
 import math
 import pathlib
+import signal
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
+import campaign_drawing  # noqa: E402
+import chakra  # noqa: E402
 import harness  # noqa: E402
 
 try:
@@ -312,9 +319,48 @@ def cluster_formula(runner, inputs):
     return {key: (values[name], 0.0) for key, name in {"b": "erlang_b", "c": "erlang_c", "wait": "wait"}.items() if name in values}
 
 
+def stride_of(phase):
+    words = phase.split()
+    if words[:2] != ["ring", "stride"] or len(words) != 3:
+        raise Failed(f"the phase {phase} is not known")
+    return int(words[2])
+
+
+def step_of_phases(runner, inputs, phases, network):
+    """Returns the seconds of collectives one after the other, each in the configuration of its phase."""
+    if inputs["collective"] != "all-reduce" or inputs["algorithm"] != "ring":
+        raise Failed(f"{inputs['collective']} by {inputs['algorithm']} is not known")
+    npus = inputs["npus"]
+    nodes = [chakra.Node(i, chakra.COLL, f"phase_{i}", [i - 1] if i else [], comm_type=chakra.ALL_REDUCE, comm_size=round(inputs["bytes"]), pg_name=f"phase{i}")
+             for i in range(len(phases))]
+    traces = runner.folder / f"phases-{npus}"
+    for npu in range(npus):
+        chakra.write(f"{traces}.{npu}.et", nodes)
+    (runner.folder / "phases.json").write_text(json.dumps({f"phase{i}": [p * stride_of(phase) % npus for p in range(npus)] for i, phase in enumerate(phases)}))
+    names = list(dict.fromkeys(phases))
+    circuits = {"switching-time": f"{inputs['switching'] * 1e9!r} ns", "configurations": [{"name": name, "stride": stride_of(name)} for name in names],
+                "groups": {f"phase{i}": phase for i, phase in enumerate(phases)}}
+    dimension = {"shape": "Ring", "size": npus, "bandwidth": f"{inputs['bandwidth']!r} B/s", "latency": f"{inputs['latency'] * 1e9!r} ns"}
+    configuration = {
+        "system": {"network": {"model": network, "dimensions": [dimension], "circuits": circuits},
+                   "collectives": {"all-reduce": ["oneRing"], "chunks": 1, "endpoint-delay": "0 ns"}},
+        "workload": {"traces": str(traces), "groups": str(runner.folder / "phases.json")}}
+    with runner.run("run", configuration) as file:
+        return max(file["/npus/finish_time"][()].tolist()) * 1e-12
+
+
+def reconfiguration(runner, inputs):
+    """Returns the times in the congestion-unaware network. Those in the congestion-aware one must be the same."""
+    steps = [step_of_phases(runner, inputs, inputs["phases"], network) for network in ("congestion-unaware", "congestion-aware")]
+    if abs(steps[0] - steps[1]) > 1e-9 * steps[0]:
+        raise Failed(f"the step takes {steps[0]} s without and {steps[1]} s with links")
+    phases = [step_of_phases(runner, inputs, [phase], "congestion-unaware") for phase in inputs["phases"]]
+    return {"phase": (phases[0], 0.0), "step": (steps[0], 0.0), "without-switching": (math.fsum(phases), 0.0)}
+
+
 KINDS = {"campaign-formula": campaign_formula, "campaign-timeline": replications, "campaign-replications": replications,
          "campaign-checkpoint-size": checkpoint_size, "cluster-formula": cluster_formula, "cluster-schedule": cluster_run,
-         "cluster-replications": cluster_run}
+         "cluster-replications": cluster_run, "cluster-reconfiguration": reconfiguration}
 # The clock of a cluster counts whole nanoseconds, so that a time may differ by one from a time in fractions of them.
 CLOCK = 1e-9
 TIMES_OF_CLOCK = {"starts", "ends", "wait", "jct", "makespan"}
@@ -350,11 +396,93 @@ def check(case, runner):
     return "; ".join(faults)
 
 
+# ---- random cases ----
+
+REFERENCE_SECONDS = 5.0  # of processor time, after which the reference program is given up
+UNLIKE = {"between", "retired"}  # ratios of small counts; hosts whose repair ends after the reference program's last look at them
+
+
+class TookLong(Exception):
+    """The reference program lasts too long."""
+
+
+def reference_values(case):
+    """Returns {name: value} of the reference programs; None where they fail."""
+    sys.path.insert(0, str(harness.SHARED / "reference/campaign"))
+    import check as reference
+
+    def give_up(*_):
+        raise TookLong
+
+    signal.signal(signal.SIGVTALRM, give_up)
+    signal.setitimer(signal.ITIMER_VIRTUAL, REFERENCE_SECONDS)
+    try:
+        found = reference.got(case)
+    except (TookLong, TypeError, IndexError, ValueError, SystemExit):
+        return None
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    return {key: value for key, (value, _) in found.items()}
+
+
+def differs_for_a_reason(inputs, expected, found):
+    """Returns whether the reference program breaks a rule of its own page."""
+    if expected.get("ettr", 0.0) > 1.0 or any(value < -1e-6 for key, value in expected.items() if key.startswith("t-")):
+        return True  # it went forward to a checkpoint of work that had been lost
+    processes = inputs.get("processes", [])
+    if any(process.get("symptom") == "silent" for process in processes):
+        if expected.get("depleted", 0.0) > 0:
+            return True  # it goes on without hosts when a silent corruption is found
+        if any(process.get("symptom") == "pause" and not process.get("notice") for process in processes):
+            return True  # a pause loses work as a crash does, but leaves a corruption of what was lost
+    return "duration" in inputs and expected["time"] > found["time"][0] + 1e-6  # it lets the last phase end after the duration
+
+
+def is_near(value, expected):
+    if isinstance(expected, list):
+        return len(value) == len(expected) and all(is_near(v, e) for v, e in zip(value, expected))
+    return value == expected or abs(value - expected) <= 1e-6 + 1e-7 * abs(expected)
+
+
+def random_check(case, runner):
+    """Returns as `check`, for a drawn case."""
+    expected = reference_values(case)
+    if expected is None:
+        return None
+    found = KINDS[case["kind"]](runner, case["inputs"])
+    if differs_for_a_reason(case["inputs"], expected, found):
+        return None
+    expected = {key: value for key, value in expected.items() if key not in UNLIKE and (key in found or value != 0)}
+    return "; ".join(f"{key} {found.get(key, ('missing',))[0]} expected {value}" for key, value in expected.items()
+                     if key not in found or not is_near(found[key][0], value))
+
+
+def run_random(arguments, runner):
+    counts = {"passed": 0, "failed": 0, "left out": 0}
+    for kind in campaign_drawing.KINDS:
+        if arguments.case and not any(text in kind for text in arguments.case):
+            continue
+        for seed in range(arguments.seed, arguments.seed + arguments.random):
+            case = campaign_drawing.case(kind, seed)
+            try:
+                fault = random_check(case, runner)
+            except Failed as reason:
+                fault = str(reason)
+            counts["left out" if fault is None else "failed" if fault else "passed"] += 1
+            if fault:
+                print(f"BAD {case['id']}: {fault}\n{json.dumps(case['inputs'])}", flush=True)
+    print(f"{counts['left out']} left out")
+    print(f"{counts['passed']} passed, {counts['failed']} failed")
+    return 1 if counts["failed"] or not counts["passed"] else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=pathlib.Path, default=harness.SHARED / "reference/campaign")
     parser.add_argument("--case", nargs="+", help="run only cases whose file, kind or id has one of these texts")
     parser.add_argument("--ranks", type=int, default=0, help="MPI ranks; 0: without mpirun")
+    parser.add_argument("--random", type=int, default=0, help="cases of each kind that are drawn, in place of FOLDER")
+    parser.add_argument("--seed", type=int, default=1, help="of the first case that is drawn")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
         print(f"check_campaign.py: {arguments.folder}: no such folder. The cases are in reference/campaign of the folder shared/ (ORRERY_SHARED).")
@@ -362,6 +490,8 @@ def main():
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         runner = Runner(pathlib.Path(folder), arguments.ranks)
+        if arguments.random:
+            return run_random(arguments, runner)
         for path in sorted(arguments.folder.glob("*.json")):
             for case in json.loads(path.read_text()):
                 name = f"{path.stem}/{case['id']}"

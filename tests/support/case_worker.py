@@ -225,7 +225,7 @@ class Worker:
 
 COMMANDS = {"run", "check", "explore", "best", "flows", "generate", "convert", "synthesize", "partition", "show"}
 ELSEWHERE = {"--help", "-h", "--version"}  # they end the process from within the reading of the command line
-OF_PYTHON = {"results"}  # `orrery show` becomes Python for these
+OF_PYTHON = {"provenance", "results"}  # `orrery show` becomes Python for these
 ENDS = ("--max-walltime", "--set=run.watchdog")  # a run that they cannot end in order ends its process
 ONCE = ("--checkpoint", "--restart", "--progress")  # a second run with one of these has other inputs, or prints other times
 WRITES = ("--json", "--csv", "--chrome", "--plot")  # options that name a file, which a second run only replaces with --force

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
@@ -97,6 +98,8 @@ struct Times {
   double tokens = 0;           ///< tokens of a step; 0: not known
   std::vector<OfTier> tiers;   ///< [tiers]
   std::vector<double> speeds;  ///< [processes] of stragglers
+  std::vector<std::pair<std::uint32_t, double>> elastic =
+      {};  ///< replicas and the speed of the job with them, if simulated
 };
 
 /// Returns what is simulated. `num_npus`: of the job, which decides how many hosts it needs unless `hosts.active` says

@@ -97,7 +97,8 @@ struct RepairRules {
 struct Elastic {
   std::uint32_t hosts_per_replica = 0;                   ///< 0: the job needs all its hosts
   std::uint32_t least = 1;                               ///< replicas
-  std::vector<std::pair<std::uint32_t, double>> speeds;  ///< [replicas] work in a second, ascending
+  std::vector<std::pair<std::uint32_t, double>> speeds;  ///< [replicas] work in a second, ascending; empty: simulated
+  bool scales_batch = false;  ///< the batch shrinks with the replicas; else they take more micro-batches
 
   friend bool operator==(const Elastic&, const Elastic&) = default;
 };

@@ -6,6 +6,7 @@
 
 #include "orrery/cluster/options.hpp"
 #include "orrery/cluster/schedule.hpp"
+#include "orrery/cluster/step_level.hpp"
 #include "orrery/cluster/summary.hpp"
 #include "orrery/parallel/communicator.hpp"
 
@@ -26,9 +27,16 @@ struct Found {
   std::vector<Summary> summaries;  ///< [replications]
   Jobs jobs;
   Schedule schedule;
+  SharingFound sharing;  ///< with Sharing::simulate, on every rank
 };
-/// Runs all replications: replication r on rank r mod ranks. Collective.
-Found run(const Options& options, const std::string& trace, const Keep& keep, parallel::Communicator& world);
+/// Runs all replications: replication r on rank r mod ranks. With Sharing::simulate each rank runs all of them, and the
+/// simulations that they need are divided among the ranks by `steps`, which may be null otherwise. Collective.
+Found run(const Options& options, const std::string& trace, const Keep& keep, StepLevel* steps,
+          parallel::Communicator& world);
+
+/// Gives the classes that count steps of a workload the time of a step on a packed placement of each of their sizes.
+/// Collective. Throws Error (bad_input).
+void find_steps(Options& options, StepLevel& steps);
 
 /// Throws Error (bad_input) for options that contradict each other, or a load above 1 unless `overload`.
 void validate(const Options& options, bool overload);

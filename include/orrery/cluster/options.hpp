@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orrery/campaign/spread.hpp"
@@ -14,7 +15,7 @@ namespace orrery::cluster {
 
 enum class Admission : std::uint8_t { fifo, sjf, easy, priority };
 enum class Placing : std::uint8_t { none, first, contiguous, packed, random, torus };
-enum class Sharing : std::uint8_t { none, formula };
+enum class Sharing : std::uint8_t { none, formula, simulate };
 /// Which links the formula of sharing counts.
 enum class SharedLinks : std::uint8_t { one_link, uplinks };
 
@@ -25,11 +26,20 @@ struct JobClass {
   std::vector<std::uint32_t> npus = {1};  ///< drawn evenly
   campaign::Spread length;                ///< seconds alone, or steps
   bool counts_steps = false;              ///< `length` is in steps
-  Nanoseconds step = 0;                   ///< time of a step
+  Nanoseconds step = 0;                   ///< time of a step; 0: `steps_of` says it
+  std::string workload;                   ///< value of `workload` in YAML's flow style; empty: there is none
+  /// Numbers of NPUs and the time of a step on a packed placement of so many in an empty cluster, as simulated.
+  std::vector<std::pair<std::uint32_t, Nanoseconds>> steps_of = {};
   double overestimate = 1;
   std::optional<std::uint32_t> priority;  ///< none: the number of the class
   double share = 0;                       ///< 0: Rules::share
 
+  /// Returns the time of a step of a job with so many NPUs.
+  Nanoseconds step_with(std::uint32_t num_npus) const {
+    for (const auto& [size, time] : steps_of)
+      if (size == num_npus) return time;
+    return step;
+  }
   friend bool operator==(const JobClass&, const JobClass&) = default;
 };
 
@@ -56,7 +66,8 @@ struct Rules {
   std::uint32_t backfill_depth = 1000;  ///< jobs that EASY looks at in a pass
   Sharing sharing = Sharing::none;
   SharedLinks links = SharedLinks::uplinks;
-  double share = 0.5;  ///< share of jobs that have none of their own
+  double share = 0.5;                ///< share of jobs that have none of their own
+  std::uint32_t sharing_steps = 12;  ///< steps of the slowest job for which jobs that share links are simulated
 
   friend bool operator==(const Rules&, const Rules&) = default;
 };
@@ -65,8 +76,17 @@ struct Rules {
 struct Site {
   double power_cap = 0;          ///< W; a job starts only if the sum stays within it
   double running = 0, idle = 0;  ///< W of an NPU that has a job, and of one that has none
+  double ramp = 0;               ///< W in a second by which starts of jobs raise the power at the most
 
   friend bool operator==(const Site&, const Site&) = default;
+};
+
+/// Hosts that fail, whether they have a job or not.
+struct HostFailures {
+  campaign::Spread mtbf, repair;  ///< seconds from a repair to the next failure, and of the repair; 0: none fails
+
+  bool any() const { return !mtbf.is_zero(); }
+  friend bool operator==(const HostFailures&, const HostFailures&) = default;
 };
 
 /// Where jobs come from.
@@ -88,6 +108,7 @@ struct Options {
   Rules rules;
   Arrivals arrivals;
   Site site;
+  HostFailures failures;
   std::uint32_t warm_up = 0;  ///< jobs that are left out of summaries
   std::uint32_t seed = 1;
   std::uint32_t replications = 1;

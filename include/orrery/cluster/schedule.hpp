@@ -23,6 +23,7 @@ struct Integrals {
   __int128 fragmentation = 0;  ///< free NPU-time while the first of the queue had enough free NPUs but no place
   __int128 blocked = 0;        ///< free NPU-time while the first of the queue had too few
   double peak_power = 0;       ///< W of all NPUs
+  double largest_ramp = 0;     ///< W in a second by which starts of jobs raised the power within a minute
   Nanoseconds unplaced = 0;    ///< time for which the first of the queue had enough free NPUs but no place
 };
 
@@ -33,6 +34,7 @@ struct Schedule {
   std::vector<Usage> usage;     ///< empty unless it is kept
   Integrals integrals;
   Nanoseconds begin = 0, end = 0;  ///< first arrival, last end
+  std::uint64_t host_failures = 0;
 };
 
 /// Gives running jobs their slow-down by the jobs with which they share links (S8).
@@ -44,7 +46,10 @@ class Slowdown {
   virtual std::vector<std::uint32_t> begin(std::uint32_t job, const Place& place,
                                            const std::vector<std::uint32_t>& leaves) = 0;
   virtual std::vector<std::uint32_t> end(std::uint32_t job) = 0;
-  /// Returns the time of a job's step over that alone: 1 or more.
+  /// Finds the factors that have changed at one time, when all jobs of this time have begun and ended. Returns the
+  /// running jobs that these are of, beside those that `begin` and `end` returned.
+  virtual std::vector<std::uint32_t> settle() { return {}; }
+  /// Returns the time of a job's step over that alone on a packed placement.
   virtual double factor(std::uint32_t job) = 0;
 };
 

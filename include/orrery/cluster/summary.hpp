@@ -29,6 +29,8 @@ struct Summary {
   double makespan = 0;              ///< seconds
   double utilisation = 0, useless = 0, fragmentation = 0, blocked = 0, unplaced = 0, rejected = 0;
   double energy = 0, peak_power = 0;  ///< J and W of all NPUs
+  double largest_ramp = 0;            ///< W in a second, over a minute
+  double host_failures = 0;
 };
 
 /// A number of a summary with its name and unit.

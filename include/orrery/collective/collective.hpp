@@ -12,6 +12,10 @@
 #include "orrery/collective/options.hpp"
 #include "orrery/network/delay_model.hpp"
 
+namespace orrery::trace {
+struct Group;
+}
+
 namespace orrery::collective {
 
 /// A communicator as collectives see it: its members, and the dimension groups in which they carry out phases. Opaque,
@@ -26,11 +30,22 @@ using CollectiveTraffic = std::vector<Bytes>;
 /// Every dimension of the world takes part: the value of `dimensions` for an ordinary communicator.
 constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
 
+/// Share of its bandwidth that a dimension gains in LibraryEffect::savings.
+constexpr double bandwidth_step = 0.1;
+
+/// What a collective of a library does to the rest of a step.
+struct LibraryEffect {
+  std::uint32_t num_channels = 0;  ///< compute units of an NPU on which it runs; 0: not known
+  /// [num_dimensions] share of its time that it saves if the links of a dimension have `bandwidth_step` more bandwidth
+  std::vector<double> savings = {};
+};
+
 /// What a library says of a collective.
 struct LibraryFigures {
   LibraryTime time;
   LibraryRange range;
   Correction correction;  ///< whose file the engine's options hold
+  double ratio = 1;       ///< corrected time over that of the library
 };
 
 /// What carries out a chunk of a collective in the dimension groups of one kind.
@@ -124,6 +139,13 @@ class Engine {
   friend std::uint32_t num_queues(const Engine& engine);
   /// Returns whether a library decides how collectives are carried out.
   friend bool has_library(const Engine& engine);
+  /// Returns the layout of a group of traces, in its configuration of the circuits: its members are at the positions
+  /// where they stand then. Arguments and cost: as `layout`.
+  friend std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group,
+                                                      std::uint64_t dimensions, std::uint32_t custom);
+  /// Returns what a collective of a library does besides taking its time; nothing for one that no library carries out.
+  /// Memoised; at first O(dimensions * cost of library_time).
+  friend LibraryEffect effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size);
   /// Returns whose turn it is after a collective of the communicator that begins with `turn`.
   Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
@@ -170,5 +192,9 @@ class Engine {
 bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
 std::uint32_t num_queues(const Engine& engine);
 bool has_library(const Engine& engine);
+LibraryEffect effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size);
+
+std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group, std::uint64_t dimensions,
+                                             std::uint32_t custom);
 
 }  // namespace orrery::collective

@@ -13,6 +13,7 @@
 #include "orrery/base/registry.hpp"
 #include "orrery/collective/expert_exchange.hpp"
 #include "orrery/collective/measured_series.hpp"
+#include "orrery/network/network_figures.hpp"
 
 namespace orrery::collective {
 
@@ -47,6 +48,12 @@ struct NicShares {
   friend bool operator==(const NicShares&, const NicShares&) = default;
 };
 
+/// Thread blocks of a GPU that carry out a collective, one on each multiprocessor.
+struct Channels {
+  std::uint32_t count = 0;  ///< 0: not known
+  double rate = 0;          ///< bytes per second that all of them move at most; 0: no limit is known
+};
+
 /// Bandwidths of a machine that was measured, in bytes per second, and ramps: they hold whatever the network is
 /// (LibraryOptions::relative).
 struct AbsoluteFigures {
@@ -69,12 +76,11 @@ struct Library {
   double link = 0;         ///< rate of a member's links into its node where it was measured, bytes per second
   double hop_latency = 0;  ///< seconds of a hop within the node there
   NodeShares shares;
-  double channels = 0;                 ///< bytes per second that the GPU moves in rings at most
-  double nvls_channels = 0;            ///< likewise of what the switch reduces
-  std::uint32_t fewest_in_switch = 5;  ///< members from which on the switch reduces
-  std::uint32_t mesh = 0;              ///< GPUs of a node if each has a link to each other one; 0: a switch joins them
-  Ramp small;                          ///< time that the protocol of small messages saves: `filling` and `bytes`
-  Ramp large;                          ///< time that filling the pipelines costs: `filling` and `bytes`
+  Channels channels = {}, nvls_channels = {};  ///< those of rings, and of reductions in the switch
+  std::uint32_t fewest_in_switch = 5;          ///< members from which on the switch reduces
+  std::uint32_t mesh = 0;  ///< GPUs of a node if each has a link to each other one; 0: a switch joins them
+  Ramp small;              ///< time that the protocol of small messages saves: `filling` and `bytes`
+  Ramp large;              ///< time that filling the pipelines costs: `filling` and `bytes`
   AbsoluteFigures absolute;
 
   static std::span<const Library* const> registry();
@@ -95,6 +101,15 @@ struct Fabric {
 };
 using FabricName = Registered<Fabric>;
 
+/// Figures of a fabric that a configuration puts in the place of those of Fabric; nothing: as there.
+struct FabricFigures {
+  std::optional<Time> step, ramp;   ///< Fabric::step, and Ramp::filling of Fabric::ramp
+  std::optional<Bytes> ramp_bytes;  ///< Ramp::bytes of Fabric::ramp
+  std::optional<Bandwidth> nic;     ///< Fabric::nic
+
+  friend bool operator==(const FabricFigures&, const FabricFigures&) = default;
+};
+
 /// What the bandwidths of a network are: those of data sheets, or those that rings reach.
 enum class LinkRates : std::uint8_t { data_sheet, reached };
 
@@ -102,6 +117,7 @@ enum class LinkRates : std::uint8_t { data_sheet, reached };
 struct LibraryOptions {
   std::optional<LibraryName> library;
   FabricName fabric;
+  FabricFigures fabric_figures;
   bool collnet = false;               ///< switches between nodes reduce (SHARP), which NCCL may use
   std::uint32_t node_dimensions = 1;  ///< dimensions of the network within a node
   ExpertOptions experts = {};         ///< with and without a library
@@ -112,16 +128,22 @@ struct LibraryOptions {
   NodeShares shares;         ///< shares in place of the library's
   NicShares nic_shares;      ///< shares in place of the fabric's
   bool relative = true;      ///< false: AbsoluteFigures
+  /// [dimensions] of networks whose links are shared by NPUs that nothing else joins; empty: there are none.
+  std::vector<network::DimensionCut> cuts = {};
   std::map<Kind, std::vector<MeasuredFile>> measured;
 };
+
+/// Returns the fabric, with the figures that the options put in the place of its own.
+Fabric fabric_of(const LibraryOptions& options);
 
 /// A link of a member of a group in a dimension between nodes.
 struct OuterLink {
   std::uint32_t dimension = 0;
-  double ring = 0;    ///< bytes per second of a member to the next node
-  double direct = 0;  ///< bytes per second of a member to all others
-  double below = 1;   ///< members that differ in lower dimensions only
-  double above = 1;   ///< members that differ in this dimension and in lower ones only
+  double ring = 0;         ///< bytes per second of a member to the next node
+  double direct = 0;       ///< bytes per second of a member to all others
+  double below = 1;        ///< members that differ in lower dimensions only
+  double above = 1;        ///< members that differ in this dimension and in lower ones only
+  std::uint32_t port = 0;  ///< number of the port through which it leads: LibraryGroup::port
 };
 
 /// A group as a library sees it. Rates are bytes per second of a member in one direction, of the slowest port, divided
@@ -137,7 +159,10 @@ struct LibraryGroup {
   std::uint32_t npus_of_node = 1;                         ///< NPUs that a node of the network has
   double nics = 1;                                        ///< NICs of an NPU
   std::vector<OuterLink> outer = {};
+  std::vector<double> further_ports = {};  ///< rates to other nodes of ports besides `nic`
 
+  /// Returns the rate of the port with this number; that of number 0 is `nic`.
+  double port(std::uint32_t number) const { return number == 0 ? nic : further_ports[number - 1]; }
   double of_node() const { return static_cast<double>(ranks) / nodes; }
 };
 
@@ -161,6 +186,7 @@ struct LibraryTime {
   double seconds = 0;
   double latency = 0, ramp = 0, transfer = 0;  ///< seconds: `seconds` is no less than their sum
   Resource bound = {};                         ///< resource that decides `transfer`
+  double leaving = 0;                          ///< bytes of a member that leave its node
   std::vector<Resource> resources = {};        ///< all that the bytes pass
 };
 /// Returns what a collective takes from when its last member is ready: the latency, the ramp and the time of the

@@ -11,6 +11,10 @@
 #include "orrery/collective/library.hpp"
 #include "orrery/topology/topology.hpp"
 
+namespace orrery::topology {
+class Circuits;
+}
+
 namespace orrery::collective {
 
 enum class Kind : std::uint8_t {
@@ -179,6 +183,7 @@ struct Options {
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
+  std::shared_ptr<const topology::Circuits> circuits = {};  ///< as in network::Options
   LibraryOptions library = {};  ///< what decides the times in place of algorithms, if it names a library
   Rules rules = {};
 

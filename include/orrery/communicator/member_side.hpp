@@ -89,6 +89,9 @@ class MemberSide {
     return communicators_[membership.communicator].accesses[membership.participant]++;
   }
 
+  /// Returns collective::LibraryEffect::num_channels of a collective of a communicator that the participant is in.
+  std::uint32_t num_channels(const Membership& membership, collective::Kind kind, Bytes size);
+
   // With Execution::by_members.
   /// Returns the member of the group at this position.
   NpuId member(const Membership& membership, std::uint32_t position) const {
@@ -148,6 +151,7 @@ class MemberSide {
     Window<Pending> pending;
     /// With Execution::by_members, and where turns go on.
     std::shared_ptr<const collective::GroupLayout> layout;
+    std::shared_ptr<const collective::GroupLayout> layout_of_channels;  ///< once num_channels was asked for
     collective::Turn turn;   ///< of the next collective, with Execution::by_members
     bool is_spread = false;  ///< it has participants on other ranks
   };

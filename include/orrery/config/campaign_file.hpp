@@ -14,5 +14,7 @@ struct CampaignFile {
 
 /// Reads a CONFIG.yaml for `orrery campaign`. Throws as `read`.
 CampaignFile read_campaign(const Inputs& inputs);
+/// Returns whether a CONFIG.yaml has a cluster over time in place of a workload. Throws as `read`.
+bool is_of_cluster(const Inputs& inputs);
 
 }  // namespace orrery::config

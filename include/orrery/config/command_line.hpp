@@ -13,6 +13,7 @@
 #include "orrery/collective/collective.hpp"
 #include "orrery/config/campaign_commands.hpp"
 #include "orrery/config/key_listing.hpp"
+#include "orrery/config/preset_commands.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "orrery/trace/store.hpp"
@@ -83,6 +84,8 @@ struct BestCommand {
   std::string cost;    ///< prices: a preset or a file; empty: those of the system
   std::uint32_t npus = 1;
   std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
+  std::string serve;                   ///< requests that are to be served, a file; empty: the model is trained
+  std::string slo;                     ///< "ttft=500ms,tpot=50ms"; with `serve`
   ExploreCommand explore;              ///< without `file`
 };
 
@@ -282,7 +285,8 @@ using Command =
                  ClusterCommand, FlowsCommand, GenerateCommand, ConvertCommand, SynthesizeCommand, PartitionCommand,
                  ShowTraceCommand, ShowTopologyCommand, ShowCollectiveCommand, ShowTablesCommand, ShowPlanCommand,
                  ShowGraphCommand, ShowFlowsCommand, ShowCollisionsCommand, ShowQueuesCommand, ShowNetworkCommand,
-                 ShowKernelCommand, ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, PackageCommand>;
+                 ShowKernelCommand, ShowScalingCommand, ShowTimelineCommand, ShowKeysCommand, ShowPresetsCommand,
+                 InitCommand, PackageCommand>;
 
 /// Parses main's arguments, the program's name included; touches no file. Throws Error (usage): an unknown subcommand
 /// or option (with the nearest known one), a missing or superfluous argument, a value that cannot be read. Cost

@@ -129,6 +129,13 @@ enum class ExcessPolicy : std::uint8_t {
   report,  ///< the results and the summary tell
 };
 
+/// Whether what is printed has colours.
+enum class Colours : std::uint8_t {
+  automatic,  ///< on a terminal, unless the environment has NO_COLOR
+  always,
+  never,
+};
+
 /// How NPUs are divided among ranks, and inside a rank.
 struct NpuDivision {
   partition::PartitionOptions partition;  ///< which rank hosts which NPU (partitions/README.md)
@@ -144,8 +151,11 @@ struct RunOptions : NpuDivision {
   Progress progress = Progress::automatic;
   double progress_interval_s = 30;  ///< wall-clock seconds between progress lines; positive
   bool quiet = false;               ///< neither progress nor summary
-  bool record_load = false;         ///< keep what each block of NPUs did when (docs/scaling.md)
-  bool print_npus = false;          ///< ASTRA-sim's line per NPU on standard output at the end
+  bool verbose = false;             ///< the summary has all that is known
+  bool sensitivity = false;         ///< print which inputs of the system matter most
+  Colours colours = Colours::automatic;
+  bool record_load = false;  ///< keep what each block of NPUs did when (docs/scaling.md)
+  bool print_npus = false;   ///< ASTRA-sim's line per NPU on standard output at the end
   /// Wall-clock seconds of the whole job; at 0.99 of it the run stops in order. 0: no limit.
   double max_walltime_s = 0;
   std::filesystem::path checkpoint;     ///< file of checkpoints; empty: none are written
@@ -179,6 +189,7 @@ struct Configuration {
 
   /// The text inputs that were read, but for groups_text and partition_text. Not compared.
   std::vector<InputText> inputs;
+  std::string model_file;                   ///< file of the generated workload's model; empty: none. Not compared
   std::optional<InputText> partition_text;  ///< what the rank map's file holds, if there is one. Not compared
   /// What was accepted but has no meaning or effect here, to be said once. Not compared.
   std::vector<std::string> warnings;

@@ -11,6 +11,7 @@ enum class KeyForm : std::uint8_t {
   text,
   markdown,  ///< the tables of the documents, each between the comments that mark its place
   json,
+  schema,  ///< JSON schema of CONFIG.yaml, for editors
 };
 
 /// Returns the descriptors of the keys of CONFIG.yaml, of ASTRA-sim's keys and of their flags: type, unit, default,

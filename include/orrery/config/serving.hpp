@@ -20,6 +20,9 @@ struct ServingConfiguration {
 /// Says whether a configuration has the key `serving`. A file that cannot be read has not.
 bool is_serving(const Inputs& inputs);
 
+/// Returns what is wrong with such a configuration. Never throws for faults of it.
+Faults faults_of_serving(const Inputs& inputs);
+
 /// Reads such a configuration. Throws all faults as one Error (Faults::raise), as `read` does.
 ServingConfiguration read_serving(const Inputs& inputs);
 

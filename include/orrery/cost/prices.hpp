@@ -14,6 +14,8 @@ struct Tier {
   double link = 0, switch_port = 0, nic = 0;  ///< USD per Prices::bandwidth_unit of an NPU's links
   double switch_price = 0;                    ///< USD
   std::uint32_t switch_ports = 0;             ///< of a switch, for the side of the NPUs; 0: switches are not counted
+  std::uint32_t switch_radix = 0;             ///< ports of a switch in all directions; 0: switch_ports says how many
+  double optics = 0;                          ///< USD for a link into its switches: the cable and both transceivers
   double switch_power = 0, nic_power = 0;     ///< W; a NIC for each NPU
 
   friend bool operator==(const Tier&, const Tier&) = default;

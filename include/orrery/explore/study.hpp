@@ -112,7 +112,8 @@ std::vector<Caveat> default_caveats(const Study& study);
 struct MetricInfo {
   std::string_view name, units, description;
   bool needs_prices = false;  ///< it follows from `cost`
-  bool of_campaign = false;   ///< it follows from `campaign`
+  bool of_campaign = false;   ///< it follows from `campaign` or `cluster`
+  bool of_serving = false;    ///< it is of requests that are served
 };
 /// Returns all metrics that constraints and objectives may name, but for paths.
 const std::vector<MetricInfo>& metrics();

@@ -64,6 +64,7 @@ class RankModel final : public pdes::Model {
  private:
   friend class SavedRank;
   friend std::vector<network::CreditWait> credit_waits_of(const RankModel& model);
+  friend network::MessageNetwork* links_of(RankModel& model);
   struct Parts;
 
   // Only the kernel calls these.
@@ -79,6 +80,9 @@ class RankModel final : public pdes::Model {
   pdes::LoadRecorder* load_ = nullptr;  ///< null: nothing is recorded
   std::unique_ptr<Parts> parts_;
 };
+
+/// Returns the links of the model's rank, after `start`; null where links are not simulated.
+network::MessageNetwork* links_of(RankModel& model);
 
 /// Returns which packets of the model's rank wait for credits when no event is left.
 std::vector<network::CreditWait> credit_waits_of(const RankModel& model);

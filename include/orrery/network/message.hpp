@@ -79,7 +79,8 @@ struct Message {
   Kind kind = Kind::data;
   /// Whether one cell, or one rank, has all links of its way, its source and its destination.
   pdes::Scope scope = pdes::Scope::anywhere;
-  LastArrival last = {};  ///< of those on whom the message depends: of a send it is the sender
+  std::uint32_t circuits = 0;  ///< configuration of the circuits over which it goes (topology::Circuits)
+  LastArrival last = {};       ///< of those on whom the message depends: of a send it is the sender
   Step step = {};
   Combining combining = {};
   Packet packet = {};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,19 @@ struct NetworkArcs {
 
 /// Returns the links of the graph or of the shapes, without those that failed at time 0. O(links).
 NetworkArcs arcs_of(const topology::Topology& topology, const Options& options);
+
+/// What the links of a network carry out of units of its NPUs, in a dimension that divides them. Bytes per second.
+struct DimensionCut {
+  double of_npu = 0;   ///< rate at which each NPU can send to all others of its group in the dimension
+  double of_unit = 0;  ///< rate out of the units, of the narrowest: that of one NPU after the other in a ring
+
+  friend bool operator==(const DimensionCut&, const DimensionCut&) = default;
+};
+
+/// Returns the cuts of each dimension from `first` on, by maximum flows out of units of consecutive NPUs. Those before
+/// it, and of one NPU, have no limit. Returns nothing for a network that is too large. O(divisors of the sizes * flow).
+std::vector<DimensionCut> cuts_of(const NetworkArcs& network, std::span<const topology::Dimension> dimensions,
+                                  std::uint32_t first);
 
 /// Links between NPUs and switches by tier. A switch is of tier t if t links lead to it from the nearest host.
 struct TierFigures {

@@ -11,8 +11,9 @@
 #include "orrery/network/packet_rules.hpp"
 
 namespace orrery::topology {
+class Circuits;
 class Topology;
-}
+}  // namespace orrery::topology
 
 namespace orrery::network {
 
@@ -75,6 +76,8 @@ struct Options {
   PacketRecording recording = {};  ///< of such a model
   /// The network that the dimensions lie on; null: each dimension has the links of its shape.
   std::shared_ptr<const GivenGraph> graph;
+  /// What optical switches join; null: the links stay as they are.
+  std::shared_ptr<const topology::Circuits> circuits;
 
   friend bool operator==(const Options&, const Options&) = default;
 };

@@ -166,6 +166,8 @@ struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRu
   std::uint64_t largest_packet() const { return std::max<std::uint64_t>(full_packet(), acknowledgement); }
   /// Returns whether the last acknowledgement of a message may be repeated.
   bool tells_again() const { return transport == PacketTransport::uec || repeats(); }
+  /// Returns whether the ports of a switch share its buffer; else each queue or link has bytes of its own.
+  bool keeps_buffers() const { return transport == PacketTransport::roce && !uses_credits; }
   bool has_enough_credits() const { return !uses_credits || !credits || *credits >= largest_packet(); }
 
   friend bool operator==(const PacketRules&, const PacketRules&) = default;

@@ -32,12 +32,16 @@ constexpr std::array<std::string_view, num_causes> cause_names = {
 /// "edp" or "embedding", up to an underscore or the end), else `other`.
 Cause cause_of_group(std::string_view name);
 
+/// Returns the cause of an exposed collective of a group. `is_sharded`: it is an all-gather or a reduce-scatter.
+constexpr Cause cause_of_collective(Cause group, bool is_sharded) {
+  return group == Cause::tensor && is_sharded ? Cause::sequence : group;
+}
 /// Returns the cause of an exposed collective of a group, or of a send or a receive, which needs no group.
 constexpr Cause cause_of(const trace::Node& node, Cause group) {
+  using trace::CollectiveKind;
   if (node.kind == trace::NodeKind::send || node.kind == trace::NodeKind::receive) return Cause::pipeline;
-  const bool is_sharded =
-      node.collective == trace::CollectiveKind::all_gather || node.collective == trace::CollectiveKind::reduce_scatter;
-  return group == Cause::tensor && is_sharded ? Cause::sequence : group;
+  return cause_of_collective(
+      group, node.collective == CollectiveKind::all_gather || node.collective == CollectiveKind::reduce_scatter);
 }
 
 /// Returns for what an NPU waits until what it awaits is there.

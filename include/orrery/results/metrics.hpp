@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/archive.hpp"
@@ -22,6 +23,16 @@ struct Generation {
   std::vector<Time> ends;           ///< [made] when the last sequence had the token
 };
 
+/// How far a predicted time may be off.
+struct Certainty {
+  double deviation = 0;  ///< standard deviation of the logarithm of the measured time over the predicted one
+  std::string basis;     ///< text that says what the prediction rests on
+
+  /// Returns the factor by which the time may be longer or shorter, with a probability of 80 %.
+  double factor() const;
+  void serialize(Archive& archive) { archive(deviation, basis); }
+};
+
 /// What is known of a training step if the workload was generated.
 struct TrainingStep {
   double samples = 0;         ///< of all replicas
@@ -36,6 +47,7 @@ struct TrainingStep {
   enum class Phase : std::uint8_t { training, prefill, decode, request };
   Phase phase = Phase::training;
   std::optional<Generation> generation = {};  ///< of a request
+  std::optional<Certainty> certainty = {};    ///< none: nothing is predicted
 };
 
 /// All collectives of one kind and number of members, and the bus bandwidth that they reached.
@@ -50,6 +62,35 @@ struct CollectiveTotal {
 /// Adds up the sums of all ranks, which may come in any order. Returns rows by kind, then members; without barriers and
 /// without kinds that took no time.
 std::vector<CollectiveTotal> totals_of(std::span<const communicator::CollectiveSum> sums);
+
+/// A sum over recorded collectives that a library carried out and whose members wait for one cause.
+struct LibrarySum {
+  /// What is added up: the time, its standard error, the time that more bandwidth saves in a dimension, and the time of
+  /// the collectives that a resource binds.
+  enum class What : std::uint8_t { time, error, saved, bound };
+
+  npu::Cause cause = npu::Cause::other;
+  What what = What::time;
+  std::uint32_t index = 0;  ///< dimension, or bound_number of the resource
+  SumOfTimes time = 0;      ///< in 1e-9 ps, summed over the members
+};
+
+/// How far the times of a library decide the time of a step.
+struct LibraryEffects {
+  double error = 0;                    ///< relative standard error of the step
+  std::vector<double> more_bandwidth;  ///< [num_dimensions] share of the step that collective::bandwidth_step saves
+  std::vector<std::pair<std::string, double>> bounds;  ///< resources that bind exposed collectives, with their shares
+
+  void serialize(Archive& archive) { archive(error, more_bandwidth, bounds); }
+};
+/// Returns the number of a resource in LibrarySum: that of its collective::ResourceKind, or one for each dimension.
+std::uint32_t bound_number(std::uint8_t kind, std::uint32_t dimension);
+
+/// Returns these figures from the sums of all ranks, which may come in any order. Exposed time of a cause is taken to
+/// consist of the time of its collectives. Errors of collectives with one cause add up, those of several causes in
+/// squares. Returns nothing without sums.
+std::optional<LibraryEffects> library_effects(std::span<const LibrarySum> sums, const BreakdownOf<double>& breakdown,
+                                              std::size_t num_dimensions);
 
 /// Shares of the NPUs' time from 0 to the end of the simulation. They add up to 1.
 struct TimeShares {
@@ -101,12 +142,14 @@ struct Metrics {
   std::vector<std::int64_t> bytes_per_step;  ///< [num_dimensions] sent by all NPUs
   std::vector<double> utilisation;           ///< [num_dimensions] as in /network
   std::vector<CollectiveTotal> collectives;
-  std::vector<std::string> hints;  ///< of hints_of
-  CostFigures cost;                ///< of add_cost
+  std::vector<std::string> hints;         ///< of hints_of
+  CostFigures cost;                       ///< of add_cost
+  std::optional<LibraryEffects> library;  ///< if a library carried out collectives that were recorded
+  std::optional<Certainty> certainty;
 
   void serialize(Archive& archive) {
     archive(iterations, step_time, shares, breakdown, exposed_communication_time, training, bubble, bytes_per_step,
-            utilisation, collectives, hints, cost);
+            utilisation, collectives, hints, cost, library, certainty);
   }
 };
 

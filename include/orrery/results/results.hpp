@@ -75,6 +75,7 @@ struct Load {
 struct LibraryResults {
   bool has_library = false;            ///< a library carried them out, on all ranks
   std::vector<LibraryRecord> library;  ///< [RankResults::collectives] if one did, else empty
+  std::vector<LibrarySum> library_sums;
 };
 
 /// What one rank knows when the run has ended.

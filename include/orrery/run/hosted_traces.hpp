@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/faults.hpp"
@@ -14,6 +15,9 @@
 #include "orrery/trace/store.hpp"
 
 namespace orrery::run {
+
+/// An NPU that executes nothing by itself, and the rank that hosts it whatever the partition says.
+using HostedNpu = std::pair<NpuId, Rank>;
 
 /// Which rank hosts which NPU, and the traces of the NPUs that this rank hosts.
 struct HostedTraces {
@@ -34,8 +38,9 @@ struct HostedTraces {
 /// one, as the run will be refused. Throws Error on all ranks for a rank map that cannot be used, and Error
 /// (interrupted) when a signal has come. Collective. Cost O(bytes of the traces).
 /// The partition of a folded run is the default one, as its strategy deals classes later. Rank 0 shows progress.
+/// `fixed`: if there are any, NPUs without a job are idle, and the strategy must not need the traces.
 HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
-                                parallel::Communicator& world, Faults& faults);
+                                parallel::Communicator& world, Faults& faults, std::span<const HostedNpu> fixed = {});
 
 /// Reads the traces of some NPUs that other ranks host, as these have read them. Leaves the notices as they are. Throws
 /// the faults of the files (Faults::raise). Cost O(bytes of the traces).

@@ -29,8 +29,9 @@ class Preparation {
   /// Prepares the NPUs that this rank hosts and adds what is wrong with them to `faults`, which may hold faults of the
   /// configuration already. With faults on any rank, the result is of no use for a run. With `folds`, the NPUs that
   /// represent others are then dealt to the ranks. Collective.
+  /// `fixed`: see read_hosted_traces.
   Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
-              bool folds = false);
+              bool folds = false, std::span<const HostedNpu> fixed = {});
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
 

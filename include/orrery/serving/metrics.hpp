@@ -16,7 +16,7 @@ struct TimeFigures {
 struct Metrics {
   std::uint64_t requests = 0;
   TimeFigures ttft, tpot, latency;
-  TimeFigures itl;      ///< over all requests of the run; percentiles to 1 %
+  TimeFigures itl;      ///< all gaps between tokens; percentiles to 1 %
   double span = 0;      ///< s, over which rates are taken
   double makespan = 0;  ///< s, from the first arrival to the last end
   double requests_per_s = 0, output_tokens_per_s = 0, total_tokens_per_s = 0;

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/serving/policy.hpp"
@@ -43,12 +44,15 @@ struct InstanceOptions {
   double memory_share = 0.9;                       ///< share of the memory that weights, reserve and blocks have
   Bytes reserve = Bytes(std::uint64_t{2} << 30U);  ///< bytes of each NPU for activations and recorded graphs
   SchedulerOptions scheduler;
+  std::vector<NpuId> npus = {};  ///< NPUs of the system that they take, one instance after the other; empty: free ones
 };
 
-/// A closed network for KV transfers: a message waits until its sender and its receiver are free.
+/// The way of KV transfers: over ports of their own, where a message waits until its sender and its receiver are free;
+/// or over the network of the system.
 struct TransferOptions {
+  bool over_network = false;
   Bandwidth bandwidth = Bandwidth::from_bytes_per_ns(50);
-  Time latency = Time::from_ns(5000);
+  Time latency = Time::from_ns(5000);  ///< time of a port; over the network: from asking for a transfer to its start
 };
 
 struct RouterOptions {
@@ -78,6 +82,7 @@ struct Options {
   TransferOptions transfer;
   bool record_steps = false;
   std::uint64_t seed = 1;
+  Window measure = {};  ///< arrivals of the requests whose gaps between tokens count
 };
 
 }  // namespace orrery::serving

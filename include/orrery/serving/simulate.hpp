@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,13 @@
 #include "orrery/serving/record.hpp"
 #include "orrery/serving/request.hpp"
 #include "orrery/serving/step_model.hpp"
+
+namespace orrery::model {
+class RankModel;
+}
+namespace orrery::network {
+class DelayModel;
+}
 
 /// Serving: requests, a router, and instances that batch continuously (docs/serving.md).
 namespace orrery::serving {
@@ -24,6 +32,19 @@ struct InstanceSpec {
   std::uint32_t kv_blocks = 0;  ///< blocks of each instance
   SchedulerOptions scheduler;
   std::shared_ptr<StepModel> cost;
+  std::vector<NpuId> npus = {};  ///< NPUs of the members, one after the other; empty: transfers do not pass the network
+
+  /// Returns the NPUs of a member.
+  std::span<const NpuId> npus_of(std::uint32_t member) const {
+    const std::size_t each = npus.size() / members;
+    return std::span(npus).subspan(member * each, each);
+  }
+};
+
+/// The network of the system, which KV transfers take if it is given.
+struct SystemNetwork {
+  const network::DelayModel* delays = nullptr;  ///< messages take their own time only, if there is no `rank`
+  model::RankModel* rank = nullptr;             ///< links, and NPUs with jobs of their own; those of instances are idle
 };
 
 /// What is simulated.
@@ -46,6 +67,13 @@ struct Control {
   std::function<void(std::uint64_t events, Time now)> progress;
 };
 
+/// When a job beside the requests has ended.
+struct JobEnd {
+  std::string name;
+  Time start, finish;
+  std::uint32_t npus = 0;
+};
+
 /// What a run leaves behind, whole on rank 0. All of it is a function of the scenario alone.
 struct Results {
   std::vector<RequestRecord> requests;    ///< requests by id
@@ -54,13 +82,19 @@ struct Results {
   std::vector<StepItem> items;            ///< those of step 0, then those of step 1, ...
   std::vector<std::uint32_t> preempted;   ///< likewise
   TokenGaps gaps;
+  std::vector<JobEnd> jobs;  ///< jobs that shared the network
   Time end;                  ///< end of the last request
   std::uint64_t events = 0;  ///< events of the kernels of all ranks
   double wall_seconds = 0;
 };
 
 /// Simulates a scenario on all ranks of `world`. Collective: all ranks give equal scenarios. Throws Error (stuck) if
-/// requests are left that nothing wakes, and (interrupted) if a stop was requested. O(tokens) time.
-Results simulate(const Scenario& scenario, parallel::Communicator& world, const Control& control = {});
+/// requests are left that nothing wakes, and (interrupted) if a stop was requested. O(tokens) time. The NPUs of an
+/// instance live on the rank that `ranks_of_instances` says.
+Results simulate(const Scenario& scenario, parallel::Communicator& world, const Control& control = {},
+                 const SystemNetwork& network = {});
+
+/// Returns the rank of each instance: neighbours are together.
+std::vector<Rank> ranks_of_instances(const Scenario& scenario, int num_ranks);
 
 }  // namespace orrery::serving

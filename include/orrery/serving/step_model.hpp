@@ -11,6 +11,13 @@
 
 namespace orrery::serving {
 
+/// The largest size that was asked for beyond the end of a table, with the words before and after it.
+struct BeyondTable {
+  std::string before;
+  double asked = 0;
+  std::string after;
+};
+
 /// Says how long a step takes. The answers depend on the shapes alone; memos make repeated questions cheap.
 class StepModel {
  public:
@@ -21,8 +28,8 @@ class StepModel {
   /// Returns the duration of a step of data-parallel ranks that begin it together. A rank without work computes one
   /// token without context. By default that of the slowest rank.
   virtual Time group_duration(std::span<const StepShape* const> shapes, std::uint64_t number);
-  /// Returns what is to be said of the answers: sizes beyond the tables, each once.
-  virtual std::vector<std::string> warnings() const { return {}; }
+  /// Returns which sizes lay beyond the tables, each once.
+  virtual std::vector<BeyondTable> beyond_tables() const { return {}; }
 
  protected:
   /// Returns the step of a rank without work: one token without context.

@@ -42,13 +42,20 @@ enum class Exchange : std::uint8_t { gather, all_to_all, each_expert };
 
 /// How many experts have work, and how much the busiest rank has.
 struct ExpertOptions {
-  enum class Load : std::uint8_t { balanced, power_law };
+  enum class Load : std::uint8_t { balanced, power_law, file };
   Load load = Load::balanced;
-  double exponent = 1.2;  ///< power_law
+  double exponent = 1.2;            ///< power_law
+  std::filesystem::path file = {};  ///< file: a row of shares for each layer
   Exchange exchange = Exchange::gather;
   double dispatch_bytes = 2, combine_bytes = 2;  ///< bytes of a value; not with gather
 
   friend bool operator==(const ExpertOptions&, const ExpertOptions&) = default;
+};
+
+/// What the host takes, of which the NPUs wait for some.
+struct HostTimes {
+  Time step, sequence;  ///< time between steps, fixed and for each request, in which the NPUs wait
+  Time layer;           ///< time in which the host launches the operators of a layer, while those before it run
 };
 
 /// How long steps take.
@@ -64,7 +71,7 @@ struct StepOptions {
   Bandwidth memory;                                    ///< bandwidth of an NPU's memory
   Bandwidth ring = Bandwidth::from_bytes_per_ns(450);  ///< bandwidth of the links inside an instance
   Time ring_latency = Time::from_ns(1000);
-  Time host_step, host_sequence;
+  HostTimes host;
   ExpertOptions experts;
   std::shared_ptr<const compute::ComputeModel> compute;  ///< null: the system estimates no operations
 };

@@ -26,8 +26,9 @@ Port slower(const Port& a, const Port& b);
 /// A difference of some links from what their dimension says: other ports of NPUs, or a failed link between two NPUs.
 struct LinkFault {
   std::uint32_t dimension = 0;
-  std::vector<NpuId> npus;  ///< of a failed link: its two ends
-  Port port;                ///< factors that multiply those of other faults of the same ports
+  /// Of a failed link: its two ends. Where each NPU has several links to a switch: NPUs of which one link has failed.
+  std::vector<NpuId> npus;
+  Port port;  ///< factors that multiply those of other faults of the same ports
   bool failed = false;
 };
 
@@ -70,6 +71,7 @@ class Links {
     std::vector<std::uint16_t> kind_of;    ///< [num_npus], or empty: all 0
     std::shared_ptr<const Wiring> wiring;  ///< none where no link has failed
     std::map<NpuId, FailedLinks> failed;   ///< by the first NPU of the group
+    std::map<NpuId, std::uint32_t> lost;   ///< failed ones of several links side by side, by their NPU
 
     std::uint32_t position(NpuId npu) const { return npu.value() / stride % dimension.size; }
     NpuId first_of_group(NpuId npu) const { return NpuId(npu.value() - position(npu) * stride); }
@@ -78,6 +80,7 @@ class Links {
   const FailedLinks* failed_around(std::uint32_t d, NpuId npu) const;
   void add_ports(PerDimension& dimension, const LinkFault& fault);
   void add_failed(PerDimension& dimension, const LinkFault& fault);
+  void add_lost(PerDimension& dimension, const LinkFault& fault);
 
   std::vector<PerDimension> dimensions_;
   std::uint32_t num_npus_ = 1;

@@ -18,6 +18,7 @@ using PortRates = std::map<std::string, Bandwidth, std::less<>>;
 struct SharedPort {
   std::string name;
   Bandwidth rate;                ///< rate of an NPU, in each direction
+  bool is_given = false;         ///< the configuration says the rate; otherwise that of its fastest dimension
   std::uint64_t dimensions = 0;  ///< bit d: dimension d, if it has two NPUs or more
   /// The dimensions together could send more than the rate, so that only one of them sends at a time.
   bool is_contended = false;

@@ -33,7 +33,12 @@ enum class Recompute : std::uint8_t { none, selective, full };
 enum class ExpertExchange : std::uint8_t { automatic, all_to_all, once_per_server, low_latency };
 /// Work that is computed while tokens travel: nothing, the experts that every token passes, or another micro-batch.
 enum class ExpertOverlap : std::uint8_t { none, shared, batches };
-enum class Precision : std::uint8_t { bf16, fp8, fp32 };
+enum class Precision : std::uint8_t { bf16, fp8, mxfp8, nvfp4, fp32 };
+
+/// Says whether operands of products have fewer than two bytes, to which activations and gradients are cast.
+constexpr bool is_below_bf16(Precision precision) {
+  return precision == Precision::fp8 || precision == Precision::mxfp8 || precision == Precision::nvfp4;
+}
 /// How fine compute nodes are: one for all operators between two communications, or one for each operator.
 enum class Detail : std::uint8_t { block, op };
 
@@ -77,6 +82,8 @@ struct Sharding {
   /// Before the update, gradients of norms are summed over tp with sequence parallelism, and the norm of all gradients
   /// over all NPUs.
   bool norm_sums = false;
+  /// ZeRO 1 and 2: each new parameter tensor has one owner, which broadcasts it; otherwise copies gather their shares.
+  bool owners_broadcast = false;
   TableDivision tables;
 
   friend bool operator==(const Sharding&, const Sharding&) = default;
@@ -145,6 +152,15 @@ struct Pipeline {
   friend bool operator==(const Pipeline&, const Pipeline&) = default;
 };
 
+/// What the software does besides in each layer.
+struct Extras {
+  bool fused_loss = true;       ///< the loss and its gradient pass the scores of words once each
+  bool fused_gradients = true;  ///< products add gradients of weights to their sums, without a kernel of its own
+  Time host = {};               ///< time for which the NPU waits for the host in each pass through a layer
+
+  friend bool operator==(const Extras&, const Extras&) = default;
+};
+
 /// How the training of a model is divided among NPUs.
 struct Parallel {
   std::array<std::uint32_t, num_axes> sizes = {1, 1, 1, 1, 1};  ///< by Axis
@@ -153,6 +169,7 @@ struct Parallel {
   std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
   bool sequence_parallel = false;  ///< norms and dropout are divided by tp too (Korthikanti et al., 2022)
   LayerOverlap overlap;
+  Extras extras;
   ExpertDivision experts;
   Sharding sharding;
   std::uint64_t micro_batch = 1;    ///< samples
@@ -216,6 +233,9 @@ struct Parallel {
   friend bool operator==(const Parallel&, const Parallel&) = default;
 };
 
+/// Returns the bytes of a value of an operand of a product, with its part of the scale of its block.
+double operand_size(Precision precision);
+
 /// Returns the precision in which inference keeps keys and values.
 inline Precision precision_of_cache(const Parallel& parallel) {
   return parallel.pipeline.cache_precision.value_or(parallel.precision);
@@ -231,7 +251,7 @@ inline bool pairs_passes(const Parallel& parallel) {
 inline Precision precision_of_tokens(const Parallel& parallel, bool to_experts) {
   const Precision values = parallel.precision == Precision::fp32 ? Precision::fp32 : Precision::bf16;
   if (!to_experts) return parallel.experts.combine.value_or(values);
-  const bool is_fp8 = parallel.precision == Precision::fp8 && parallel.has_expert_kernels();
+  const bool is_fp8 = is_below_bf16(parallel.precision) && parallel.has_expert_kernels();
   return parallel.experts.dispatch.value_or(is_fp8 ? Precision::fp8 : values);
 }
 

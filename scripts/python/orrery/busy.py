@@ -1,14 +1,13 @@
 """Finds for which part of each span of time NPUs did what. Pictures and reports draw these shares: 61 % busy looks like 61 %."""
 from .packages import load
+from .places import Places
+from .states import STATES, StateReader
 
 np = load("numpy")
 
-MOST_ROWS = 1_000_000  # of the timeline that are read to see what all NPUs do
+MOST_ROWS = 500_000  # of the timeline that are read to see what all NPUs do
 MOST_BANDS = 16
-MOST_OF_A_BAND = 64     # NPUs that are read for a band
-# An NPU is in the first of these states that any of the kinds of nodes puts it into, as in /npus of the results.
-STATES = [("compute", ["compute"]), ("CPU", ["cpu"]), ("exposed communication", ["collective", "send", "receive"]),
-          ("exposed remote memory", ["mem-load", "mem-store"]), ("CPU alone", ["host"])]
+MOST_OF_A_BAND = 16     # NPUs that are read for a band
 
 
 def coverage(start, finish, edges):
@@ -53,25 +52,33 @@ def of_kinds(table, kinds):
 
 
 def bands_of(run):
-    """Returns [(label, NPUs that are read)]: all NPUs, divided into at most 16 bands of neighbours."""
-    count = run.num_npus
-    edges = np.linspace(0, count, min(count, MOST_BANDS) + 1).astype(int)
-    each = min(max(int(MOST_ROWS / max(len(run.timeline) / count, 1) / (len(edges) - 1)), 1), MOST_OF_A_BAND)
+    """Returns [(label, NPUs that are read)]: all NPUs, divided into at most 16 bands of neighbours, or of NPUs of one stage of the pipeline."""
+    count, places = run.num_npus, Places(run.settings, run.num_npus)
+    if 1 < places.stages <= MOST_BANDS:
+        each, sets = MOST_BANDS // places.stages, [[] for _ in range(places.stages)]
+        for npu in range(count):
+            sets[places.stage(npu)].append(npu)
+        parts = [(f"stage {stage}", np.array(part)) for stage, npus in enumerate(sets) for part in np.array_split(npus, min(each, len(npus)))]
+    else:
+        parts = [("", part) for part in np.array_split(np.arange(count), min(count, MOST_BANDS))]
+    most = min(max(int(MOST_ROWS / max(len(run.timeline) / count, 1) / len(parts)), 1), MOST_OF_A_BAND)
     bands = []
-    for first, last in zip(edges, edges[1:]):
-        chosen = np.unique(np.linspace(first, last - 1, min(last - first, each)).round().astype(int))
-        bands.append((f"{first}" if last - first == 1 else f"{first}–{last - 1}", chosen))
+    for name, npus in parts:
+        chosen = npus[np.unique(np.linspace(0, len(npus) - 1, min(len(npus), most)).round().astype(int))]
+        neighbours = npus[-1] - npus[0] == len(npus) - 1
+        label = f"{npus[0]}" if len(npus) == 1 else f"{npus[0]}–{npus[-1]}" if neighbours else f"{npus[0]}, {npus[1]}, … {npus[-1]}"
+        bands.append((f"{name}: {label}" if name else label, chosen))
     return bands
 
 
-def states_over_time(run, npus, edges):
-    """Returns {state: share of each bin}, the mean over some NPUs."""
-    shares = {name: np.zeros(len(edges) - 1) for name, _ in STATES}
-    for _, table in rows_by_npu(run, npus, (edges[0], edges[-1])):
-        kinds, before = [], np.zeros(len(edges) - 1)
-        for name, more in STATES:
-            kinds = kinds + more
-            covered = coverage(*of_kinds(table, kinds), edges)
-            shares[name] += covered - before
-            before = covered
+def states_over_time(run, npus, edges, reader=None):
+    """Returns {state: share of each bin}, the mean over some NPUs. The states are those of states.STATES.
+
+    reader: a StateReader of the run, which remembers what it has read; give it if there are several calls.
+    """
+    reader = reader or StateReader(run)
+    shares = {name: np.zeros(len(edges) - 1) for name in STATES}
+    for npu in npus:
+        for name, (start, finish) in reader.intervals(npu, (edges[0], edges[-1])).items():
+            shares[name] += coverage(start, finish, edges)
     return {name: value / len(npus) for name, value in shares.items()}

@@ -13,7 +13,7 @@ from .errors import InputError, ProgramError, ProgramWarning, StuckError
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Where the program may be, seen from the package: in a wheel that carries it, below a prefix (lib/python3/dist-packages), in a checkout.
-PLACES = (HERE / "program/bin/orrery", HERE.parents[3] / "bin/orrery" if len(HERE.parents) > 3 else HERE / "none",
+PLACES = (HERE / "program_files/bin/orrery", HERE.parents[3] / "bin/orrery" if len(HERE.parents) > 3 else HERE / "none",
           HERE.parents[2] / "build/release/bin/orrery")
 NAMES = ("ORRERY_PROGRAM", "ORRERY_BINARY")  # environment variables that name the program
 ERRORS = {2: InputError, 3: InputError, 4: StuckError}
@@ -98,7 +98,7 @@ class Messages:
 
     def __init__(self, shown):
         self.errors, self.warnings, self.others = [], [], collections.deque(maxlen=LAST_LINES)
-        self._shown, self._last = shown, None
+        self._shown, self._last, self.has_progress = shown, None, False
 
     def take(self, line):
         """Sorts in one line. Lines that are indented belong to the message before them."""
@@ -109,6 +109,7 @@ class Messages:
         elif line.startswith((" ", "\t")) and self._last:
             self._last[-1].append(line)
         elif line.startswith("orrery: "):
+            self.has_progress = True
             self._shown.update(line.removeprefix("orrery: "))
         elif line.strip():
             self._last = None
@@ -121,6 +122,15 @@ class Messages:
             several = more and "several faults" in first
             found += [line.strip() for line in more] if several else ["\n".join([first, *more])]
         return found
+
+
+def tick(what, shown, messages, ended):
+    """Shows once a second for how long a program runs, until it ends or tells of its progress itself. Studies do not."""
+    seconds = 0
+    while shown.wanted and not messages.has_progress and not ended.wait(1):
+        seconds += 1
+        if not messages.has_progress:
+            shown.update(f"{what}: {seconds} s")
 
 
 def failure(code, messages):
@@ -141,7 +151,9 @@ def call(*arguments, ranks=1, program=None, progress=None, accepted=(0,)):
     messages = Messages(shown)
     process = subprocess.Popen([*words, find(program), *map(os.fspath, arguments)], env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
-    printed = []
+    printed, ended = [], threading.Event()
+    ticker = threading.Thread(target=tick, args=(f"orrery {arguments[0]}", shown, messages, ended), daemon=True)
+    ticker.start()
     reader = threading.Thread(target=lambda: printed.append(process.stdout.read()), daemon=True)
     reader.start()
     try:
@@ -153,12 +165,26 @@ def call(*arguments, ranks=1, program=None, progress=None, accepted=(0,)):
         process.wait()
         raise
     finally:
+        ended.set()
+        ticker.join()
         shown.end()
         reader.join()
         process.stdout.close()
         process.stderr.close()
     for lines in messages.warnings:
         warnings.warn("\n".join(lines), ProgramWarning, stacklevel=3)
+    if process.returncode == 127 and any("shared libraries" in line for line in messages.others):
+        messages.others.append("The program needs Open MPI 4 of this machine. On Debian run: apt-get install openmpi-bin")
     if process.returncode not in accepted:
         raise failure(process.returncode, messages)
     return printed[0]
+
+
+def main():
+    """Becomes the program that a wheel carries: the command `orrery` of an environment. Its reports are made by this Python."""
+    program = PLACES[0]
+    os.environ.setdefault("ORRERY_PYTHON", sys.executable)
+    try:
+        os.execv(program, [str(program), *sys.argv[1:]])
+    except OSError as error:
+        return f"orrery: error: {program}: {error.strerror}; expected the program that the wheel carries. Install the wheel again."

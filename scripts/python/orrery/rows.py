@@ -150,6 +150,18 @@ class NpuRows:
                 f"table. The first ones:</p>{self.head()._repr_html_()}")
 
 
+# Chakra's numbers of collectives, which /timeline/operation has, and Orrery's own for experts.
+OPERATIONS = {0: "all-reduce", 1: "reduce", 2: "all-gather", 3: "gather", 4: "scatter", 5: "broadcast", 6: "all-to-all", 7: "reduce-scatter", 9: "barrier",
+              32: "expert-dispatch", 33: "expert-combine"}
+
+
+def operations_of(words):
+    """Returns the texts of /timeline/operation. Files of version 0.1.0 list their texts in another order than that of their numbers."""
+    if len(words) > max(OPERATIONS):
+        return words
+    return [OPERATIONS.get(number, f"number {number}") for number in range(max(OPERATIONS) + 1)]
+
+
 class Timeline(NpuRows):
     """One row per node of an execution trace that ran; see docs/results.md, /timeline."""
 
@@ -173,7 +185,7 @@ class Timeline(NpuRows):
         super().__init__(source, "timeline", columns)
         self._words = {"kind": tables.Vocabulary(source.values("timeline/kind")), "group_name": tables.Vocabulary(group_names)}
         if "operation" in own:
-            self._words["operation"] = tables.Vocabulary(source.values("timeline/operation"))
+            self._words["operation"] = tables.Vocabulary(operations_of(source.values("timeline/operation")))
 
     def _column(self, name, first, last):
         if name == "duration":

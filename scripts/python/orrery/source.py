@@ -9,8 +9,12 @@ from .packages import load
 h5py, np = load("h5py"), load("numpy")
 
 VERSION = 1
-RUN, STUDY = "orrery-results", "orrery-explore"  # what a file may hold
-KINDS = {RUN: ("results of a run", "orrery run CONFIG.yaml --output"), STUDY: ("results of a study", "orrery explore STUDY.yaml --output")}
+RUN, STUDY, CAMPAIGN, CLUSTER = "orrery-results", "orrery-explore", "orrery-campaign", "orrery-cluster"  # what a file may hold
+KINDS = {RUN: ("results of a run", "orrery run CONFIG.yaml --output"), STUDY: ("results of a study", "orrery explore STUDY.yaml --output"),
+         CAMPAIGN: ("results of a campaign", "orrery campaign CONFIG.yaml --output"),
+         CLUSTER: ("results of a cluster", "orrery cluster CONFIG.yaml --output")}
+READERS = {RUN: "In Python orrery.open reads it.", STUDY: "In Python orrery.read_study reads it.",
+           CAMPAIGN: "orrery report draws it.", CLUSTER: "orrery report draws it."}
 LABELS = ("units", "long_name", "description")
 
 
@@ -108,8 +112,7 @@ class Source:
         attributes = {name: self._plain(value) for name, value in self._file.attrs.items()}
         found, (what, command) = attributes.get("format"), KINDS[self._kind]
         if found in KINDS and found != self._kind:
-            reader = "orrery.read_study" if found == STUDY else "orrery.open"
-            raise ResultsError(f"{self.path}: found {KINDS[found][0]}; expected {what}. In Python {reader} reads it.")
+            raise ResultsError(f"{self.path}: found {KINDS[found][0]}; expected {what}. {READERS[found]}")
         if found != self._kind:
             raise ResultsError(f"{self.path}: found an HDF5 file that Orrery did not write (its attribute 'format' is not '{self._kind}'); "
                                f"expected {what}. Give the HDF5 file that {command} wrote.")
@@ -189,6 +192,11 @@ class Source:
         """Returns the attribute `key` of a group or dataset, or None."""
         value = self._open()[name].attrs.get(key)
         return None if value is None else self._plain(value)
+
+    @reading
+    def attributes_of(self, name):
+        """Returns {key: value} of the attributes of a group or dataset."""
+        return {key: self._plain(value) for key, value in self._open()[name].attrs.items()}
 
     @reading
     def read(self, name, first=0, last=None):

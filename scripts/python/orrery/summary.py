@@ -1,6 +1,7 @@
 """What print and Jupyter show of a run: a few lines that say how long a step takes, where the time goes and which tables there are."""
 import html
 import textwrap
+from math import isnan
 
 from .units import readable
 
@@ -26,6 +27,8 @@ def figures(run):
     if "step_time" not in found:
         return lines + [("simulated time", readable(run.simulated_time, "ps"))]
     lines.append(("step time", readable(found["step_time"], "ps")))
+    if "step_time_low" in found:
+        lines.append(("80 % interval", f"{readable(1e12 * found['step_time_low'], 'ps')} to {readable(1e12 * found['step_time_high'], 'ps')}"))
     lines += [(name, share(found[key])) for key, name in SHARES if found.get(key)]
     lines += [(name, f"{found[key]:,.4g}" if found[key] < 1000 else f"{found[key]:,.0f}") for key, name in TRAINING if key in found]
     lines += [(name, share(found[key])) for key, name in UTILISATION if key in found]
@@ -41,7 +44,8 @@ def dimension_lines(run):
     for number, row in run.dimensions.iterrows():
         parts = [f"{row['shape']} of {row['size']}" if "shape" in row else f"{row['size']} NPUs"]
         parts += [str(row[key]) for key in ("bandwidth", "latency") if key in row]
-        lines.append(f"dimension {number}: {', '.join(parts)}; {readable(row['bytes'], 'byte')} sent, {share(row['utilisation'])} busy")
+        busy = "" if isnan(row["utilisation"]) else f", {share(row['utilisation'])} busy"
+        lines.append(f"dimension {number}: {', '.join(parts)}; {readable(row['bytes'], 'byte')} sent{busy}")
     return lines
 
 

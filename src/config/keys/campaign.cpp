@@ -312,22 +312,23 @@ constexpr Handling<Configuration> groups_of_hosts() {
           }};
 }
 
+void read_elastic_speeds(const Value& value, const std::string& path, Configuration& target, Reading&) {
+  auto& speeds = target.campaign.elastic.speeds;
+  speeds.clear();
+  if (value.kind != Value::Kind::mapping)
+    throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()),
+                "a mapping of replicas to speeds, such as {2: 0.55, 3: 0.8}");
+  for (const auto& [key, line, speed] : value.entries) {
+    const std::string at = fmt::format("{}.{}", path, key);
+    speeds.emplace_back(static_cast<std::uint32_t>(parse_count(key, 1, 1U << 24U, speed.place(at))),
+                        as_number(speed, at));
+    require_relative_speed(speeds.back().second, speed.place(at));
+  }
+  std::ranges::sort(speeds);
+}
+
 constexpr Handling<Configuration> elastic_speeds() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-            auto& speeds = target.campaign.elastic.speeds;
-            speeds.clear();
-            if (value.kind != Value::Kind::mapping)
-              throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()),
-                          "a mapping of replicas to speeds, such as {2: 0.55, 3: 0.8}");
-            for (const auto& entry : value.entries) {
-              const std::string at = fmt::format("{}.{}", path, entry.key);
-              const double speed = as_number(entry.value, at);
-              require_relative_speed(speed, entry.value.place(at));
-              speeds.emplace_back(
-                  static_cast<std::uint32_t>(parse_count(entry.key, 1, 1U << 24U, entry.value.place(at))), speed);
-            }
-            std::ranges::sort(speeds);
-          },
+  return {read_elastic_speeds,
           [](const Configuration& c, std::string_view path, Writer& writer) {
             std::vector<std::string> entries;
             for (const auto& [replicas, speed] : c.campaign.elastic.speeds)
@@ -336,19 +337,6 @@ constexpr Handling<Configuration> elastic_speeds() {
           },
           [](const Configuration& a, const Configuration& b) {
             return a.campaign.elastic.speeds == b.campaign.elastic.speeds;
-          }};
-}
-
-constexpr Handling<Configuration> retirement_period() {
-  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
-            target.campaign.repair.retire_within = as_long_time(value, path);
-          },
-          [](const Configuration& c, std::string_view path, Writer& writer) {
-            if (c.campaign.repair.retire_within < campaign::longest)
-              writer.put(path, long_time_text(c.campaign.repair.retire_within));
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return a.campaign.repair.retire_within == b.campaign.repair.retire_within;
           }};
 }
 
@@ -463,13 +451,16 @@ constexpr Row<Configuration> campaign_rows[] = {
      Default::built_in(), count(0, 1U << 20U), [](auto& c) { return &c.campaign.repair.retire_failures; },
      written_unless_default()},
     {"campaign.retire.within", "time within which these failures count", "30 d", Default::described("all of it"),
-     ValueInfo("time", "a time with its unit", "s", "0 s to 100 years"), retirement_period()},
+     long_time(), [](auto& c) { return &c.campaign.repair.retire_within; }},
     {"campaign.elastic.hosts-per-replica", "hosts of a replica, of which the job can lose some; 0: it cannot", "2",
      Default::built_in(), count(0, 1U << 24U), [](auto& c) { return &c.campaign.elastic.hosts_per_replica; },
      written_unless_default()},
     {"campaign.elastic.least", "fewest replicas with which the job goes on", "12", Default::built_in(),
      count(1, 1U << 24U), [](auto& c) { return &c.campaign.elastic.least; }, written_unless_default()},
-    {"campaign.elastic.speeds", "speed of the job by its replicas", "{2: 0.55, 3: 0.8}", Default::none(),
+    {"campaign.elastic.batch", "batch with fewer replicas, where speeds are simulated", "scaled", Default::built_in(),
+     word<elastic_batches>(), [](auto& c) { return &c.campaign.elastic.scales_batch; }, written_unless_default()},
+    {"campaign.elastic.speeds", "speed of the job by its replicas", "{2: 0.55, 3: 0.8}",
+     Default::described("simulated"),
      ValueInfo("mapping", "a mapping of replicas to speeds", "-", "more than 0, 1 at the most"), elastic_speeds()},
     {"campaign.replications", "replications with other draws", "1000", Default::built_in(), count(1, 10'000'000),
      [](auto& c) { return &c.campaign.sampling.replications; }, written_unless_default()},

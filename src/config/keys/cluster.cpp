@@ -59,6 +59,33 @@ constexpr Handling<JobClass> steps_of_jobs() {
       [](const JobClass& a, const JobClass& b) { return a.counts_steps == b.counts_steps && a.length == b.length; }};
 }
 
+/// Returns a value in YAML's flow style.
+std::string flow_of(const Value& value) {
+  if (value.kind == Value::Kind::null) return "~";
+  if (value.kind == Value::Kind::scalar) {
+    const bool is_plain = !value.quoted && value.text.find_first_of(",[]{}#:'\"") == std::string::npos;
+    return is_plain ? value.text : fmt::format("'{}'", value.text);
+  }
+  std::string items;
+  for (const Value& item : value.items) items += fmt::format("{}{}", items.empty() ? "" : ", ", flow_of(item));
+  for (const auto& entry : value.entries)
+    items += fmt::format("{}{}: {}", items.empty() ? "" : ", ", entry.key, flow_of(entry.value));
+  return value.kind == Value::Kind::mapping ? fmt::format("{{{}}}", items) : fmt::format("[{}]", items);
+}
+
+constexpr Handling<JobClass> class_workload() {
+  return {[](const Value& value, const std::string& path, JobClass& c, Reading&) {
+            if (value.kind != Value::Kind::mapping)
+              throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()),
+                          "a workload such as {model: llama3-8b, parallel: {dp: 8}}");
+            c.workload = flow_of(value);
+          },
+          [](const JobClass& c, std::string_view path, Writer& writer) {
+            if (!c.workload.empty()) writer.put(path, c.workload);
+          },
+          [](const JobClass& a, const JobClass& b) { return a.workload == b.workload; }};
+}
+
 constexpr Handling<JobClass> class_priority() {
   return {
       [](const Value& value, const std::string& path, JobClass& c, Reading&) { c.priority = as_count(value, path, 0); },
@@ -81,6 +108,11 @@ constexpr Row<JobClass> class_rows[] = {
     {"cluster.classes.steps", "steps of a job", "{lognormal: {mean: 20000, median: 6000}}", Default::none(),
      ValueInfo("number or distribution", "a number, or a distribution such as {exponential: 3000}", "-", "0 or more"),
      steps_of_jobs(), see("cluster-time.md")},
+    {"cluster.classes.workload",
+     "workload whose step is simulated, as the section `workload` has it; `dp` follows npus",
+     "{model: llama3-8b, parallel: {dp: 8}}", Default::none(),
+     ValueInfo("mapping", "a workload such as {model: llama3-8b, parallel: {dp: 8}}", "-", "any"), class_workload(),
+     see("cluster-time.md")},
     {"cluster.classes.step", "time of a step of a job alone, on a packed placement", "1.2 s", Default::built_in(),
      long_time(), [](auto& c) { return &c.step; }, written_if([](const JobClass& c) { return c.counts_steps; })},
     {"cluster.classes.length", "time of a job alone, on a packed placement, in place of `steps`", "{exponential: 2 h}",
@@ -169,20 +201,22 @@ constexpr Handling<Configuration> class_list() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
             auto& classes = target.cluster.arrivals.classes;
             classes.clear();
-            read_items(job_class_keys(), as_list(value, path, "a list of classes"), path, reading,
-                       [&](JobClass&& c, const Place& place, bool is_faultless) {
-                         if (c.name.empty()) c.name = fmt::format("class-{}", classes.size());
-                         if (c.counts_steps && c.step == 0)
-                           reading.faults.add(
-                               Error(ErrorCode::bad_input, place, "steps are given, but no time of a step", "step"));
-                         if (is_faultless && !c.counts_steps && c.step > 0)
-                           reading.faults.add(
-                               Error(ErrorCode::bad_input, place, "step is given, but no number of steps", "steps"));
-                         else if (is_faultless && !c.counts_steps && c.length.is_zero())
-                           reading.faults.add(Error(ErrorCode::bad_input, place, "neither a length nor steps are given",
-                                                    "one of them"));
-                         classes.push_back(std::move(c));
-                       });
+            read_items(
+                job_class_keys(), as_list(value, path, "a list of classes"), path, reading,
+                [&](JobClass&& c, const Place& place, bool is_faultless) {
+                  if (c.name.empty()) c.name = fmt::format("class-{}", classes.size());
+                  const bool has_workload = !c.workload.empty();
+                  if (c.counts_steps && c.step == 0 && !has_workload)
+                    reading.faults.add(
+                        Error(ErrorCode::bad_input, place, "steps are given, but no time of a step", "step"));
+                  if (is_faultless && !c.counts_steps && c.step > 0)
+                    reading.faults.add(
+                        Error(ErrorCode::bad_input, place, "step is given, but no number of steps", "steps"));
+                  else if (is_faultless && !c.counts_steps && c.length.is_zero() && !(has_workload && c.rate == 0))
+                    reading.faults.add(
+                        Error(ErrorCode::bad_input, place, "neither a length nor steps are given", "one of them"));
+                  classes.push_back(std::move(c));
+                });
           },
           [](const Configuration& c, std::string_view path, Writer& writer) {
             std::vector<std::string> items;
@@ -275,6 +309,9 @@ constexpr Row<Configuration> cluster_rows[] = {
        require_share_of_one(c.cluster.rules.share, place);
      }),
      written_unless_default()},
+    {"cluster.sharing-steps", "steps of the slowest job for which jobs that share links are simulated", "24",
+     Default::built_in(), count(1, 10'000), [](auto& c) { return &c.cluster.rules.sharing_steps; },
+     written_unless_default()},
     {"cluster.classes", "kinds of jobs that are drawn", "[{rate: 200 per day, npus: 8, length: {exponential: 2 h}}]",
      Default::none(), ValueInfo("list", "a list of classes", "-", "the keys below"), class_list(),
      see("cluster-time.md")},
@@ -294,6 +331,14 @@ constexpr Row<Configuration> cluster_rows[] = {
      [](auto& c) { return &c.cluster.site.running; }, written_unless_default()},
     {"cluster.site.idle", "power of an NPU that has none, in W", "200", Default::built_in(), number("0 or more"),
      [](auto& c) { return &c.cluster.site.idle; }, written_unless_default()},
+    {"cluster.site.ramp", "power in W by which starts of jobs raise that of the site in a second; 0: any", "50000",
+     Default::built_in(), number("0 or more"), [](auto& c) { return &c.cluster.site.ramp; }, written_unless_default()},
+    {"cluster.hosts.mtbf", "time from a repair of a host to its next failure; 0 s: hosts do not fail",
+     "{exponential: 60 d}", Default::built_in(), time_spread(), [](auto& c) { return &c.cluster.failures.mtbf; },
+     see("cluster-time.md"), written_if([](const Configuration& c) { return c.cluster.failures.any(); })},
+    {"cluster.hosts.repair", "time for which a host that has failed is out of service", "{exponential: 12 h}",
+     Default::built_in(), time_spread(), [](auto& c) { return &c.cluster.failures.repair; },
+     written_if([](const Configuration& c) { return c.cluster.failures.any(); })},
     {"cluster.warm-up", "first jobs that summaries leave out", "1000", Default::built_in(), count(0),
      [](auto& c) { return &c.cluster.warm_up; }, written_unless_default()},
     {"cluster.seed", "seed of all draws; replication r has the seed plus r", "7", Default::built_in(), count(0),
@@ -325,7 +370,8 @@ const Words<cluster::Admission>& admission_policies() {
 const Words<cluster::Sharing>& sharing_kinds() {
   static const Words<cluster::Sharing> words = {
       {"none", cluster::Sharing::none, "not at all"},
-      {"formula", cluster::Sharing::formula, "by the shares of time in which they keep links busy"}};
+      {"formula", cluster::Sharing::formula, "by the shares of time in which they keep links busy"},
+      {"simulate", cluster::Sharing::simulate, "as simulations of all jobs that share links say"}};
   return words;
 }
 

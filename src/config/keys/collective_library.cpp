@@ -96,11 +96,27 @@ constexpr Handling<Configuration> library_name() {
           }};
 }
 
+constexpr Type<Bytes> ramp_size() { return size(1, "21 MB"); }
+
 constexpr Row<Configuration> collective_library_rows[] = {
     {"system.collectives.library.name", "library whose measured times collectives take in place of those of algorithms",
      "nccl-h100", Default::none(), word<collective_libraries>(), library_name(), see("collectives.md, *Libraries*")},
     {"system.collectives.library.fabric", "network between nodes", "efa", Default::built_in(), word<fabrics>(),
      [](auto& c) { return &c.collectives.library.fabric; }, written_if(has_library)},
+    {"system.collectives.library.fabric-figures.step", "latency that the software adds to a step between nodes",
+     "24 us", Default::described("that of the fabric"), optional_of<duration>(),
+     [](auto& c) { return &c.collectives.library.fabric_figures.step; }, written_if(has_library),
+     see("collectives.md, *Libraries*")},
+    {"system.collectives.library.fabric-figures.ramp",
+     "time that large collectives take longer for each doubling of the nodes, until links are filled", "320 us",
+     Default::described("that of the fabric"), optional_of<duration>(),
+     [](auto& c) { return &c.collectives.library.fabric_figures.ramp; }, written_if(has_library)},
+    {"system.collectives.library.fabric-figures.ramp-size", "size of collectives that pay half of `ramp`", "21 MB",
+     Default::described("that of the fabric"), optional_of<ramp_size>(),
+     [](auto& c) { return &c.collectives.library.fabric_figures.ramp_bytes; }, written_if(has_library)},
+    {"system.collectives.library.fabric-figures.nic", "bandwidth of the NICs on which these figures were measured",
+     "400 Gb/s", Default::described("that of the fabric"), optional_of<bandwidth>(),
+     [](auto& c) { return &c.collectives.library.fabric_figures.nic; }, written_if(has_library)},
     {"system.collectives.library.collnet", "switches between nodes reduce (SHARP), which NCCL may use", "true",
      Default::built_in(), boolean(), [](auto& c) { return &c.collectives.library.collnet; }, written_if(has_library)},
     {"system.collectives.library.node-dimensions", "dimensions of the network within a node, from the first on", "1",

@@ -84,12 +84,17 @@ constinit const ValueKind<Time> endpoint_delay = kind_of<Time>(
       return delay.ps() % 1000 == 0 ? fmt::format("{} ns", delay.ps() / 1000) : fmt::format("{} ps", delay.ps());
     });
 
-constinit const ValueKind<std::optional<double>> share_or_none = kind_of<std::optional<double>>(
-    [](const Limits&) { return share().info(); },
-    [](const Limits&, const Value& value, const std::string& key, const Reading& reading) -> std::optional<double> {
-      return share().read(value, key, reading);
+constinit const ValueKind<compute::CollectivesShare> collectives_share = kind_of<compute::CollectivesShare>(
+    [](const Limits&) {
+      return TypeInfo{"number", "a number from 0 to below 1, or `library`", "-", "0 or more and below 1, or library"};
     },
-    [](const Limits&, const std::optional<double>& part) { return part ? share().text(*part) : std::nullopt; });
+    [](const Limits&, const Value& value, const std::string& key, const Reading& reading) -> compute::CollectivesShare {
+      if (value.kind == Value::Kind::scalar && value.text == "library") return {.of_channels = true};
+      return {.fixed = share().read(value, key, reading)};
+    },
+    [](const Limits&, const compute::CollectivesShare& of) {
+      return of.of_channels ? std::optional<std::string>("library") : share().text(of.fixed);
+    });
 
 constexpr Row<Configuration> collective_rows[] = {
     {"system.collectives.all-reduce", "algorithm of each dimension, or one for the whole communicator, as `[oneRing]`",
@@ -146,16 +151,17 @@ constexpr Row<Configuration> collective_rows[] = {
      "time between the arrival of a message and the next send; whole ns with `rules: astra-sim`", "20 ns",
      Default::built_in(), Type(endpoint_delay), [](auto& c) { return &c.collectives.endpoint_delay; }},
     {"system.collectives.compute-share",
-     "share of an NPU's compute units that a collective takes: compute beside it takes longer", "0.1",
-     Default::built_in(), share(), [](auto& c) { return &c.execution.compute.collectives_share; },
-     see("model.md, *Streams*")},
+     "share of an NPU's compute units that a collective takes: compute beside it takes longer; `library`: the units "
+     "on which the channels of the library run",
+     "0.1", Default::built_in(), Type(collectives_share),
+     [](auto& c) { return &c.execution.compute.collectives_share; }, see("model.md, *Streams*")},
     {"system.collectives.experts.kernels",
      "kernels that bring tokens to experts, with a `workload.parallel.expert-exchange` that is no all-to-all",
      "deepep-v2", Default::built_in(), word<expert_kernels>(),
      [](auto& c) { return &c.collectives.library.experts.kernels; }, see("workloads.md, *Experts*")},
     {"system.collectives.experts.sm-share",
      "share of an NPU's compute units that an exchange of tokens holds from begin to end", "0.1",
-     Default::described("SMs of the kernels over those of the processor"), Type(share_or_none),
+     Default::described("SMs of the kernels over those of the processor"), optional_of<share>(),
      [](auto& c) { return &c.collectives.library.experts.sm_share; }, see("workloads.md, *Experts*")},
     {"system.collectives.experts.top-k",
      "experts of a token in traces; generated workloads take the number from their model", "8", Default::built_in(),

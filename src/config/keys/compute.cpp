@@ -77,6 +77,20 @@ constexpr Handling<Configuration> processor() {
           }};
 }
 
+/// The kernel of fused attention, if it is given.
+constexpr Handling<Configuration> attention_kernel() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+            target.execution.compute.products.attention.kernel = word<attention_kernels>().read(value, path, reading);
+          },
+          [](const Configuration& c, std::string_view path, Writer& writer) {
+            if (const auto& name = c.execution.compute.products.attention.kernel)
+              writer.put(path, std::string(name->name()));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.execution.compute.products.attention.kernel == b.execution.compute.products.attention.kernel;
+          }};
+}
+
 /// The name of a file; empty if there is none.
 constexpr Handling<Configuration> table_of_kernels() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
@@ -185,6 +199,25 @@ constexpr Row<Configuration> compute_rows[] = {
      [](auto& c) { return &c.execution.compute.products.attention_share; }, see("compute.md"),
      written_if(
          [](const Configuration& c) { return has_products(c) && c.execution.compute.products.attention_share > 0; })},
+    {"system.compute.attention-kernel",
+     "kernel of fused attention, whose rates by size, direction and processor stand in place of one share, with "
+     "`model: products`; `attention` goes before it",
+     "flash-attention-2", Default::described("one share for all: `attention`"), word<attention_kernels>(),
+     attention_kernel(), see("compute.md, *Attention*")},
+    {"system.compute.attention-factor", "factor of the rates of `attention-kernel`", "1.05", Default::built_in(),
+     factor(), [](auto& c) { return &c.execution.compute.products.attention.factor; }, see("compute.md, *Attention*"),
+     written_unless_default()},
+    {"system.compute.power-cap",
+     "watts that an NPU may draw: below those of its data sheet its clock falls, and products and attention take "
+     "longer, with `model: products`",
+     "500", Default::described("the processor's"), number("more than 0"),
+     [](auto& c) { return &c.execution.compute.products.power_cap; }, see("compute.md, *Power*"),
+     check([](const Configuration& c, const Place& place, const Reading&) {
+       if (!(c.execution.compute.products.power_cap > 0))
+         throw Error(ErrorCode::bad_input, place, fmt::format("found {}", c.execution.compute.products.power_cap),
+                     "watts, more than 0");
+     }),
+     written_unless_default()},
     {"system.compute.elementwise",
      "share of the memory's bandwidth that operations without products reach, with `model: products`", "0.4",
      Default::built_in(), efficiency(), [](auto& c) { return &c.execution.compute.products.elementwise_share; },
@@ -192,6 +225,9 @@ constexpr Row<Configuration> compute_rows[] = {
     {"system.compute.fp8", "share of fp8's peak that products reach, relative to bf16's, with `model: products`", "0.9",
      Default::built_in(), efficiency(), [](auto& c) { return &c.execution.compute.products.fp8_share; },
      see("compute.md"), written_if(has_products)},
+    {"system.compute.nvfp4", "share of nvfp4's peak that products reach, relative to bf16's, with `model: products`",
+     "0.8", Default::built_in(), efficiency(), [](auto& c) { return &c.execution.compute.products.nvfp4_share; },
+     see("compute.md"), written_unless_default()},
     {"system.compute.kernel", "time of each memory-bound kernel besides its bytes, with `model: products`", "4 us",
      Default::built_in(), duration(), [](auto& c) { return &c.execution.compute.products.kernel; }, see("compute.md"),
      written_if(has_products)},

@@ -18,7 +18,7 @@ constexpr Handling<Configuration> profile_name() {
 }
 
 using P = gpu::Parameters;
-constexpr std::uint32_t most = 1U << 20U;
+constexpr std::uint32_t most_of_gpu = 1U << 20U;
 
 /// Returns the row of a parameter whose default is that of the profile.
 template <auto member, class T>
@@ -59,19 +59,21 @@ constexpr Row<Configuration> gpu_rows[] = {
     parameter<&P::proxy>("system.gpu.proxy", "until the proxy on the host has handled a request of a block", "5.5 us",
                          duration()),
     parameter<&P::proxy_gap>("system.gpu.proxy-gap", "between two requests that the proxy handles", "1 us", duration()),
-    parameter<&P::sms>("system.gpu.sms", "streaming multiprocessors (compute units)", "132", count(1, most)),
-    parameter<&P::blocks_per_sm>("system.gpu.blocks-per-sm", "blocks that are on one at a time", "1", count(1, most)),
-    parameter<&P::width>("system.gpu.width", "bytes that a thread moves in an iteration", "16", count(1, most)),
-    parameter<&P::unroll>("system.gpu.unroll", "iterations of loads in flight", "4", count(1, most)),
+    parameter<&P::sms>("system.gpu.sms", "streaming multiprocessors (compute units)", "132", count(1, most_of_gpu)),
+    parameter<&P::blocks_per_sm>("system.gpu.blocks-per-sm", "blocks that are on one at a time", "1",
+                                 count(1, most_of_gpu)),
+    parameter<&P::width>("system.gpu.width", "bytes that a thread moves in an iteration", "16", count(1, most_of_gpu)),
+    parameter<&P::unroll>("system.gpu.unroll", "iterations of loads in flight", "4", count(1, most_of_gpu)),
     parameter<&P::wavefront>("system.gpu.wavefront", "threads of a block that load in lock step; 0: all", "64",
-                             count(0, most)),
-    parameter<&P::outstanding>("system.gpu.outstanding", "most lines of an iteration", "256", count(1, most)),
-    parameter<&P::line>("system.gpu.line", "bytes of a line, the unit of requests", "128", count(1, most)),
+                             count(0, most_of_gpu)),
+    parameter<&P::outstanding>("system.gpu.outstanding", "most lines of an iteration", "256", count(1, most_of_gpu)),
+    parameter<&P::line>("system.gpu.line", "bytes of a line, the unit of requests", "128", count(1, most_of_gpu)),
     parameter<&P::data_header>("system.gpu.data-header", "bytes added to each line of data on links", "28",
-                               count(0, most)),
-    parameter<&P::read_header>("system.gpu.read-header", "bytes of a request for a line", "28", count(0, most)),
-    parameter<&P::ack_header>("system.gpu.ack-header", "bytes of the acknowledgement of a line", "8", count(0, most)),
-    parameter<&P::dma_line>("system.gpu.dma-line", "bytes of a line of copy engines", "256", count(1, most)),
+                               count(0, most_of_gpu)),
+    parameter<&P::read_header>("system.gpu.read-header", "bytes of a request for a line", "28", count(0, most_of_gpu)),
+    parameter<&P::ack_header>("system.gpu.ack-header", "bytes of the acknowledgement of a line", "8",
+                              count(0, most_of_gpu)),
+    parameter<&P::dma_line>("system.gpu.dma-line", "bytes of a line of copy engines", "256", count(1, most_of_gpu)),
     parameter<&P::l2_size>("system.gpu.l2-size", "buffers of a collective up to this size stay in L2", "50 MB", size()),
     parameter<&P::posted>("system.gpu.posted", "bytes of a block that may wait for the first link", "32 KiB", size(1)),
     parameter<&P::sm_rate>("system.gpu.sm-rate", "most that one block moves", "37.2 GB/s", bandwidth()),

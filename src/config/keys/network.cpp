@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "circuits.hpp"
 #include "graph_reader.hpp"
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
@@ -105,9 +106,19 @@ void read_given_graph(const Value& value, const std::string& path, Configuration
   std::ranges::move(whole.notes, std::back_inserter(target.warnings));
 }
 
+void take_circuits(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
+  if (reading.faults.count() == 0)
+    target.execution.network.circuits = read_circuits(value, path, target, reading.faults);
+}
+
 constexpr Row<Configuration> system_rows[] = {
     {"system.base", "file whose keys hold where `system` has none of its own", "systems/dgx-h100-superpod.yaml",
      Default::none(), file(), replaced_before()},
+    {"system.npus",
+     "number of NPUs of the system, whose dimensions are filled from the first on; the last one takes what is left",
+     "128", Default::described("the product of the sizes of the dimensions"), count(), replaced_before(),
+     see("configuration.md, *Presets*"),
+     flag("npus", Heading::model, "N", {Taker::run, Taker::check, Taker::show_topology})},
     {"system.rules",
      "rules of arithmetic",
      "astra-sim",
@@ -155,6 +166,22 @@ constexpr Row<Configuration> network_rows[] = {
      ValueInfo("list", dimensions_expected, "-", "1 to 64 entries"),
      {read_dimensions, write_dimensions,
       [](const Configuration& a, const Configuration& b) { return a.dimensions == b.dimensions; }}},
+    {"system.network.circuits",
+     "what optical switches join: configurations with the NPU at each position, which groups use which, and the time "
+     "of "
+     "a change",
+     "{switching-time: 10 us, configurations: [{name: next, stride: 1}], groups: {dp: next}}",
+     Default::described("the links stay as they are"),
+     ValueInfo("mapping", "a mapping of switching-time, configurations and groups", "-", "any"),
+     {take_circuits,
+      [](const Configuration& target, std::string_view path, Writer& writer) {
+        if (const auto& circuits = target.execution.network.circuits) writer.put(path, circuits_text(*circuits));
+      },
+      [](const Configuration& a, const Configuration& b) {
+        const auto &left = a.execution.network.circuits, &right = b.execution.network.circuits;
+        return left && right ? left->options() == right->options() : left == right;
+      }},
+     see("network.md, *Circuits*")},
     {"system.network.ports",
      "rates of the ports that dimensions name (`dimensions.port`), in each direction of an NPU",
      "{nic: 400 Gb/s}",

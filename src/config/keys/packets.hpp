@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "contradiction.hpp"
 #include "keys.hpp"
 #include "orrery/network/packet_rules.hpp"
 #include "section.hpp"
@@ -35,11 +36,6 @@ constexpr Type<Count> byte_count(std::uint64_t minimum) {
 const Words<network::PacketRouting>& routings();
 const Words<network::PacketTransport>& transports();
 
-/// A rule of packets that another one excludes, or leaves without effect.
-struct Contradiction {
-  std::string key;  ///< to which the fault belongs
-  std::string found, expected;
-};
 /// Returns a warning that names the rates of switches' ports that mark no packets although the congestion control acts
 /// by marks; none if all do.
 std::optional<std::string> warning_of_marks(const Configuration& configuration);

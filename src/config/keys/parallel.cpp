@@ -349,6 +349,26 @@ constexpr Row<Parallel> parallel_rows[] = {
      "20 ms", Default::described("0 ns"), duration(), [](auto& parallel) { return &parallel.between_steps; },
      see("workloads.md, *Overlap*")},
 
+    // What the software does besides in each layer and after the update.
+    {"workload.parallel.owners-broadcast",
+     "ZeRO 1 and 2: the owner of each tensor broadcasts it after the update, one after the other; otherwise copies "
+     "gather their shares",
+     "true", Default::built_in(), boolean(), [](auto& parallel) { return &parallel.sharding.owners_broadcast; },
+     see("workloads.md, *Software*"), written_unless_default()},
+    {"workload.parallel.fused-loss",
+     "let the loss and its gradient pass the scores of words once each; otherwise separate kernels do, in fp32",
+     "false", Default::built_in(), boolean(), [](auto& parallel) { return &parallel.extras.fused_loss; },
+     see("workloads.md, *Software*"), written_unless_default()},
+    {"workload.parallel.fused-gradients",
+     "let products add gradients of weights to their sums; otherwise a kernel of its own does, for each micro-batch",
+     "false", Default::built_in(), boolean(), [](auto& parallel) { return &parallel.extras.fused_gradients; },
+     see("workloads.md, *Software*"), written_unless_default()},
+    {"workload.parallel.layer-time",
+     "time for which an NPU waits for the host in each pass of a micro-batch through a layer, in inference the least "
+     "time of a pass; only compute models that use durations know it",
+     "500 us", Default::described("0 ns"), duration(), [](auto& parallel) { return &parallel.extras.host; },
+     see("workloads.md, *Software*"), written_unless_default()},
+
     // The software that makes ZeRO 3's collectives.
     {"workload.parallel.calls-of-layer",
      "collectives in which ZeRO 3 gathers a layer, one after the other, and sums its gradients: the number of "

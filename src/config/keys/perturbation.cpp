@@ -196,14 +196,17 @@ constexpr Row<Perturbation::SlowNpus> slow_npu_rows[] = {
 constexpr Row<LinkEntry> link_rows[] = {
     {"perturbation.links.dimension", "dimension of the links, 0 innermost", "0", Default::needed(), count(0),
      [](auto& entry) { return &entry.links.dimension; }},
-    {"perturbation.links.npus", "NPUs whose links are meant; of a failed link the two NPUs that it joined", "0-7",
-     Default::needed(), npu_list(), [](auto& entry) { return &entry.links.npus; }},
+    {"perturbation.links.npus",
+     "NPUs whose links are meant; of a failed link the two NPUs that it joined, or those that lost one of several "
+     "links to their switch",
+     "0-7", Default::needed(), npu_list(), [](auto& entry) { return &entry.links.npus; }},
     {"perturbation.links.bandwidth", "factor of the bandwidth of the links", "0.5", Default::described("1"), factor(),
      factor_of<&topology::Port::bandwidth>()},
     {"perturbation.links.latency", "factor of the latency of the links", "2", Default::described("1"), factor(),
      factor_of<&topology::Port::latency>()},
-    {"perturbation.links.failed", "the link between the two NPUs carries nothing", "true", Default::built_in(),
-     boolean(), [](auto& entry) { return &entry.links.failed; }, written_unless_default()},
+    {"perturbation.links.failed",
+     "the link between the two NPUs, or one of the `links` of each NPU to its switch, carries nothing", "true",
+     Default::built_in(), boolean(), [](auto& entry) { return &entry.links.failed; }, written_unless_default()},
 };
 
 }  // namespace

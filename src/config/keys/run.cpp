@@ -111,6 +111,12 @@ constexpr Row<Configuration> run_rows[] = {
      [](auto& c) { return &c.run.progress_interval_s; }, seconds_flag("progress-interval")},
     {"run.quiet", "print errors and warnings only, neither progress nor summary", "true", Default::built_in(),
      boolean(), [](auto& c) { return &c.run.quiet; }, run_flag("quiet")},
+    {"run.verbose", "print all figures of the run in place of its summary", "true", Default::built_in(), boolean(),
+     [](auto& c) { return &c.run.verbose; }, run_flag("verbose")},
+    {"run.sensitivity", "print the five inputs of the system on which the step time depends most", "true",
+     Default::built_in(), boolean(), [](auto& c) { return &c.run.sensitivity; }, run_flag("sensitivity")},
+    {"run.color", "colours of the summary", "never", Default::built_in(), word<colour_choices>(),
+     [](auto& c) { return &c.run.colours; }, run_flag("color", "WHEN")},
     {"run.watchdog",
      "time without any progress after which the run says where each rank stands and gives up, a tenth of it "
      "once it was asked to stop; `0 s`: never, 30 s once it was asked to stop",

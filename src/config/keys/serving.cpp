@@ -46,7 +46,14 @@ const Words<Arrivals>& arrivals() {
 const Words<serving::ExpertOptions::Load>& expert_loads() {
   using Load = serving::ExpertOptions::Load;
   static const Words<Load> words = {{"balanced", Load::balanced, "all experts have as much work"},
-                                    {"power-law", Load::power_law, "by `exponent`; the busiest rank counts"}};
+                                    {"power-law", Load::power_law, "by `exponent`; the busiest rank counts"},
+                                    {"file", Load::file, "by `file`, for each layer; the busiest rank counts"}};
+  return words;
+}
+
+const Words<bool>& transfer_networks() {
+  static const Words<bool> words = {{"ports", false, "a port of each instance, and nothing else"},
+                                    {"simulated", true, "`system.network`, in which they meet all other messages"}};
   return words;
 }
 
@@ -312,9 +319,12 @@ constexpr Row<ServedModel> serving_rows[] = {
     of_scheduler<ServedModel>("serving.scheduler.max-length", "most tokens of a prompt with its output; 0: no limit",
                               "32768", count(0), [](auto& d) { return &d.scheduler.max_length; }),
 
+    {"serving.transfer.network", "what KV transfers pass", "simulated", Default::built_in(), word<transfer_networks>(),
+     [](auto& d) { return &d.transfer.over_network; }, see("serving.md, *Is the network enough*")},
     {"serving.transfer.bandwidth", "bandwidth of an instance's port for KV transfers", "50 GB/s", Default::built_in(),
      bandwidth(), [](auto& d) { return &d.transfer.bandwidth; }},
-    {"serving.transfer.latency", "time from the last byte that a port sends to its arrival", "5 us",
+    {"serving.transfer.latency",
+     "time from the last byte that a port sends to its arrival; simulated: from asking to the first byte", "5 us",
      Default::built_in(), duration(), [](auto& d) { return &d.transfer.latency; }},
 
     {"serving.step.model", "how long a step takes", "profile", Default::built_in(),
@@ -365,13 +375,18 @@ constexpr Row<ServedModel> serving_rows[] = {
     {"serving.step.ring.latency", "latency of such a link", "2 us", Default::built_in(), duration(),
      [](auto& d) { return &d.step.ring_latency; }},
     {"serving.host.step", "time between steps in which the NPUs wait for the host", "100 us", Default::built_in(),
-     duration(), [](auto& d) { return &d.step.host_step; }},
+     duration(), [](auto& d) { return &d.step.host.step; }},
     {"serving.host.sequence", "such a time for each request of a step", "1 us", Default::built_in(), duration(),
-     [](auto& d) { return &d.step.host_sequence; }},
+     [](auto& d) { return &d.step.host.sequence; }},
+    {"serving.host.layer",
+     "time of the host for each layer, while the NPUs work; a step takes no less than all of them", "370 us",
+     Default::built_in(), duration(), [](auto& d) { return &d.step.host.layer; }},
     {"serving.experts.load", "how tokens are spread over experts", "power-law", Default::built_in(),
      word<expert_loads>(), [](auto& d) { return &d.step.experts.load; }},
     positive("serving.experts.exponent", "exponent of the power law", "1.2",
              [](auto& d) { return &d.step.experts.exponent; }),
+    {"serving.experts.file", "shares of the experts: a row for each layer, with a number for each expert", "loads.csv",
+     Default::none(), file(), [](auto& d) { return &d.step.experts.file; }},
     {"serving.experts.exchange", "how data-parallel ranks exchange rows for their experts", "all-to-all",
      Default::built_in(), word<exchanges>(), [](auto& d) { return &d.step.experts.exchange; }},
     positive("serving.experts.dispatch-bytes", "bytes of a value on the way to an expert; all-to-all", "1",

@@ -145,6 +145,12 @@ std::vector<Condition> of_serving_instances() {
                 has_arrivals(d, {Arrivals::closed});
        }},
       {{"serving.transfer."}, "without serving.instances.role: decode", has_decode},
+      {{"serving.transfer.bandwidth"},
+       "with serving.transfer.network: simulated",
+       [](const Description& d) { return !d.transfer.over_network; }},
+      {{"serving.instances.allocation"},
+       "without serving.transfer.network: simulated",
+       [](const Description& d) { return d.transfer.over_network; }},
   };
 }
 
@@ -160,9 +166,9 @@ std::vector<Condition> of_steps() {
        "without serving.step.fitted.threshold",
        [](const Description& d) { return d.step.fitted.threshold > 0; }},
       {{"serving.step.tables"},
-       "without serving.step.model: profile or operators",
+       "without serving.step.model: profile, operators or batches",
        [](const Description& d) {
-         return has_step_model(d, {"profile", "operators"});
+         return has_step_model(d, {"profile", "operators", "batches"});
        }},
       {{"serving.step.skew"},
        "without serving.step.model: profile",
@@ -182,7 +188,15 @@ std::vector<Condition> of_steps() {
        [](const Description& d) {
          return has_instance(d, [](const InstanceOptions& i) { return i.parallel.tp > 1 || i.parallel.dp > 1; });
        }},
-      {{"serving.step.graph-sizes", "serving.host."},
+      {{"serving.host.layer"},
+       "without serving.step.model: system",
+       [](const Description& d) { return has_step_model(d, {"system"}); }},
+      {{"serving.host."},
+       "without serving.step.model: system, profile, operators or batches",
+       [](const Description& d) {
+         return has_step_model(d, {"system", "profile", "operators", "batches"});
+       }},
+      {{"serving.step.graph-sizes"},
        "without serving.step.model: system, profile or operators",
        [](const Description& d) {
          return has_step_model(d, {"system", "profile", "operators"});
@@ -203,6 +217,9 @@ std::vector<Condition> of_experts() {
       {{"serving.experts.exponent"},
        "without serving.experts.load: power-law",
        [](const Description& d) { return d.step.experts.load == serving::ExpertOptions::Load::power_law; }},
+      {{"serving.experts.file"},
+       "without serving.experts.load: file",
+       [](const Description& d) { return d.step.experts.load == serving::ExpertOptions::Load::file; }},
       {{"serving.experts.dispatch-bytes", "serving.experts.combine-bytes"},
        "with serving.experts.exchange: gather",
        [](const Description& d) { return d.step.experts.exchange != serving::Exchange::gather; }},

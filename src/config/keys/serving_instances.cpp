@@ -1,4 +1,5 @@
 #include "keys.hpp"
+#include "orrery/config/npu_list.hpp"
 #include "serving.hpp"
 
 namespace orrery::config {
@@ -24,6 +25,23 @@ const Words<Lengths::Kind>& length_kinds() {
   return words;
 }
 
+/// NPUs of all instances of an entry.
+constexpr Handling<InstanceOptions> allocation() {
+  return {[](const Value& value, const std::string& path, InstanceOptions& target, Reading&) {
+            target.npus.clear();
+            for (const Value& item : as_list(value, path, "a list of NPUs")) {
+              const NpuRange range = parse_npu_range(item.text, most_npus, item.place(path));
+              for (std::uint32_t npu = range.first; npu <= range.last; ++npu) target.npus.emplace_back(npu);
+            }
+          },
+          [](const InstanceOptions& target, std::string_view path, Writer& writer) {
+            std::vector<std::uint32_t> numbers;
+            for (const NpuId npu : target.npus) numbers.push_back(npu.value());
+            if (!numbers.empty()) writer.put(path, fmt::format("[{}]", fmt::join(numbers, ", ")));
+          },
+          [](const InstanceOptions& a, const InstanceOptions& b) { return a.npus == b.npus; }};
+}
+
 constexpr auto blocks_help = "KV blocks of each scheduler; 0: what the memory leaves, less vLLM's null block";
 
 constexpr Row<InstanceOptions> instance_rows[] = {
@@ -41,6 +59,9 @@ constexpr Row<InstanceOptions> instance_rows[] = {
      Default::built_in(), count(1, 4096), [](auto& i) { return &i.parallel.dp; }},
     {"serving.instances.parallel.ep", "expert parallelism", "8", Default::built_in(), count(1, 65536),
      [](auto& i) { return &i.parallel.ep; }},
+    {"serving.instances.allocation", "NPUs of the system that they take, one instance after the other", "[0-7, 16-23]",
+     Default::described("the first that are free"), ValueInfo("list", "a list of NPUs and ranges", "-", "any"),
+     allocation()},
     {"serving.instances.kv-blocks", Text(blocks_help), "34000", Default::built_in(), count(0),
      [](auto& i) { return &i.kv_blocks; }},
     {"serving.instances.memory-share", "share of the memory that weights, reserve and blocks have", "0.92",

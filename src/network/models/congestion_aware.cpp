@@ -46,7 +46,7 @@ constinit const ModelType congestion_aware_model{
     .make = [](const topology::Topology& topology, const Options& options) -> std::unique_ptr<const SimulatedNetwork> {
       if (options.graph)
         return std::make_unique<CongestionAware<GraphLinks>>(options, options.graph, topology.num_npus());
-      return std::make_unique<CongestionAware<ShapeLinks>>(options, topology);
+      return std::make_unique<CongestionAware<ShapeLinks>>(options, topology, options.circuits);
     },
 };
 

@@ -7,6 +7,7 @@
 
 #include "fast_forward.hpp"
 #include "orrery/base/error.hpp"
+#include "switch_buffers.hpp"
 #include "uec.hpp"
 
 namespace orrery::network {
@@ -14,10 +15,8 @@ namespace orrery::network {
 PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser& user)
     : system_(system), part_(part), user_(user) {
   const PacketGraph& graph = system.graph;
-  std::uint64_t host_rate = 0;
-  if (graph.num_hosts() > 0 && !graph.ports(graph.host(0)).empty())
-    host_rate = graph.way_of(graph.ports(graph.host(0))[0]).rate;
-  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, host_rate);
+  const SwitchBuffers buffers(graph, system.rules);
+  for (std::uint32_t node = 0; node < graph.num_nodes(); ++node) add_ports(node, buffers);
   if (part.recording != PacketRecording{}) recorder_ = std::make_unique<PacketRecorder>(part.recording, ports_.size());
   if (system.rules.transport == PacketTransport::uec) uec_ = std::make_unique<UecTransport>(*this);
   if (system.rules.uses_credits) credits_ = std::make_unique<LinkCredits>(graph, system.rules);
@@ -26,28 +25,23 @@ PacketDevices::PacketDevices(const System& system, const Part& part, PacketUser&
 
 PacketDevices::~PacketDevices() = default;
 
-void PacketDevices::add_ports(std::uint32_t node, std::uint64_t host_rate) {
+void PacketDevices::add_ports(std::uint32_t node, const SwitchBuffers& buffers) {
   const PacketGraph& graph = system_.graph;
   const PacketRules& rules = system_.rules;
   NodeState& state = nodes_.emplace_back();
   state.first_port = ports_.size();
   state.first_nic = nics_.size();
-  state.shared_size = static_cast<std::int64_t>(graph.node(node).buffer.count());
+  state.shared_size = buffers.shared_size(node);
   for (const PacketGraph::Port& end : graph.ports(node)) {
-    const PacketGraph::Way out = graph.way_of(end), in = graph.way_into(end);
+    const PacketGraph::Way out = graph.way_of(end);
     Port& port = ports_.emplace_back();
     port.node = node;
     port.number = static_cast<std::uint32_t>(ports_.size() - 1 - state.first_port);
     port.peer = {end.peer, end.peer_port};
     port.rate = out.rate;
     port.delay = out.delay;
-    port.ingress.headroom_size = static_cast<std::int64_t>(rules.headroom.value_or(
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(in.rate) *
-                                   static_cast<std::uint64_t>((in.delay + out.delay).ps() / 2000) / 8 / 1'000'000'000) *
-        3));
-    port.ingress.shift = rules.share_shift;
-    for (std::uint64_t rate = in.rate; rate > host_rate && port.ingress.shift > 0; rate /= 2) --port.ingress.shift;
-    state.shared_size -= port.ingress.headroom_size + rules.reserve;
+    port.ingress.headroom_size = buffers.headroom(end);
+    port.ingress.shift = buffers.share_shift(end);
     if (graph.node(node).is_host) {
       nics_.emplace_back();
     } else if (const auto found = rules.marks.find(out.rate); found != rules.marks.end()) {

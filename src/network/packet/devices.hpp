@@ -25,6 +25,7 @@
 namespace orrery::network {
 
 class FastForward;
+class SwitchBuffers;
 class UecTransport;
 
 /// A message that a host is to send.
@@ -158,7 +159,7 @@ class PacketDevices {
       part_.kernel.send(to, event, more);
   }
   bool is_kept(const pdes::Event& event);
-  void add_ports(std::uint32_t node, std::uint64_t host_rate);
+  void add_ports(std::uint32_t node, const SwitchBuffers& buffers);
 
   // Ports: devices.cpp.
   void kick(Port& port);

@@ -11,12 +11,15 @@
 #include "orrery/pdes/kernel.hpp"
 #include "relay_delays.hpp"
 #include "scheduling_order.hpp"
+#include "switch_buffers.hpp"
 
 namespace orrery::network {
 namespace {
 
-/// Finds flows that wait for flows which do not end at their source, and flows without a way.
+/// Finds switches without room for a packet, flows that wait for flows which do not end at their source, and flows
+/// without a way.
 void check(const FlowScenario& scenario, const PacketRouter& router) {
+  if (scenario.rules.keeps_buffers()) SwitchBuffers(scenario.graph, scenario.rules).require_room();
   for (std::size_t i = 0; i < scenario.flows.size(); ++i) {
     const FlowSpec& flow = scenario.flows[i];
     const Place place{.file = scenario.file, .key = fmt::format("workload.flows.{}", i)};

@@ -6,6 +6,7 @@
 #include "messages.hpp"
 #include "orrery/base/error.hpp"
 #include "relay_delays.hpp"
+#include "switch_buffers.hpp"
 
 namespace orrery::network {
 
@@ -15,6 +16,7 @@ PacketPlan::PacketPlan(const topology::Topology& topology, const Options& option
     use_graph(*options.graph, topology.num_npus());
   else
     use_shapes(topology, options);
+  if (rules_.keeps_buffers()) SwitchBuffers(*graph_, rules_).require_room();
   windows_.emplace(*graph_, *router_, rules_);
   least_relay_ = RelayDelays(*graph_, rules_, std::vector<Rank>(graph_->num_nodes()), 1).least();
 }

@@ -56,7 +56,7 @@ Operator TransformerLayers::decoding_core(std::uint64_t pairs) const {
   const std::uint64_t summed = model_.is_latent() ? heads * small : result_;
   return {.name = "attention.core",
           .flops = 2 * pairs * (scored + summed),
-          .bytes = pairs * cache_width() * operand_bytes(precision_of_cache(parallel_)) +
+          .bytes = operand_bytes(precision_of_cache(parallel_), pairs * cache_width()) +
                    tokens_ * (query_ + result_) * bytes_,
           .operation = compute::Operation::Kind::attention,
           .shape = {.m = 1,

@@ -8,7 +8,8 @@ namespace orrery::workload {
 std::uint64_t TransformerLayers::block_activations(bool has_experts, const ExpertLoad& load) const {
   const Transformer::Mlp& mlp = model_.mlp;
   const std::uint64_t whole = own_tokens_ * hidden_, into = matrices_into(model_);
-  const std::uint64_t operand = operand_bytes(parallel_.precision), of_norm = recomputed_.norms ? 0 : whole * operand;
+  const auto operands = [this](std::uint64_t values) { return operand_bytes(parallel_.precision, values); };
+  const std::uint64_t of_norm = recomputed_.norms ? 0 : operands(whole);
   const bool keeps_heads = !(model_.is_latent() && recomputed_.latent);
   std::uint64_t result = whole * (2 * bytes_ + 2 * mask_) + of_norm;  // inputs of norms, masks, input of attention
   result += tokens_ * bytes_ * (result_ + (keeps_heads ? query_ + (keys_ + values_) * parallel_[Axis::cp] : 0));
@@ -18,10 +19,12 @@ std::uint64_t TransformerLayers::block_activations(bool has_experts, const Exper
     const bool is_shared = parallel_.expert_tp() == tp_;
     const std::uint64_t rows = has_experts ? routed(is_shared ? tokens_ : own_tokens_, load.own) : tokens_;
     const std::uint64_t width = has_experts ? model_.mlp_width() : model_.dense_width();
-    const std::uint64_t of_value = into * bytes_ + (recomputed_.activation ? 0 : operand);
-    result += has_experts ? routed(own_tokens_, load.own) * hidden_ * operand : of_norm;
-    result += rows * of_value * (width / (has_experts ? parallel_.expert_tp() : tp_));
-    if (has_experts) result += tokens_ * of_value * (mlp.shared_experts * width / tp_);
+    const auto of_values = [&](std::uint64_t values) {
+      return into * bytes_ * values + (recomputed_.activation ? 0 : operands(values));
+    };
+    result += has_experts ? operands(routed(own_tokens_, load.own) * hidden_) : of_norm;
+    result += of_values(rows * (width / (has_experts ? parallel_.expert_tp() : tp_)));
+    if (has_experts) result += of_values(tokens_ * (mlp.shared_experts * width / tp_));
   }
   if (!model_.attention.fused && parallel_.recompute != Recompute::selective)
     result += tokens_ * model_.sequence * (model_.attention.heads / tp_) * ((1 + mask_) * bytes_ + mask_);
@@ -45,8 +48,8 @@ Layer TransformerLayers::block(std::uint32_t index) {
   layer.recomputed = all - layer.activations;
   layer.output = own_tokens_ * hidden_ * bytes_;
   if (parallel_.is_inference()) {
-    layer.cache = parallel_.micro_batch * model_.sequence / parallel_[Axis::cp] * cache_width() *
-                  operand_bytes(precision_of_cache(parallel_));
+    layer.cache = operand_bytes(precision_of_cache(parallel_),
+                                parallel_.micro_batch * model_.sequence / parallel_[Axis::cp] * cache_width());
     layer.activations = layer.recomputed = 0;
   }
   return layer;

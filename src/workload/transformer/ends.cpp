@@ -21,6 +21,14 @@ Layer TransformerLayers::embedding() {
   return layer;
 }
 
+/// Returns the bytes that the loss and its gradient move for each score. A loss of separate kernels casts scores to
+/// fp32, finds the largest, subtracts it, takes the exponential, sums and divides; its gradient scales what is left and
+/// casts it back (Megatron-LM, vocab_parallel_cross_entropy).
+std::pair<std::uint64_t, std::uint64_t> TransformerLayers::loss_bytes() const {
+  if (parallel_.extras.fused_loss) return {bytes_ + 4, bytes_ + 4};
+  return {bytes_ + 4 + 4 + 8 + 8 + 4 + 8, 8 + 4 + bytes_};
+}
+
 /// Adds the product with the words, the loss of the tokens, and their backward pass.
 void TransformerLayers::add_logits(Layer& layer) {
   const std::uint64_t words = model_.embedding.vocabulary / tp_;
@@ -28,13 +36,14 @@ void TransformerLayers::add_logits(Layer& layer) {
   layer.forward.push_back(own("norm", 2 * bytes_));
   gather(layer.forward, "all_gather");
   layer.forward.push_back(logits);
-  layer.forward.push_back(Operators::elementwise("loss", tokens_ * words * (bytes_ + 4)));
+  const auto [loss, gradient] = loss_bytes();
+  layer.forward.push_back(Operators::elementwise("loss", tokens_ * words * loss));
   for (const char* name : {"loss.largest", "loss.sum", "loss.target"})  // of each token, in fp32
     add_collective(layer.forward, parallel_, collective, name, CollectiveKind::all_reduce, GroupKind::tensor,
                    tokens_ * 4);
   std::vector<Operator> backward;
   gather(backward, "input.all_gather", asynchronous);
-  backward.push_back(Operators::elementwise("loss", tokens_ * words * (bytes_ + 4)));
+  backward.push_back(Operators::elementwise("loss", tokens_ * words * gradient));
   backward.push_back({.kind = wait});
   backward.push_back(Operators::backward("logits", logits));
   sum(backward, "sum");

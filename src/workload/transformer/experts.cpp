@@ -107,7 +107,7 @@ void TransformerLayers::exchange(std::vector<Operator>& operators, const char* n
 /// dispatched, and those of what is dispatched are combined.
 TransformerLayers::Exchange TransformerLayers::exchange_of(double load, bool to_experts) const {
   const Precision precision = precision_of_tokens(parallel_, to_experts);
-  std::uint64_t bytes = hidden_ * operand_bytes(precision);
+  std::uint64_t bytes = operand_bytes(precision, hidden_);
   if (precision == Precision::fp8) bytes += (hidden_ + 127) / 128 * 4;
   if (!parallel_.has_expert_kernels()) return {CollectiveKind::all_to_all, routed(own_tokens_, load) * bytes};
   const double tokens = static_cast<double>(own_tokens_) * parallel_.experts.capacity * load;

@@ -120,6 +120,7 @@ class TransformerLayers {
     for (std::size_t i = from; i < forward.size(); ++i) backward.push_back(Operators::again(forward[i]));
   }
 
+  std::pair<std::uint64_t, std::uint64_t> loss_bytes() const;
   void add_logits(Layer& layer);
   Layer next_words();
   std::uint64_t cache_width() const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "operators.hpp"
 #include "requirements.hpp"
 #include "transformer/layers.hpp"
 
@@ -16,17 +17,18 @@ void require_even_division(const Transformer& model, const Parallel& parallel) {
   const std::uint32_t heads = model.attention.heads, kv_heads = model.attention.kv_heads;
   if (model.attention.head_size == 0) require_multiple("workload.model.hidden", model.hidden, "heads", heads);
   if (kv_heads > 0) require_multiple("workload.model.heads", heads, "kv-heads", kv_heads);
-  require_multiple("workload.model.heads", heads, "tp", tp);
+  require_divides("workload.parallel.tp", tp, heads, "heads");
   if (tp > model.kv_heads())
     require_multiple("workload.parallel.tp", tp, "kv-heads", model.kv_heads());
   else
-    require_multiple("workload.model.kv-heads", model.kv_heads(), "tp", tp);
-  require_multiple("workload.model.hidden", model.hidden, "tp", tp);
-  require_multiple("workload.model.ffn", model.mlp_width(), "tp", tp);
-  require_multiple("workload.model.dense-ffn", model.dense_width(), "tp", tp);
-  require_multiple("workload.model.vocabulary", model.embedding.vocabulary, "tp", tp);
-  require_multiple("workload.model.sequence", model.sequence, "cp", cp);
-  if (parallel.sequence_parallel) require_multiple("workload.model.sequence", model.sequence / cp, "tp", tp);
+    require_divides("workload.parallel.tp", tp, model.kv_heads(), "heads of keys and values");
+  require_divides("workload.parallel.tp", tp, model.hidden, "values of the hidden width");
+  require_divides("workload.parallel.tp", tp, model.mlp_width(), "values of the MLP's width (ffn)");
+  require_divides("workload.parallel.tp", tp, model.dense_width(), "values of the MLP's width (dense-ffn)");
+  require_divides("workload.parallel.tp", tp, model.embedding.vocabulary, "words of the vocabulary");
+  require_divides("workload.parallel.cp", cp, model.sequence, "tokens of a sequence");
+  if (parallel.sequence_parallel)
+    require_divides("workload.parallel.tp", tp, model.sequence / cp, "tokens of a sequence on an NPU");
 }
 
 void require_countable_work(const Transformer& model, const Parallel& parallel) {
@@ -78,6 +80,20 @@ void require_latent(const Transformer& model) {
     refuse("workload.model.kv-heads", model.attention.kv_heads, "0: latent attention has as many as heads");
 }
 
+/// Adds what the software does besides: sums of gradients by a kernel of their own, which reads what products made and
+/// reads and writes the sum, and waits for the host.
+void add_extras(Layer& layer, const Parallel& parallel) {
+  const Extras& extras = parallel.extras;
+  const std::uint64_t parameters = layer.dense + layer.experts;
+  if (!extras.fused_gradients && parameters > 0 && !parallel.is_inference())
+    layer.backward.push_back(Operators::elementwise(
+        "gradients", parameters * (value_bytes(parallel.precision) + 2 * value_bytes(parallel.gradients))));
+  if (extras.host == Time::zero()) return;
+  for (auto* const operators : {&layer.forward, &layer.recomputation, &layer.backward})
+    if (!operators->empty())
+      operators->push_back({.name = host_operator.data(), .duration = extras.host, .is_inference = parallel.is_inference()});
+}
+
 }  // namespace
 
 std::vector<Layer> Transformer::make_layers(const Parallel& parallel, std::optional<std::uint32_t> expert_rank) const {
@@ -87,6 +103,7 @@ std::vector<Layer> Transformer::make_layers(const Parallel& parallel, std::optio
   if (has_ends) made.push_back(maker.embedding());
   for (std::uint32_t i = 0; i < layers; ++i) made.push_back(maker.block(i));
   if (has_ends) made.push_back(maker.output());
+  for (Layer& layer : made) add_extras(layer, parallel);
   return made;
 }
 

@@ -143,12 +143,15 @@ class PlainLinks {
   Ps delay(std::uint32_t from, std::uint32_t to, std::uint32_t d, std::uint64_t bytes) const {
     double bandwidth[] = {1, 1};
     double latency[] = {1, 1};
+    double left[] = {1.0 * sample_.dimensions[d].links, 1.0 * sample_.dimensions[d].links};
+    const bool loses_one = sample_.dimensions[d].shape == topology::Shape("Switch");  // of several links side by side
     for (const topology::LinkFault& fault : sample_.faults)
       for (const NpuId npu : fault.npus)
         for (const int end : {0, 1})
-          if (!fault.failed && fault.dimension == d && npu.value() == (end == 0 ? from : to)) {
-            bandwidth[end] *= fault.port.bandwidth;
-            latency[end] *= fault.port.latency;
+          if ((!fault.failed || loses_one) && fault.dimension == d && npu.value() == (end == 0 ? from : to)) {
+            bandwidth[end] *= fault.failed ? (left[end] - 1) / left[end] : fault.port.bandwidth;
+            latency[end] *= fault.failed ? 1 : fault.port.latency;
+            left[end] -= fault.failed ? 1 : 0;
           }
     const topology::Dimension& dimension = sample_.dimensions[d];
     const double of_links = dimension.bandwidth.bytes_per_ns() * dimension.links;

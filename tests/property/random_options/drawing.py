@@ -355,7 +355,7 @@ class Drawing:
                     collectives[kind] = [r.choice(WHOLE[:2] if kind == "all-to-all" else WHOLE)]
                 else:
                     collectives[kind] = [r.choice([name for name in possible if name != "halvingDoubling" or size & (size - 1) == 0]) for size in self.sizes]
-        others = () if self.model == "congestion-unaware" and self.rules != "astra-sim" or self.chance(0.05) else ("compute-share",)
+        others = () if self.rules != "astra-sim" or self.chance(0.05) else ("compute-share",)
         collectives |= self.keys.draw(r, "system.collectives", 0.1, without=(*KINDS, *others))
         if isinstance(collectives.get("chunks"), int):
             collectives["chunks"] = min(collectives["chunks"], 8)

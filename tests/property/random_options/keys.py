@@ -29,6 +29,11 @@ NOT_DRAWN = {
     "run.progress": "the clock decides what it prints",
     "run.progress-interval": "the clock decides what it prints",
     "run.quiet": "each run is quiet",
+    "cost.network.switch-radix": "it stands in place of switch-ports; unit_cost tries it",
+    "run.verbose": "it says how much is printed",
+    "run.sensitivity": "it says how much is printed, after the run",
+    "run.color": "it says how the summary is printed",
+    "system.npus": "other sizes of presets, which integration_own_model reads",
     "run.watchdog": "the clock decides what it does",
     "intra-dimension-scheduling": "of any type, and without effect",
     "inter-dimension-scheduling": "of any type, and without effect",
@@ -51,7 +56,12 @@ NOT_DRAWN |= {f"workload.parallel.{name}": "integration_expert_exchange tries it
               ("expert-exchange", "dispatch-precision", "cache-precision")}
 NOT_DRAWN |= {f"system.collectives.library.shares.{name}": "unit_collective and integration_libraries try some of the shares" for name in
               ("all-to-all", "nic-all-to-all", "nic-ring", "nic-tree", "nvls", "nvls-tree", "ring", "tree")}
-NOT_DRAWN |= {"system.network.ports": "integration_tori tries it", "system.network.dimensions.port": "integration_tori tries it",
+NOT_DRAWN |= {f"system.collectives.library.fabric-figures.{name}": "unit_collective and integration_libraries try them" for name in
+              ("nic", "ramp", "ramp-size", "step")}
+NOT_DRAWN |= {f"workload.parallel.{name}": "integration_calibration and integration_keys try it" for name in
+              ("fused-gradients", "fused-loss", "layer-time", "owners-broadcast")}
+NOT_DRAWN |= {"system.network.ports": "integration_tori tries it", "system.network.circuits": "integration_circuits tries it",
+              "system.network.dimensions.port": "integration_tori tries it",
               "system.compute.local-memory.reserved": "integration_keys tries it",
               "workload.parallel.combine-precision": "integration_keys tries it",
               "workload.model.recompute-modules": "integration_expert_exchange tries it",

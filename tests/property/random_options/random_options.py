@@ -29,7 +29,6 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(_
 import drawing  # noqa: E402
 import harness  # noqa: E402
 import json  # noqa: E402
-import known  # noqa: E402
 import relations  # noqa: E402
 from keys import Keys  # noqa: E402
 
@@ -71,7 +70,7 @@ class Session:
         self.runner = relations.Runner(harness.case_runner(), arguments.patience, arguments.ranks)
         self.keys = all_keys()
         self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="orrery-random-options-"))
-        self.ends, self.tried, self.known, self.refusals = collections.Counter(), collections.Counter(), collections.Counter(), collections.Counter()
+        self.ends, self.tried, self.refusals = collections.Counter(), collections.Counter(), collections.Counter()
         self.failures = []
 
     def trial(self, case):
@@ -112,9 +111,6 @@ class Session:
         if not text:
             return True
         failure = Failure(seed, case, relation, text, trial.commands[:1] + trial.commands[max(before, 1):])
-        if reason := known.reason(failure):
-            self.known[reason] += 1
-            return True
         print(f"seed {seed}: {relation.__name__}: {text}", flush=True)
         if not self.arguments.no_shrinking:
             failure = self.smaller(failure)
@@ -137,7 +133,7 @@ class Session:
         if not text:
             return None
         found = Failure(like.seed, case, like.relation, text, trial.commands)
-        return found if found.kind() == like.kind() and not known.reason(found) else None
+        return found if found.kind() == like.kind() else None
 
     def smaller(self, failure):
         tries = 0
@@ -161,8 +157,6 @@ class Session:
             for text, count in self.refusals.most_common(15):
                 print(f"  refused {count}: {text}")
             print("  seconds of runs by the number of ranks: " + ", ".join(f"{ranks}: {time:.0f}" for ranks, time in sorted(self.runner.seconds.items())))
-        for reason, count in self.known.most_common():
-            print(f"  known {count}: {reason}")
         relations_text = ", ".join(f"{name} {count}" for name, count in sorted(self.tried.items()))
         print(f"{total} cases in {seconds:.0f} s and {self.runner.count} runs: {self.ends['accepted']} accepted ({100 * self.ends['accepted'] / max(total, 1):.0f} %), "
               f"{self.ends['refused']} refused, {self.ends['stuck']} stuck; {len(self.keys.used)} keys; {relations_text}; {len(self.failures)} failures", flush=True)

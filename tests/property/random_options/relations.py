@@ -150,7 +150,7 @@ def never_stuck(config):
     if config is None or "traces" in config.get("workload", {}) or "graph" in config["system"]["network"]:
         return False
     communication = config["system"].get("communication", {})
-    if communication.get("rendezvous") and communication.get("streams") == 1:
+    if communication.get("rendezvous") and communication.get("streams", 1) == 1:
         return False
     lossy = {"buffer", "reserve", "headroom", "resume-offset", "share-shift", "flow-control", "credits", "queue", "acknowledgement", "pause-frame", "header"}
     return not lossy & set(config["system"]["network"].get("packets", {}))

@@ -290,5 +290,41 @@ TEST(CampaignSpread, HasItsQuantiles) {
   EXPECT_EQ(nanoseconds(1.0 / 3), 333'333'334);
 }
 
+// A recorded failure did happen: one of a process with `while: running` strikes a restart at 9,300 s too, which then
+// begins anew. One of a host that is not in the job stays unseen.
+TEST(Campaign, RecordedFailuresStrikeWheneverTheirHostIsActive) {
+  Job setup = four_hosts();
+  setup.processes.front().exposure = Exposure::running;
+  setup.recorded = at({9000, 9300});
+  const Row row = replicate(setup, 0);
+  EXPECT_EQ(row.failures, 2U);
+  EXPECT_EQ(row.unseen, 0U);
+  EXPECT_EQ(row.in(State::restart), (300 + 600) * second);
+  setup.hosts.pool = 1;
+  setup.recorded = {{9000 * second, 4, 0}};
+  EXPECT_EQ(replicate(setup, 0).unseen, 1U);
+  expect_sum(row);
+}
+
+// A job of two replicas that has lost one grows at the end of a stall. Checkpoints of each hour take no time, those of
+// every second hour a minute: it works two hours at half the speed. Without the latter it never grows.
+TEST(Campaign, GrowsAtTheEndOfAStallThatTakesTime) {
+  Job setup = four_hosts();
+  setup.hosts.active = 2;
+  setup.restart = {};
+  setup.elastic = {.hosts_per_replica = 1, .least = 1, .speeds = {{1, 0.5}}};
+  setup.repair.any = true;
+  setup.repair.automatic = Spread::fixed(1000);
+  setup.processes.front().repairs = true;
+  setup.recorded = at({1800});
+  setup.tiers = {{.interval = hour, .stall = 0}, {.interval = 2 * hour, .stall = 60 * second}};
+  const Row row = replicate(setup, 0);
+  EXPECT_EQ(row.in(State::slow), 2 * hour);
+  EXPECT_EQ(row.selections, 3U);
+  expect_sum(row);
+  setup.tiers.pop_back();
+  EXPECT_EQ(replicate(setup, 0).in(State::slow), 10 * hour);
+}
+
 }  // namespace
 }  // namespace orrery::campaign

@@ -91,7 +91,7 @@ TEST(Cluster, SharingChangesEnds) {
   options.rules.share = 0.5;
   options.arrivals.jobs = {job(0, 6, 10), job(4, 6, 10)};
   options.arrivals.classes_of_jobs = {"job"};
-  const Found found = run(options, "", {}, *parallel::make_serial());
+  const Found found = run(options, "", {}, nullptr, *parallel::make_serial());
   EXPECT_EQ(found.schedule.jobs[0].end, 11'500'000'000);
   EXPECT_EQ(found.schedule.jobs[1].end, 15'500'000'000);
 }
@@ -191,12 +191,13 @@ TEST(Cluster, QueuesAgreeWithErlang) {
   options.arrivals.count = 20'000;
   options.arrivals.classes = {exponential(6.4 * 86'400, {1}, 1)};
   options.replications = 4;
-  const Found found = run(options, "", {}, *parallel::make_serial());
+  const Found found = run(options, "", {}, nullptr, *parallel::make_serial());
   double wait = 0;
   for (const Summary& summary : found.summaries) wait += summary.all.wait / 4;
   EXPECT_NEAR(wait, mean_wait(8, 6.4, 1), 0.05);
   options.rules.queue_limit = 0;
-  EXPECT_NEAR(run(options, "", {}, *parallel::make_serial()).summaries.front().rejected, erlang_b(8, 6.4), 0.02);
+  EXPECT_NEAR(run(options, "", {}, nullptr, *parallel::make_serial()).summaries.front().rejected, erlang_b(8, 6.4),
+              0.02);
 }
 
 // An interval from batches is wider than one from single waits, which depend on each other.
@@ -204,7 +205,7 @@ TEST(Cluster, BatchMeansAreWiderThanSingleWaits) {
   Options options = options_of(1, Admission::fifo);
   options.arrivals.count = 20'000;
   options.arrivals.classes = {exponential(0.9 * 86'400, {1}, 1)};
-  const Found found = run(options, "", {}, *parallel::make_serial());
+  const Found found = run(options, "", {}, nullptr, *parallel::make_serial());
   const double mean = found.summaries.front().all.wait;
   EXPECT_GT(half_width_of_waits(found.jobs.jobs, found.schedule, 0), 3 * 1.96 * mean / std::sqrt(20'000.0));
 }
@@ -264,6 +265,94 @@ TEST(Cluster, PowerLimitsJobs) {
   EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<std::int64_t>{0, 10000}));
   options.site.power_cap = 8000;
   EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<std::int64_t>{0, 0}));
+}
+
+/// Returns a duration that is always the same.
+campaign::Spread fixed(double seconds) { return campaign::Spread::fixed(seconds); }
+
+// Host 0 fails at 100 s and is back at 130 s; both hosts have the same lives. A job on host 0 goes on with what its
+// last checkpoint kept: of 100 s of work 90 s are kept, and 60 s are left when it starts again.
+TEST(ClusterHosts, AFailureStopsJobsUntilTheRepair) {
+  Options options = options_of(16, Admission::fifo, Placing::first);
+  options.places.npus_per_host = 8;
+  options.failures = {fixed(100), fixed(30)};
+  options.rules.checkpoint_interval = 30 * second;
+  const std::vector<Job> jobs = {job(0, 8, 150), job(0, 8, 20)};
+  const Schedule found = schedule(jobs, options, 1, nullptr, {.places = true});
+  EXPECT_EQ(found.jobs[0].stops, 1U);
+  EXPECT_EQ(found.jobs[0].end, 190 * second);
+  EXPECT_DOUBLE_EQ(found.jobs[0].lost, 10 * 8.0);
+  EXPECT_EQ(found.jobs[1].end, 20 * second);
+  EXPECT_EQ(found.host_failures, 2U);
+  summarise(jobs, found, options, 1, 16);
+}
+
+// After a start that raises the power by 8 NPUs of 900 W, nothing starts for 72 s at 100 W a second.
+TEST(ClusterHosts, ARampSpreadsStarts) {
+  Options options = options_of(32, Admission::fifo);
+  options.site = {.power_cap = 0, .running = 1000, .idle = 100, .ramp = 100};
+  const Schedule found = schedule(std::vector<Job>{job(0, 8, 10), job(0, 4, 10), job(0, 4, 10)}, options, 1, nullptr);
+  EXPECT_EQ(found.jobs[0].start, 0);
+  EXPECT_EQ(found.jobs[1].start, 72 * second);
+  EXPECT_EQ(found.jobs[2].start, 108 * second);
+  EXPECT_DOUBLE_EQ(found.integrals.largest_ramp, 8 * 900 / 60.0);
+}
+
+/// Steps of 1 s. NPU n passes link n / 4; jobs that have a link in common take as many times as long as they are.
+class FakeSteps final : public StepLevel {
+ public:
+  std::uint32_t class_of(const std::string&) override { return 0; }
+  std::vector<PlacedJob> signature(std::vector<PlacedJob> jobs) const override { return jobs; }
+  std::vector<AloneStep> alone(const std::vector<PlacedJob>& jobs) override {
+    std::vector<AloneStep> found;
+    for (const PlacedJob& job : jobs) {
+      std::set<std::uint32_t> links;
+      for (const std::uint32_t npu : job.npus) links.insert(npu / 4);
+      found.push_back({1, {links.begin(), links.end()}});
+    }
+    return found;
+  }
+  std::vector<std::vector<double>> together(const std::vector<std::vector<PlacedJob>>& components,
+                                            const std::vector<std::vector<double>>&) override {
+    std::vector<std::vector<double>> factors;
+    for (const auto& jobs : components) factors.emplace_back(jobs.size(), static_cast<double>(jobs.size()));
+    num_simulated += components.size();
+    return factors;
+  }
+
+  std::size_t num_simulated = 0;
+};
+
+// Jobs 0 and 1 share link 0 (NPUs 2 to 3 and 0 to 1), and job 2 joins them over link 1. Job 3 has links of its own.
+TEST(ClusterSharing, ComponentsSlowAllTheirJobs) {
+  Options options = options_of(16, Admission::fifo, Placing::first);
+  options.rules.sharing = Sharing::simulate;
+  options.arrivals.classes_of_jobs = {"job"};
+  options.arrivals.jobs = {job(0, 2, 10), job(0, 4, 10), job(5, 2, 10), job(5, 8, 10)};
+  FakeSteps steps;
+  const Found found = run(options, "", {}, &steps, *parallel::make_serial());
+  // Two jobs until 5 s have done 2.5 s each; then three, which go on at a third of the speed until 27.5 s.
+  EXPECT_EQ(found.schedule.jobs[0].end, 27 * second + second / 2);
+  EXPECT_EQ(found.schedule.jobs[1].end, 27 * second + second / 2);
+  // Job 2 has done 7.5 s by then, and is alone.
+  EXPECT_EQ(found.schedule.jobs[2].end, 30 * second);
+  EXPECT_EQ(found.schedule.jobs[3].end, 15 * second);
+  EXPECT_EQ(steps.num_simulated, 2U);
+  EXPECT_EQ(found.sharing.components.size(), 2U);
+}
+
+// Cells in quotes keep their commas, and quotes that are doubled; noon in Shanghai is four hours in UTC.
+TEST(ClusterTrace, ReadsQuotesAndTimeZones) {
+  const TraceColumns columns = columns_of("acme", {});
+  const Trace found = read_trace(
+      "job_id,submit_time,gpu_num,duration,type\n"
+      "\"a, \"\"b\"\"\",2023-03-01 12:00:00+08:00,8,60,\"x,y\"\n"
+      "c,2023-03-01T04:00:01.5Z,8,60,z\n",
+      "t.csv", columns);
+  EXPECT_EQ(found.jobs[0].name, "a, \"b\"");
+  EXPECT_EQ(found.classes, (std::vector<std::string>{"x,y", "z"}));
+  EXPECT_EQ(found.jobs[0].arrival, 0);
+  EXPECT_EQ(found.jobs[1].arrival, second + second / 2);
 }
 
 }  // namespace

@@ -47,6 +47,34 @@ TEST(Library, ReducesInTheSwitch) {
   EXPECT_EQ(name(slow.bound), "links in the node");
 }
 
+// Shares and figures of a fabric stand in the place of those of the library: each changes what its algorithm takes.
+TEST(Library, TakesGivenShares) {
+  const double bytes = 64.0 * (1 << 30);
+  const auto transfer = [&](const LibraryOptions& of, Kind kind, const LibraryGroup& group) {
+    return library_time(of, kind, group, bytes).transfer;
+  };
+  LibraryOptions given = options("nccl-h100");
+  given.shares = {.ring = 0.5, .nvls = 0.4, .nvls_tree = 0.1, .tree = 0.2, .all_to_all = 0.3};
+  given.nic_shares = {.ring = 0.25, .tree = 0.35, .all_to_all = 0.45};
+  EXPECT_DOUBLE_EQ(transfer(given, Kind::all_gather, nodes(1)), 7.0 / 8 * bytes / (0.5 * 450e9));
+  EXPECT_DOUBLE_EQ(transfer(given, Kind::all_reduce, nodes(1)), bytes / (0.4 * 450e9));
+  EXPECT_DOUBLE_EQ(transfer(given, Kind::all_to_all, nodes(1)), 7.0 / 8 * bytes / (0.3 * 450e9));
+  EXPECT_DOUBLE_EQ(transfer(given, Kind::all_gather, nodes(4)), 31.0 / 32 * bytes / 8 / (0.25 * 50e9));
+  EXPECT_DOUBLE_EQ(transfer(given, Kind::all_to_all, nodes(4)), 0.75 * bytes / (0.45 * 50e9));
+  // Over two nodes a ring is faster than a tree that reaches little of the links in the nodes, and slower than others.
+  EXPECT_DOUBLE_EQ(transfer(given, Kind::all_reduce, nodes(2)), 2 * 15.0 / 16 * bytes / 8 / (0.25 * 50e9));
+  given.shares.nvls_tree = 0.9;
+  EXPECT_DOUBLE_EQ(transfer(given, Kind::all_reduce, nodes(2)), bytes / 8 / (0.35 * 50e9));
+  given.fabric_figures = {Time::from_ns(10'000), Time::from_ns(1'000'000), Bytes(1), {}};
+  const auto own = library_time(options("nccl-h100"), Kind::all_gather, nodes(4), bytes);
+  const auto other = library_time(given, Kind::all_gather, nodes(4), bytes);
+  EXPECT_NEAR(other.ramp - own.ramp, 2 * (1e-3 - 100e-6 * bytes / (bytes + 8e6)), 1e-9);
+  EXPECT_NEAR(other.latency - own.latency, 2 * 10e-6, 1e-12);
+  given.fabric_figures.nic = Bandwidth::from_bytes_per_ns(200);
+  EXPECT_GT(library_range(given, nodes(4), bytes, other).error,
+            library_range(options("nccl-h100"), nodes(4), bytes, own).error);
+}
+
 // An A100 has no such switch: a ring sends 2 * 7/8 of the buffer at 0.783 of 300 GB/s. So does an all-gather with 7/8
 // of it, whose 7 steps beside 8.4 us are a share of the 14 of an all-reduce.
 TEST(Library, TakesARing) {

@@ -153,6 +153,55 @@ TEST(Resources, CollectivesAtATimeShare) {
   EXPECT_DOUBLE_EQ(resource(time, ResourceKind::nic).capacity, 25e9);
 }
 
+// Two ports of an NPU carry what leads through them: of an all-to-all among 64, 24 members are behind the first one and
+// 32 behind the second. A port with a given rate is no faster, and dimensions without a name have one port.
+TEST(Resources, PortsMayBeApart) {
+  std::vector<topology::Dimension> dimensions = pod(450, 50, 20);
+  dimensions[1].port = "near";
+  dimensions[2].port = "far";
+  const topology::Topology apart(dimensions, {}, {{"near", Bandwidth::from_bytes_per_ns(40)}});
+  System system(network::DelayModel(apart), with_library());
+  const LibraryTime time = time_of(system, Kind::all_to_all, one_gib);
+  std::vector<Resource> ports;
+  for (const Resource& of : time.resources)
+    if (of.kind == ResourceKind::nic) ports.push_back(of);
+  ASSERT_EQ(ports.size(), 2U);
+  EXPECT_DOUBLE_EQ(ports[0].bytes, one_gib * 24.0 / 64);
+  EXPECT_DOUBLE_EQ(ports[0].capacity, 40e9);
+  EXPECT_DOUBLE_EQ(ports[1].bytes, one_gib * 32.0 / 64);
+  EXPECT_DOUBLE_EQ(ports[1].capacity, 20e9);
+  EXPECT_DOUBLE_EQ(resource(time, ResourceKind::dimension, 1).bytes, one_gib * 24.0 / 64);
+  System shared(pod(450, 50, 20), with_library());
+  const LibraryTime of_one = time_of(shared, Kind::all_to_all, one_gib);
+  EXPECT_DOUBLE_EQ(resource(of_one, ResourceKind::nic).bytes, one_gib * 56.0 / 64);
+  EXPECT_DOUBLE_EQ(resource(of_one, ResourceKind::dimension, 1).bytes, one_gib * 56.0 / 64);
+}
+
+// Ten percent more bandwidth saves a tenth of what the NIC binds, and nothing elsewhere; where the spine is as narrow
+// as the leaf, neither alone saves anything.
+TEST(Resources, MoreBandwidthSavesWhereItBinds) {
+  System system(pod(900, 50, 100), with_library()), narrow(pod(900), with_library());
+  const auto layout = system.engine.layout({}, all_dimensions);
+  const auto savings = effect_of(system.engine, *layout, Kind::all_gather, Bytes(one_gib)).savings;
+  ASSERT_EQ(savings.size(), 3U);
+  EXPECT_DOUBLE_EQ(savings[0], 0);
+  EXPECT_NEAR(savings[1], 1 - 1 / 1.1, 0.005);
+  EXPECT_DOUBLE_EQ(savings[2], 0);
+  const auto of_narrow = narrow.engine.layout({}, all_dimensions);
+  EXPECT_NEAR(effect_of(narrow.engine, *of_narrow, Kind::all_gather, Bytes(one_gib)).savings[1], 0, 1e-3);
+  System of_node({described(topology::Shape("Switch"), 8, 450)}, with_library());
+  const auto inside = of_node.engine.layout({}, all_dimensions);
+  EXPECT_NEAR(effect_of(of_node.engine, *inside, Kind::all_reduce, Bytes(one_gib)).savings[0], 1 - 1 / 1.1, 0.005);
+}
+
+// Rings run on the 24 channels of H100, and what the switch reduces on 16.
+TEST(Resources, CollectivesHaveChannels) {
+  System system(pod(), with_library());
+  const auto inside = system.engine.layout(first(8), all_dimensions);
+  EXPECT_EQ(effect_of(system.engine, *inside, Kind::all_gather, Bytes(one_gib)).num_channels, 24U);
+  EXPECT_EQ(effect_of(system.engine, *inside, Kind::all_reduce, Bytes(one_gib)).num_channels, 16U);
+}
+
 // Members that fill no grid: 5 of one node and 3 of another count as two nodes of 4.
 TEST(Resources, GroupsMayFillNoGrid) {
   System system(pod(), with_library());

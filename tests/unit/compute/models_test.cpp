@@ -1,6 +1,7 @@
 // The compute models of the registry: what the roofline computes, by hand, and what each model takes from a node.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -281,6 +282,79 @@ TEST(Products, CastWhatIsNoFp8) {
   const double bytes = 8192.0 + 8192.0 * 28672 + 28672;
   EXPECT_NEAR(decode(true), bytes / (3350e9 * 0.85) + 6.2e-6, 3e-12);
   EXPECT_NEAR(decode(false), bytes / (3350e9 * 0.5525) + 6.2e-6, 3e-12);
+}
+
+// The figures of arXiv 2407.08608 on H100, forward, heads of 128, in TFLOPS: six sequences, all scores and causal.
+// Rates of kernels hold them within 12 %. A kernel has no rate of a processor that it does not run on.
+TEST(AttentionKernels, HoldMeasuredRates) {
+  struct Row {
+    const char* kernel;
+    bool is_causal;
+    std::array<double, 6> teraflops;
+  };
+  const Row rows[] = {{"flash-attention-2", false, {309, 350, 362, 368, 370, 370}},
+                      {"cudnn", false, {497, 574, 617, 609, 600, 595}},
+                      {"flash-attention-3", false, {467, 565, 625, 638, 646, 648}},
+                      {"flash-attention-2", true, {191, 260, 298, 319, 333, 335}},
+                      {"cudnn", true, {315, 410, 484, 518, 529, 539}},
+                      {"flash-attention-3", true, {292, 423, 521, 579, 602, 616}}};
+  for (const Row& row : rows)
+    for (std::size_t i = 0; i < row.teraflops.size(); ++i) {
+      const std::uint64_t sequence = 512ULL << i;
+      const auto share = AttentionKernelName(row.kernel)
+                             ->share("h100", {.kind = Operation::Kind::attention,
+                                              .shape = {.m = sequence, .k = 128, .n = sequence},
+                                              .is_causal = row.is_causal});
+      ASSERT_TRUE(share);
+      EXPECT_NEAR(*share * 989 / row.teraflops[i], 1, 0.12) << row.kernel << " " << row.is_causal << " " << sequence;
+    }
+  EXPECT_FALSE(AttentionKernelName("flash-attention-3")->share("a100", {}));
+}
+
+// Backward and with smaller heads a kernel is slower. `attention` goes before the table, and a factor multiplies it.
+TEST(AttentionKernels, StandInPlaceOfOneShare) {
+  Options options = h100();
+  options.products.attention.kernel = AttentionKernelName("flash-attention-2");
+  const auto seconds = [&](std::uint64_t head, bool is_backward) {
+    return make_model(options)
+        ->estimate({.kind = Operation::Kind::attention,
+                    .name = "a",
+                    .shape = {.m = 4096, .k = head, .n = 4096},
+                    .is_backward = is_backward,
+                    .flops = 1'000'000'000'000})
+        .seconds();
+  };
+  const double forward = seconds(128, false);
+  EXPECT_GT(seconds(128, true), 1.1 * forward);
+  EXPECT_GT(seconds(64, false), 1.1 * forward);
+  options.products.attention.factor = 2;
+  EXPECT_NEAR(seconds(128, false) - 4e-6, (forward - 4e-6) / 2, 1e-9);
+  options.products.attention_share = 0.5;
+  EXPECT_NEAR(seconds(128, false), 1e12 / (989e12 * 0.5) + 4e-6, 1e-9);
+}
+
+// An H100 has 110 W at rest and 700 W: at 500 W its clock is the root of 390 / 590. Memory keeps its bandwidth.
+TEST(Products, SlowDownAtAPowerCap) {
+  Options options = h100();
+  const ProductShape large{.m = 11 * 256, .k = 8192, .n = 12 * 128}, few_rows{.m = 1, .k = 8192, .n = 8192};
+  const Time plain = product(options, large), moved = product(options, few_rows);
+  options.products.power_cap = 700;
+  EXPECT_EQ(product(options, large), plain);
+  options.products.power_cap = 500;
+  EXPECT_NEAR((product(options, large) - ns(6200)).seconds() / (plain - ns(6200)).seconds(), std::sqrt(590.0 / 390.0),
+              1e-3);
+  EXPECT_EQ(product(options, few_rows), moved);
+  EXPECT_DOUBLE_EQ(clock_factor(100, 110, 700, 2), 0.05);
+}
+
+// Rows of 1,800 values are no multiple of 32: 0.8 of the rate. Rows of 8,191 values are unaligned.
+TEST(Products, AreSlowerWithUnalignedRows) {
+  const auto rate = [](std::uint64_t k, std::uint64_t n) {
+    const ProductShape shape{.m = 8192, .k = k, .n = n};
+    return static_cast<double>(k * n) / (product(h100(), shape) - ns(6200)).seconds();
+  };
+  EXPECT_NEAR(rate(1800, 8192) / rate(1792, 8192), 0.8, 0.01);
+  EXPECT_NEAR(rate(8191, 8192) / rate(8192, 8192), 0.2, 0.01);
 }
 
 // Nodes of generated workloads carry their estimates; a node without, such as the optimizer's, is one kernel.

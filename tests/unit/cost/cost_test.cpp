@@ -77,6 +77,52 @@ TEST(Cost, AClusterByParts) {
   EXPECT_EQ(plant.constant_power, 128 * 4600 + 32 * 1000 + 1024 * 10);
 }
 
+/// Returns the number of things that an item of a plant pays for at this price each; 0 if it has no such item.
+double count_of(const Plant& plant, const std::string& item, double price) {
+  for (const auto& [name, sum] : plant.items)
+    if (name == item) return sum / price;
+  return 0;
+}
+
+// Switches of 64 ports: with as many links up as down a leaf switch has 32 NPUs, and 1,024 NPUs need 32 of them and 16
+// spine switches, with 1,024 links between them. With 3:1 a leaf switch has 48 NPUs and 16 links up: 22 leaf switches,
+// and 342 links into 6 spine switches. NICs and links into the leaf switches are as many. 7:1: 56 NPUs, 19 and 3.
+TEST(Cost, SwitchesAndOpticsFollowOversubscription) {
+  Prices prices;
+  prices.tiers = {{.name = "node"},
+                  {.name = "leaf", .nic = 1, .switch_price = 100, .switch_radix = 64, .optics = 10},
+                  {.name = "spine", .switch_price = 100, .switch_radix = 64, .optics = 10}};
+  std::vector<Dimension> dimensions{dimension("Switch", 8, 450), dimension("Switch", 32, 50),
+                                    dimension("Switch", 4, 50)};
+  const auto counts = [&](double oversubscription) {
+    dimensions[2].oversubscription = oversubscription;
+    const Plant plant = plant_of(prices, dimensions, Bytes(0));
+    EXPECT_EQ(count_of(plant, "leaf NICs", 50), 1024);
+    EXPECT_EQ(count_of(plant, "leaf optics", 10), 1024);
+    return std::vector<double>{count_of(plant, "leaf switches", 100), count_of(plant, "spine optics", 10),
+                               count_of(plant, "spine switches", 100)};
+  };
+  EXPECT_EQ(counts(1), (std::vector<double>{32, 1024, 16}));
+  EXPECT_EQ(counts(3), (std::vector<double>{22, 342, 6}));
+  EXPECT_EQ(counts(7), (std::vector<double>{19, 147, 3}));
+}
+
+// A fat tree of switches of 8 ports for 64 NPUs: 4 pods of 4 edge and 4 aggregation switches, and 16 core switches,
+// with links at three levels. With 2:1 there are half as many aggregation and core switches, and links above the edge.
+TEST(Cost, FatTreesHaveTheSwitchesOfTheirLevels) {
+  Prices prices;
+  prices.tiers = {{.name = "tree", .switch_price = 100, .switch_radix = 8, .optics = 10}};
+  std::vector<Dimension> dimensions{dimension("FatTree", 64, 50)};
+  dimensions[0].parameters["ports"] = 8;
+  const auto counts = [&](double oversubscription) {
+    dimensions[0].oversubscription = oversubscription;
+    const Plant plant = plant_of(prices, dimensions, Bytes(0));
+    return std::pair{count_of(plant, "tree switches", 100), count_of(plant, "tree optics", 10)};
+  };
+  EXPECT_EQ(counts(1), (std::pair{16.0 + 16 + 16, 3.0 * 64}));
+  EXPECT_EQ(counts(2), (std::pair{16.0 + 8 + 8, 2.0 * 64}));
+}
+
 // 4 NPUs of 100 W and 20 W, which compute for a quarter of 10 s, and a host of 60 W, with a power usage effectiveness
 // of 1.5: (4 x 40 + 60) x 1.5 = 330 W and 3,300 J. 1,000 USD in 2 years at a utilisation of one half.
 TEST(Cost, AStepPaysForItsTimeAndEnergy) {

@@ -133,17 +133,34 @@ TEST(Hints, TellOfDimensions) {
   EXPECT_NE(hints[1].find("Dimension 1 is 92 % busy"), std::string::npos);
 }
 
-// NPU 1 computes longest, and the others wait for it.
-TEST(Hints, NameTheNpuThatIsLate) {
+// Of three NPUs, NPU 1 is the one that waits least for others: it is late by its computation, or by its host although
+// it computes least.
+TEST(Hints, NameTheNpuThatIsLateAndWhy) {
+  constexpr auto stragglers = static_cast<std::size_t>(Cause::stragglers);
   Metrics metrics;
   metrics.breakdown[part_of(Cause::stragglers)] = 0.3;
-  std::vector<NpuRecord> npus(2);
-  npus[0].compute = ns(10);
-  npus[1].npu = NpuId(1);
+  std::vector<NpuRecord> npus(3);
+  for (std::uint32_t i = 0; i < npus.size(); ++i) {
+    npus[i].npu = NpuId(i);
+    npus[i].compute = ns(10);
+    npus[i].waits[stragglers] = ns(10);
+  }
   npus[1].compute = ns(20);
+  npus[1].waits[stragglers] = ns(0);
   const auto hints = hints_of(metrics, {}, npus);
   ASSERT_EQ(hints.size(), 1U);
-  EXPECT_NE(hints[0].find("NPU 1 computes longest (20 ns), NPU 0 shortest (10 ns)"), std::string::npos);
+  EXPECT_NE(hints[0].find("NPU 1 is late: it computes for 20 ns, 10 ns in the mean of the others"),
+            std::string::npos)
+      << hints[0];
+  npus[1].compute = ns(9);
+  npus[1].cpu = ns(11);
+  npus[2].cpu = ns(2);
+  const auto hint = hint_of_late_members(metrics, npus);
+  ASSERT_TRUE(hint);
+  EXPECT_NE(hint->find("NPU 1 is late: its host (cpu) works for 11 ns, 1 ns in the mean"), std::string::npos)
+      << *hint;
+  metrics.breakdown[part_of(Cause::stragglers)] = 0.05;
+  EXPECT_FALSE(hint_of_late_members(metrics, npus));
 }
 
 }  // namespace

@@ -104,7 +104,8 @@ TEST_F(Formats, AnUnknownFileIsRefusedWithWhatItHolds) {
       {"<rule name=\"a\">", "the file is XML and begins with '<rule name=\"a\">'"},
       {"Once upon a time there was no trace", "the file is text and begins with 'Once upon a time there was no trace'"},
       {std::string(100, 'x'), "the file is text and begins with '" + std::string(60, 'x') + "...'"},
-      {"\x89HDF\r\n\x1a\n and more"s, "the file is an HDF5 file, perhaps the results of a run"},
+      {"\x89HDF\r\n\x1a\n and more"s,
+       "the file is an HDF5 file, perhaps the results of a run, which 'orrery show results' prints"},
       {"PK\x03\x04 and more"s, "the file is a zip archive"},
       {"\xfd"
        "7zXZ\0 and more"s,

@@ -228,9 +228,9 @@ TEST(Figures, WhatCannotBeDividedIsRefused) {
   };
   EXPECT_FALSE(refused([](auto&, auto&) {}, ""));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::tp] = 0; }, "workload.parallel.tp"));
-  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::tp] = 7; }, "workload.model.heads"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::tp] = 7; }, "workload.parallel.tp"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::pp] = 97; }, "workload.parallel.pp"));
-  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::cp] = 3; }, "workload.model.sequence"));
+  EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::cp] = 3; }, "workload.parallel.cp"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::ep] = 2; }, "workload.parallel.ep"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p[Axis::dp] = 4'000'000'000, p[Axis::pp] = 2; }, "2^32"));
   EXPECT_TRUE(refused([](auto&, auto& p) { p.sharding.zero = 4; }, "workload.parallel.zero"));
@@ -247,7 +247,7 @@ TEST(Figures, WhatCannotBeDividedIsRefused) {
   EXPECT_TRUE(refused([](auto& m, auto&) { m.mlp.experts = 8; }, "workload.model.top-k"));
   EXPECT_TRUE(refused([](auto& m, auto&) { m.attention.heads = 95; }, "workload.model.hidden"));
   EXPECT_TRUE(refused([](auto& m, auto& p) { m.attention.kv_heads = 32, p[Axis::tp] = 48; }, "workload.parallel.tp"));
-  EXPECT_TRUE(refused([](auto& m, auto& p) { m.attention.kv_heads = 12, p[Axis::tp] = 8; }, "workload.model.kv-heads"));
+  EXPECT_TRUE(refused([](auto& m, auto& p) { m.attention.kv_heads = 12, p[Axis::tp] = 8; }, "workload.parallel.tp"));
 }
 
 }  // namespace

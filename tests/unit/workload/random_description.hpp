@@ -33,8 +33,8 @@ inline Description random_description(std::uint32_t seed) {
   parallel.recompute = static_cast<Recompute>(pick({0, 1, 2}));
   parallel.sharding.bucket = Bytes(pick({0, 100'000, 10'000'000}));
   parallel.sharding.overlap = random() % 4 != 0;
-  parallel.precision = static_cast<Precision>(pick({0, 0, 1, 2}));
-  parallel.gradients = static_cast<Precision>(pick({0, 2}));
+  parallel.precision = static_cast<Precision>(pick({0, 0, 1, 4}));
+  parallel.gradients = static_cast<Precision>(pick({0, 4}));
   parallel.detail = static_cast<Detail>(pick({0, 1}));
   std::shuffle(parallel.placement.begin(), parallel.placement.end(), random);
   parallel[Axis::dp] = pick({1, 2, 3});

@@ -47,7 +47,7 @@ def range_of(program, key):
 def step_seconds(program, config, *settings):
     """Returns the seconds of a step of a configuration with these settings."""
     with tempfile.TemporaryDirectory() as folder:
-        out = asked(program, "run", config, *(f"--set={setting}" for setting in settings), "--fold", "--record-iterations=0",
+        out = asked(program, "run", config, "--verbose", *(f"--set={setting}" for setting in settings), "--fold", "--record-iterations=0",
                     f"--output={pathlib.Path(folder) / 'results.h5'}", "--progress=none", "--memory=report")
     found = re.search(r"^step time ([\d.]+) (\w+)", out, re.MULTILINE)
     if not found:

@@ -14,10 +14,10 @@ np = load("numpy")
 BLUE, ORANGE, VERMILION, PURPLE, GREEN, SKY, BLACK, GREY = "#0072B2", "#E69F00", "#D55E00", "#CC79A7", "#009E73", "#56B4E9", "#222222", "#7A7A7A"
 LIGHT, PALE = "#E4E4E4", "#F3F3F3"
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, "#999999")  # lines that have no meaning of their own
-STATES = {"compute": BLUE, "CPU": ORANGE, "CPU alone": ORANGE, "exposed communication": VERMILION,
+STATES = {"compute": BLUE, "CPU": ORANGE, "CPU alone": "#F0D264", "exposed communication": VERMILION,
           "exposed remote memory": PURPLE, "idle": LIGHT}
 # Causes of Run.breakdown, as in report/web/base.js: collectives in strong colours, what waits for other NPUs pale.
-CAUSES = STATES | {"cpu": ORANGE, "tensor": VERMILION, "sequence": "#F0915A", "context": "#A63A50", "expert": "#8C1D40", "data": GREEN, "pipeline": SKY,
+CAUSES = STATES | {"forward": BLUE, "backward": "#00395A", "other compute": "#7F9DB0", "cpu": ORANGE, "tensor": VERMILION, "sequence": "#F0915A", "context": "#A63A50", "expert": "#8C1D40", "data": GREEN, "pipeline": SKY,
                    "bubble": "#93B7CC", "stragglers": "#8C6BB1", "other": "#8A8A8A", "memory": PURPLE}
 
 WIDTH = 11.0   # inches

@@ -1,6 +1,6 @@
 """Draws what NPUs did when: all of them as shares of time, a few of them node by node."""
 from . import style
-from ..busy import STATES, bands_of, coverage, of_kinds, rows_by_npu, span_of, states_over_time
+from ..busy import STATES, StateReader, bands_of, coverage, of_kinds, rows_by_npu, span_of, states_over_time
 from ..packages import load
 
 np = load("numpy")
@@ -16,18 +16,18 @@ COLOURS = {"compute": style.BLUE, "CPU": style.ORANGE, "collectives": style.VERM
 
 def draw_states(axes, run, time=None):
     """Draws a band for each NPU, or for some neighbours, in which the height of a colour is the share of time in that state."""
-    bands, used = bands_of(run), set()
+    bands, used, reader = bands_of(run), set(), StateReader(run)
     begin, end = span_of(run, [npus[0] for _, npus in bands], time)
     size = style.time_axis(axes, begin, end)
     edges = np.linspace(begin, end, COARSE_BINS + 1)
     for row, (_, npus) in enumerate(bands):
-        shares = states_over_time(run, npus, edges)
+        shares = states_over_time(run, npus, edges, reader)
         bottom = np.full(COARSE_BINS, row + 0.93)
         for name, share in shares.items():
             if share.max(initial=0) > 0:
                 used.add(name)
                 top = bottom - 0.86 * share
-                axes.fill_between(edges / size, np.append(bottom, bottom[-1]), np.append(top, top[-1]), step="post", color=style.STATES[name],
+                axes.fill_between(edges / size, np.append(bottom, bottom[-1]), np.append(top, top[-1]), step="post", color=style.CAUSES[name],
                                   linewidth=0, rasterized=True)
                 bottom = top
     axes.set_ylim(len(bands), 0)
@@ -37,7 +37,7 @@ def draw_states(axes, run, time=None):
     sampled = sum(len(npus) for _, npus in bands)
     some = "" if sampled == run.num_npus else f" of {sampled:,} of the {run.num_npus:,} NPUs"
     axes.set_title(f"What the NPUs did when (height: share of the time{some})")
-    style.legend(axes, handles=[style.patch(style.STATES[name], name) for name, _ in STATES if name in used]
+    style.legend(axes, handles=[style.patch(style.CAUSES[name], name) for name in STATES if name in used]
                  + [style.patch("white", "idle", edgecolor=style.GREY, linewidth=0.6)])
 
 

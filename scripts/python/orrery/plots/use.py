@@ -14,7 +14,7 @@ def rows_of(run):
     """Returns a Row for each dimension of more than one NPU and for each stage of a hierarchical pool."""
     rows = []
     for number, one in run.dimensions.iterrows():
-        if one["size"] > 1:
+        if one["size"] > 1 and not np.isnan(one["utilisation"]):  # which it is on the links of a graph
             told = [f"{one['shape']} of {one['size']}" if "shape" in one else f"{one['size']} NPUs", *([one["bandwidth"]] if "bandwidth" in one else [])]
             rows.append(Row(f"dimension {number}", ", ".join(told), one["utilisation"], style.VERMILION))
     if run.memory_stages is not None:

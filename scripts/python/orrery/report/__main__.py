@@ -47,16 +47,14 @@ def check_output(path, force):
         fail(OUTPUT, f"{path}: found no folder {folder}. Create it, or name another file with --output.")
 
 
-def are_studies(files):
-    """Says whether all files hold studies. Raises ResultsError if some do and others do not."""
+def are_all(files, belongs, kind):
+    """Says whether all files belong to a kind. Raises ResultsError if some do and others do not."""
     from orrery.errors import ResultsError
-    from orrery.source import STUDY, format_of
-    studies = [path for path in files if format_of(path) == STUDY]
-    if studies and len(studies) < len(files):
-        other = next(path for path in files if path not in studies)
-        raise ResultsError(f"{other}: found no study beside {studies[0]}, which is one; expected either runs or studies. "
-                           "Give the files of orrery run and those of orrery explore apart.")
-    return bool(studies)
+    found = [path for path in files if belongs(path)]
+    if found and len(found) < len(files):
+        other = next(path for path in files if path not in found)
+        raise ResultsError(f"{other}: found no {kind} beside {found[0]}, which is one; expected files of one kind. Give the two kinds apart.")
+    return bool(found)
 
 
 def report(page, arguments):
@@ -74,12 +72,19 @@ def main():
     try:  # here, so that a missing package becomes a message
         from orrery.errors import ResultsError
         from orrery.report import page, text
+        from orrery.report.serving import page as serving_page, text as serving_text
+        from orrery.report.serving.facts import is_serving
         from orrery.report.studies import page as study_page, text as study_text
+        from orrery.source import CAMPAIGN, CLUSTER, STUDY, format_of
     except ImportError as error:
         fail(NOT_INSTALLED, str(error))
     try:
-        if are_studies(arguments.files):
+        if arguments.command == "report" and are_all(arguments.files, lambda path: format_of(path) in (CAMPAIGN, CLUSTER), "campaign or cluster"):
+            from orrery.report import weeks as page
+        elif are_all(arguments.files, lambda path: format_of(path) == STUDY, "study"):
             page, text = study_page, study_text
+        elif are_all(arguments.files, is_serving, "serving run"):
+            page, text = serving_page, serving_text
         if arguments.command == "report":
             report(page, arguments)
         else:

@@ -1,7 +1,9 @@
 """What a report says of one run, as plain numbers, texts and lists. The page and the terminal print the same."""
 import os
 import re
+from math import isnan
 
+from . import header
 from ..packages import load
 from ..summary import figures
 
@@ -19,6 +21,7 @@ def of(run):
             "simulated_time": run.simulated_time, "step_time": step, "created": run.attributes.get("created", ""),
             "version": run.attributes.get("orrery_version", ""), "command_line": run.attributes.get("command_line", ""),
             "metrics": {name: plain(value) for name, value in run.metrics["value"].items()},
+            "header": [list(line) for line in header.of(run)], "memory": header.memory(run),
             "figures": figures(run), "hints": run.hints, "causes": causes(run, step), "critical_path": critical_path(run),
             "dimensions": dimensions(run), "stages": stages(run), "blocks": blocks(run), "jobs": jobs(run), "flows": flows(run), "queues": queues(run), "collectives": collectives(run), "groups": groups(run),
             "settings": {key: str(list(value)) if isinstance(value, tuple) else str(value) for key, value in run.settings.items()}}
@@ -58,9 +61,10 @@ def critical_path(run):
 
 
 def dimensions(run):
-    """Returns what each dimension of the topology is and how busy it was."""
+    """Returns what each dimension of the topology is and how busy it was: a share, None on the links of a graph."""
     return [{"dimension": int(number), "shape": str(row.get("shape", "")), "size": int(row["size"]), "bandwidth": str(row.get("bandwidth", "")),
-             "latency": str(row.get("latency", "")), "bytes": int(row["bytes"]), "utilisation": float(row["utilisation"])}
+             "latency": str(row.get("latency", "")), "bytes": int(row["bytes"]),
+             "utilisation": None if isnan(row["utilisation"]) else float(row["utilisation"])}
             for number, row in run.dimensions.iterrows()]
 
 
@@ -130,11 +134,13 @@ def collectives(run):
         return totals(run)
     names = {name: family(str(name)) for name in set(run.groups["name"])}
     table = table.assign(family=table["group_name"].astype(object).map(names))
-    found = table.groupby(["family", "kind", "bytes", "members"], observed=True).agg(
+    algorithms = table["algorithm"].astype(object) if "algorithm" in table else None
+    table = table.assign(algorithm=algorithms if algorithms is not None else None)
+    found = table.groupby(["family", "kind", "bytes", "members"], observed=True).agg(algorithm=("algorithm", "first"),
         number=("duration", "size"), time=("duration", "mean"), least=("duration", "min"), most=("duration", "max"), total=("duration", "sum"),
         spread=("arrival_spread", "mean"), algorithm_bandwidth=("algorithm_bandwidth", "mean"), bus_bandwidth=("bus_bandwidth", "mean"))
     found = found.reset_index().sort_values("total", ascending=False)
-    rows = [{name: str(value) if name in ("family", "kind") else plain(value) for name, value in row.items()}
+    rows = [{name: str(value) if name in ("family", "kind") else None if value is None else str(value) if name == "algorithm" else plain(value) for name, value in row.items()}
             for row in found.head(MOST_ROWS).to_dict("records")]
     return {"total": len(found), "rows": rows}
 
@@ -143,7 +149,7 @@ def totals(run):
     """Returns the same for a run that recorded no collectives: a row for each kind and number of members, as far as is known."""
     table = run.collective_totals
     rows = [] if table is None else [
-        {"family": "all", "kind": str(row["kind"]), "bytes": None, "members": int(row["members"]), "number": int(row["count"]),
+        {"family": "all", "kind": str(row["kind"]), "algorithm": None, "bytes": None, "members": int(row["members"]), "number": int(row["count"]),
          "time": row["time"] / max(row["count"], 1), "least": None, "most": None, "total": int(row["time"]), "spread": None,
          "algorithm_bandwidth": None, "bus_bandwidth": plain(row["bus_bandwidth"])} for row in table.to_dict("records")]
     return {"total": len(rows), "rows": sorted(rows, key=lambda row: -row["total"])}

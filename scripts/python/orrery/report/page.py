@@ -7,12 +7,13 @@ import re
 import tempfile
 
 from . import comparison, facts, series
+from .. import operators
 from ..results import Results
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What stands in the page, and the marks in web/report.html in whose place it comes.
 PARTS = {"/*STYLE*/": ["vendor/uplot/uPlot.min.css", "web/report.css"],
-         "/*SCRIPT*/": ["vendor/uplot/uPlot.iife.min.js", "web/base.js", "web/timeline.js", "web/links.js", "web/report.js"]}
+         "/*SCRIPT*/": ["vendor/uplot/uPlot.iife.min.js", "web/base.js", "web/state.js", "web/export.js", "web/timeline.js", "web/nodes.js", "web/links.js", "web/report.js"]}
 STATIC = ("HEADING", "SUBTITLE", "SECTIONS", "MAIN", "MADE")  # marks of what JavaScript makes, unless it is there already
 MOST_RUNS_IN_FULL = 8  # of more runs the page has the comparison and the figures, but no timeline
 
@@ -23,7 +24,8 @@ def data(paths):
     for path in paths:
         with Results(path) as run:
             slices = series.MOST_SLICES // len(paths) if len(paths) <= MOST_RUNS_IN_FULL else 0
-            found.append({"facts": facts.of(run), "series": series.of(run, slices)})
+            found.append({"facts": facts.of(run), "series": series.of(run, slices), "operators": operators.of(run) if slices else None,
+                          "given": run.inputs.get("configuration.yaml", ""), "resolved": run.resolved})
     runs = [one["facts"] for one in found]
     return {"runs": found, "names": comparison.names_of(runs), "comparison": comparison.of(runs) if len(runs) > 1 else None}
 

@@ -79,14 +79,15 @@ def timeline(run, most_slices):
     bands = busy.bands_of(run)
     begin, end = busy.span_of(run, [npus_of_band[0] for _, npus_of_band in bands])
     edges = np.linspace(begin, end, BINS + 1)
-    shares = [busy.states_over_time(run, chosen, edges) for _, chosen in bands]
+    reader, places = busy.StateReader(run), busy.Places(run.settings, run.num_npus)
+    shares = [busy.states_over_time(run, chosen, edges, reader) for _, chosen in bands]
     return {"end": int(end), "bins": BINS, "total": len(run.timeline), "attributes": run.timeline.attributes,
             "bands": [{"npus": label, "states": {name: encode.shares(value) for name, value in share.items() if value.any()}}
                       for (label, _), share in zip(bands, shares)],
-            "read": sum(len(chosen) for _, chosen in bands), "nodes": nodes(run, most_slices), "path": path(run, most_slices)}
+            "read": sum(len(chosen) for _, chosen in bands), "nodes": nodes(run, most_slices, places), "path": path(run, most_slices)}
 
 
-def nodes(run, most_slices):
+def nodes(run, most_slices, places):
     """Returns the nodes of as many NPUs, evenly spread, as the limits allow."""
     count = run.num_npus
     most = max(1, min(count, MOST_NPUS, int(most_slices / max(len(run.timeline) / count, 1))))
@@ -94,7 +95,7 @@ def nodes(run, most_slices):
     columns = ["npu", "start", "finish", "kind", "name", "group_name"] + [name for name in ("bytes", "peer", "operation") if name in run.timeline.columns]
     table = run.timeline.read(npus=chosen, columns=columns, limit=None)
     table = table[table["kind"] != "instant"].head(most_slices)
-    found = {"npus": chosen, "count": len(table), "npu": encode.array(table["npu"], "uint32"),
+    found = {"npus": chosen, "places": [places.label(npu) for npu in chosen], "count": len(table), "npu": encode.array(table["npu"], "uint32"),
              "start": encode.array(table["start"], "float64"), "finish": encode.array(table["finish"], "float64")}
     for name in ("kind", "name", "group_name", "operation"):
         if name not in columns:

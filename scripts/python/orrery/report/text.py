@@ -86,7 +86,7 @@ def shown(run):
 def use_rows(run):
     """Returns a row for each dimension and for each stage of the remote memory."""
     rows = [[f"dimension {one['dimension']}", f"{one['shape']} of {one['size']}".strip(), one["bandwidth"], one["latency"],
-             readable(one["bytes"], "byte"), share(one["utilisation"])] for one in run["dimensions"]]
+             readable(one["bytes"], "byte"), "" if one["utilisation"] is None else share(one["utilisation"])] for one in run["dimensions"]]
     return rows + [[f"memory {one['name']}", f"{one['servers']:,} servers", "", "", readable(one["bytes"], "byte"), share(one["utilisation"])]
                    for one in run["stages"]]
 
@@ -123,7 +123,7 @@ def rows_of_run(run):
             ["figure", "simulated_time", run["simulated_time"], "ps"]]
     rows += [["figure", name, value, "ps" if name.endswith("_time") else "1"] for name, value in run["metrics"].items()]
     rows += [["cause", one["cause"], round(one["time"]), "ps"] for one in run["causes"]]
-    rows += [["utilisation", f"dimension {one['dimension']}", one["utilisation"], "1"] for one in run["dimensions"]]
+    rows += [["utilisation", f"dimension {one['dimension']}", one["utilisation"], "1"] for one in run["dimensions"] if one["utilisation"] is not None]
     rows += [["utilisation", f"memory {one['name']}", one["utilisation"], "1"] for one in run["stages"]]
     rows += [["job", f"{one['name']}: {key}", one[key], "ps"] for one in run["jobs"] for key in JOB_TIMES if one[key] is not None]
     rows += [["slowdown", one["name"], one["slowdown"], "1"] for one in run["jobs"] if one["slowdown"] is not None]

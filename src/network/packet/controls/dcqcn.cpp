@@ -12,6 +12,7 @@ class Dcqcn final : public Control {
   explicit Dcqcn(const ControlParameters& parameters) : parameters_(parameters) {}
 
   void acknowledge(FlowRate& flow, const Acknowledgement& acknowledgement, FlowTimers& timers) override {
+    silence_ = Time::zero();
     if (!acknowledgement.is_marked) return;
     alpha_is_due_ = decrease_is_due_ = true;
     if (has_started_) return;
@@ -23,6 +24,7 @@ class Dcqcn final : public Control {
   }
 
   void expire(FlowRate& flow, std::uint32_t timer, FlowTimers& timers) override {
+    if (!has_started_) return;
     if (timer == alpha_timer) return update_alpha(timers);
     if (timer == decrease_timer) return decrease(flow, timers);
     increase(flow, timers);
@@ -30,17 +32,23 @@ class Dcqcn final : public Control {
 
   bool is_steady() const override { return !has_started_; }
   void serialize(Archive& archive) override {
-    archive(alpha_, target_, stage_, has_started_, alpha_is_due_, decrease_is_due_);
+    archive(alpha_, target_, stage_, has_started_, alpha_is_due_, decrease_is_due_, silence_);
   }
 
  private:
   enum Timer : std::uint32_t { alpha_timer, decrease_timer, increase_timer };
 
+  /// Time without an acknowledgement after which the timers stop. A flow whose packets are lost, or wait in a circle of
+  /// pauses, would otherwise keep the simulation going for ever, and nobody would learn that it is stuck.
+  static constexpr Time patience = Time::from_ns(1'000'000'000);
+
   void update_alpha(FlowTimers& timers) {
     const double gain = parameters_.gain;
     alpha_ = (1 - gain) * alpha_ + (alpha_is_due_ ? gain : 0);
     alpha_is_due_ = false;
-    timers.start(alpha_timer, parameters_.alpha_interval);
+    silence_ += parameters_.alpha_interval;
+    has_started_ = silence_ < patience;
+    if (has_started_) timers.start(alpha_timer, parameters_.alpha_interval);
   }
   void decrease(FlowRate& flow, FlowTimers& timers) {
     timers.start(decrease_timer, parameters_.decrease_interval);
@@ -65,6 +73,7 @@ class Dcqcn final : public Control {
   double alpha_ = 1;
   std::uint64_t target_ = 0;
   std::uint32_t stage_ = 0;
+  Time silence_;  ///< time since the last acknowledgement, in whole intervals of alpha
   bool has_started_ = false, alpha_is_due_ = false, decrease_is_due_ = false;
 };
 

@@ -8,11 +8,11 @@ from .. import page
 from ...study import Study
 
 PARTS = {"/*STYLE*/": ["web/report.css", "web/study/study.css"],
-         "/*SCRIPT*/": ["vendor/d3/d3.min.js", "web/base.js", "web/study/trials.js", "web/study/plot.js", "web/study/parallel.js", "web/study/heat.js",
-                        "web/study/table.js", "web/study/study.js"]}
+         "/*SCRIPT*/": ["vendor/d3/d3.min.js", "web/base.js", "web/state.js", "web/export.js", "web/study/trials.js", "web/study/plot.js", "web/study/parallel.js", "web/study/heat.js",
+                        "web/study/curve.js", "web/study/table.js", "web/study/study.js"]}
 # Sections that JavaScript fills. Without it they say nothing.
 CHARTS = "".join(f'<section id="{name}" class="chart"><h2>{text}</h2></section>' for name, text in (
-    ("scatter", "Trade-offs"), ("parallel", "All trials"), ("heat", "Best over two parameters")))
+    ("curve", "Over the parameter"), ("scatter", "Trade-offs"), ("parallel", "All trials"), ("heat", "Best over two parameters")))
 MOST_FRONT = 200  # rows of a front that the page lists without JavaScript
 
 

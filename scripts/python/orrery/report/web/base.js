@@ -48,7 +48,7 @@ function readable(value, unit) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (unit === "share") return `${(100 * value).toFixed(1)} %`;
   if (unit === "%") return `${Number(value.toPrecision(3))} %`;
-  if (unit === "1") return digits(value);
+  if (unit === "1" || value === 0) return digits(value);
   const [name, size] = unitOf(Math.abs(value), unit);
   return `${digits(value / size)} ${name}`;
 }
@@ -64,20 +64,31 @@ function element(tag, attributes = {}, ...children) {
     if (typeof value === "function") made.addEventListener(name, value);
     else if (value !== null && value !== undefined && value !== false) made.setAttribute(name, value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return made;
 }
 
 const COLOURS = {
-  "compute": "#0072b2", "cpu": "#e69f00", "host": "#e69f00", "CPU": "#e69f00", "exposed communication": "#d55e00", "tensor": "#d55e00", "sequence": "#f0915a",
-  "context": "#a63a50", "expert": "#8c1d40", "data": "#009e73", "pipeline": "#56b4e9", "bubble": "#93b7cc", "stragglers": "#8c6bb1",
+  "compute": "#0072b2", "cpu": "#e69f00", "host": "#f0d264", "CPU": "#e69f00", "exposed communication": "#d55e00", "tensor": "#d55e00", "sequence": "#f0915a",
+  "forward": "#0072b2", "backward": "#00395a", "other compute": "#7f9db0", "CPU alone": "#f0d264", "context": "#a63a50", "expert": "#8c1d40", "data": "#009e73", "pipeline": "#56b4e9", "bubble": "#93b7cc", "stragglers": "#8c6bb1",
   "memory": "#cc79a7", "exposed remote memory": "#cc79a7", "other": "#8a8a8a",
   "collective": "#d55e00", "send": "#009e73", "receive": "#56b4e9", "mem-load": "#cc79a7", "mem-store": "#b0558a",
 };
 const SERIES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 function theme(name) { return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim(); }
-function colour(name) { return COLOURS[name] || theme("idle"); }
+const IN_THE_DARK = {"backward": "#9ccbea"}; // colours that a dark page would swallow
+function colour(name) { return (isDark() && IN_THE_DARK[name]) || COLOURS[name] || theme("idle"); }
+function isDark() { return document.documentElement.classList.contains("dark"); }
+
+/** Returns the relative luminance of a colour such as "#0072b2", as WCAG 2 defines it. */
+function luminance(hex) {
+  const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+}
+
+/** Returns black or white, whichever can be read better on a colour: the contrast is then at least 4.5. */
+function ink(hex) { return /^#[0-9a-f]{6}$/i.test(hex) && luminance(hex) < 0.179 ? "#ffffff" : "#000000"; }
 function swatch(name) { return element("span", {class: "swatch", style: `background: ${colour(name)}`}); }
 
 const tip = document.getElementById("tip");
@@ -112,6 +123,7 @@ function drawing(height, draw, about) {
   new ResizeObserver(() => requestAnimationFrame(redraw)).observe(canvas);
   redraws.add(redraw);
   canvas.redraw = redraw;
+  canvas.paint = {draw, height}; // for pictures in other formats
   canvas.addEventListener("pointerleave", (event) => showTip(event, ""));
   return canvas;
 }
@@ -127,9 +139,9 @@ function ticksOf(low, high, most) {
 
 /**
  * Makes a table whose columns can be sorted by a click on their name and whose rows can be searched.
- * columns: {name, key, number, text(row), wide}; wide columns are left out on a phone.
+ * columns: {name, key, number, text(row), wide, unit, click(row)}; wide columns are left out on a phone. save: whether it can be saved as CSV.
  */
-function sortableTable({columns, rows, search, name, total, order}) {
+function sortableTable({columns, rows, search, name, total, order, save}) {
   let by = order || null, falling = true, wanted = "";
   const body = element("tbody"), count = element("span", {class: "soft"});
   const heads = columns.map((column) => element("th", {class: [column.number && "number", column.wide && "wide"].filter(Boolean).join(" ")},
@@ -150,7 +162,8 @@ function sortableTable({columns, rows, search, name, total, order}) {
       else heads[at].removeAttribute("aria-sort");
     });
     body.replaceChildren(...shown.map((row) => element("tr", {}, columns.map((column) =>
-      element("td", {class: [column.number && "number", column.wide && "wide", column.code && "key"].filter(Boolean).join(" ")}, textOf(column, row))))));
+      element("td", {class: [column.number && "number", column.wide && "wide", column.code && "key"].filter(Boolean).join(" ")},
+        column.click ? element("button", {type: "button", class: "link", click: () => column.click(row)}, textOf(column, row)) : textOf(column, row))))));
     const all = total && total > rows.length ? ` (of ${total.toLocaleString("en-US")}: those that took the most time)` : "";
     count.textContent = `${shown.length.toLocaleString("en-US")} of ${rows.length.toLocaleString("en-US")} rows${all}`;
   }
@@ -159,6 +172,7 @@ function sortableTable({columns, rows, search, name, total, order}) {
     wanted = event.target.value.trim().toLowerCase();
     fill();
   }});
-  return element("div", {"data-table": name}, element("div", {class: "controls"}, search ? field : null, count),
+  return element("div", {"data-table": name}, element("div", {class: "controls"}, search ? field : null, count,
+    save ? savers(name, null, () => [columns.map((column) => column.unit ? `${column.name} (${column.unit})` : column.name), ...rows.map((row) => columns.map((column) => row[column.key]))]) : null),
     element("div", {class: "scroll"}, element("table", {}, element("thead", {}, element("tr", {}, heads)), body)));
 }

@@ -12,6 +12,7 @@ function paletteAt(part) {
 
 /** Returns the place of a value on the scale of its dimension, from 0 to 1. The scale begins at 0 unless it is logarithmic. */
 function placeOf(value, spread) {
+  if (spread.isShare) return value / 100; // the whole scale is 0 to 100 %
   const low = spread.edges[0], high = spread.edges[spread.edges.length - 1];
   if (spread.uniform) return 0.5;
   return spread.log ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : value / high;
@@ -45,6 +46,8 @@ function histogram(spread, unit) {
     context.fillText(spread.log ? "logarithmic scale" : "", left + wide / 2, bottom + 24);
   }, "How many links have which value");
 }
+
+function withSavers(name, canvas, rows) { return element("div", {}, canvas, savers(name, canvas, rows)); }
 
 /** Returns a pattern for what is no link. */
 function hatching(context) {
@@ -100,7 +103,11 @@ function linkMap(map, spread, unit) {
     showTip(event, `${told}\n${map.row} ${row * map.joins[0]}\n${map.column}: ${map.ticks ? map.ticks[column] : column * map.joins[1]}`);
   });
   const joined = map.joins.some((join) => join > 1) ? ` (a cell is the largest of ${map.joins[0]} × ${map.joins[1]})` : "";
-  return element("figure", {}, element("figcaption", {}, `${map.title}${joined}; rows: ${map.row}`), canvas);
+  return element("figure", {}, element("figcaption", {}, `${map.title}${joined}; rows: ${map.row}`), canvas,
+    savers("links-map", canvas, () => Array.from({length: map.rows}, (_, row) => Array.from({length: map.columns}, (_, column) => {
+      const value = cells[row * map.columns + column];
+      return Number.isNaN(value) ? "" : Math.max(value, 0);
+    }))));
 }
 
 function colourScale() {
@@ -116,11 +123,11 @@ function linksOf(series) {
   const show = (name) => {
     const quantity = series.quantities.find((one) => one.name === name), unit = quantity.unit === "messages" ? "1" : quantity.unit;
     place.replaceChildren(...series.dimensions.map((one) => {
-      const {spread, maps} = one.quantities[name];
+      const {maps} = one.quantities[name], spread = {...one.quantities[name].spread, isShare: quantity.unit === "%"};
       return element("div", {}, element("h3", {}, `Dimension ${one.dimension}, ${one.shape} of ${one.size}: ${one.links.toLocaleString("en-US")} links carried data`),
         element("p", {class: "soft"}, `${quantity.title}: least ${readable(spread.least, unit)}, median ${readable(spread.median, unit)}, most ${readable(spread.most, unit)}`,
-          spread.uniform ? null : colourScale(), spread.uniform ? "" : `${spread.log ? readable(spread.edges[0], unit) : "0"} to ${readable(spread.most, unit)}${spread.log ? ", logarithmic" : ""}`),
-        element("div", {class: "split"}, histogram(spread, unit), element("div", {class: "maps"}, maps.map((map) => linkMap(map, spread, unit)))));
+          spread.uniform && !spread.isShare ? null : colourScale(), spread.isShare ? "0 to 100 %" : spread.uniform ? "" : `${spread.log ? readable(spread.edges[0], unit) : "0"} to ${readable(spread.most, unit)}${spread.log ? ", logarithmic" : ""}`),
+        element("div", {class: "split"}, withSavers(`links-${one.dimension}`, histogram(spread, unit), () => [["from", "to", "links"], ...spread.counts.map((count, i) => [spread.edges[i], spread.edges[i + 1] ?? spread.edges[i], count])]), element("div", {class: "maps"}, maps.map((map) => linkMap(map, spread, unit)))));
     }));
   };
   const choice = element("select", {id: "quantity", change: (event) => show(event.target.value)},

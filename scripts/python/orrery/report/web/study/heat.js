@@ -52,7 +52,9 @@ class HeatMap {
     const left = 16 + 7 * Math.min(14, Math.max(...levelsY.names.map((name) => name.length), 3)), top = 6, bottom = 24;
     const width = Math.max(this.width, left + 26 * levelsX.names.length), wide = Math.min((width - left - 6) / levelsX.names.length, 130), high = Math.max(22, Math.min(40, 320 / levelsY.names.length));
     const height = top + high * levelsY.names.length + bottom;
-    const shade = d3.scaleSequential([...d3.extent(cells, (cell) => cell.value)], (part) => d3.interpolateViridis(1 - 0.95 * part));
+    // A share has the whole scale, so that colours of several maps can be compared; of a metric of which more is better values are negative.
+    const ends = this.metric.unit !== "share" ? d3.extent(cells, (cell) => cell.value) : this.metric.less === false ? [-1, 0] : [0, 1];
+    const shade = d3.scaleSequential([...ends], (part) => d3.interpolateViridis(1 - 0.95 * part));
     this.svg.attr("width", width).attr("height", height).selectAll("*").remove();
     const groups = this.svg.selectAll("g").data(cells).join("g").attr("transform", (cell) => `translate(${left + cell.x * wide},${top + (levelsY.names.length - 1 - cell.y) * high})`).attr("class", "cell")
       .on("pointermove", (event, cell) => showTip(event, `${cell.count.toLocaleString("en-US")} trials, the best is\n${about(cell.row)}`)).on("pointerleave", (event) => showTip(event, ""))
@@ -65,7 +67,7 @@ class HeatMap {
     groups.append("rect").attr("width", Math.max(wide - 1.5, 1)).attr("height", high - 1.5).attr("rx", 3).attr("fill", (cell) => shade(cell.value));
     const widest = Math.max(...cells.map((cell) => textWidth(textOf(this.metric, cell.row))));
     if (cells.length && wide > widest + 6) groups.append("text").attr("x", wide / 2).attr("y", high / 2).attr("dy", "0.35em").attr("text-anchor", "middle")
-      .attr("fill", (cell) => d3.hcl(shade(cell.value)).l > 60 ? "#111" : "#fff").text((cell) => textOf(this.metric, cell.row));
+      .attr("fill", (cell) => ink(d3.color(shade(cell.value)).formatHex())).text((cell) => textOf(this.metric, cell.row));
     this.drawNames(levelsX, levelsY, {left, top, wide, high});
     this.element.dataset.marks = cells.length;
   }

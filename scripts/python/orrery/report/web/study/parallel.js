@@ -84,6 +84,12 @@ class Parallel {
     context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.drawImage(this.behind, 0, 0);
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.drawSelected(context);
+    this.marks = numSelected;
+    this.element.dataset.marks = this.marks;
+  }
+
+  drawSelected(context) {
     STUDIES.forEach((_, study) => {
       const begin = TRIALS.starts[study], end = TRIALS.starts[study + 1] ?? COUNT;
       const inside = (row) => selected[row] && row >= begin && row < end;
@@ -99,8 +105,6 @@ class Parallel {
       this.drawLines(context, (row) => row === this.pinned, [theme("text")], 1);
     }
     context.lineWidth = 1;
-    this.marks = numSelected;
-    this.element.dataset.marks = this.marks;
   }
 
   /**

@@ -75,7 +75,7 @@ function makeScatter() {
       columnChoice("colour", AXES.concat(COLUMNS.filter((column) => column.role === "status" && !AXES.includes(column))), plot.colour, (column) => { plot.colour = column; plot.redraw(); paint(); }), logs, mode,
       element("button", {type: "button", title: "Zoom in", click: () => plot.zoom(0.7)}, "+"), element("button", {type: "button", title: "Zoom out", click: () => plot.zoom(1 / 0.7)}, "−"),
       element("button", {type: "button", title: "Show all", click: () => plot.whole()}, "all")),
-    plot.element, legend, shown);
+    plot.element, legend, shown, plotSavers("scatter", plot));
 }
 
 function makeParallel() {
@@ -90,7 +90,7 @@ function makeParallel() {
     chart.show(order);
   }}), column.title));
   fillSection("parallel", element("p", {class: "soft"}, `A line is a trial. Drag along an axis to select; click an axis to take its brush away. ${STUDIES.length > 1 ? `Colours are studies; thick lines are ${BEST}.` : `Blue trials are done, grey ones are not; orange ones are ${BEST}.`}`),
-    chart.element, element("details", {}, element("summary", {}, "Choose axes"), element("div", {class: "controls"}, boxes)));
+    chart.element, element("details", {}, element("summary", {}, "Choose axes"), element("div", {class: "controls"}, boxes)), parallelSavers(chart));
 }
 
 function makeHeat() {
@@ -103,7 +103,7 @@ function makeHeat() {
   const map = charts.heat = new HeatMap(ranked[0], ranked[1], OBJECTIVE && metrics.includes(OBJECTIVE) ? OBJECTIVE : metrics[0]);
   fillSection("heat", element("p", {class: "soft"}, "A cell has the best of all selected trials with its two values. Click it to select these trials."), element("div", {class: "controls"},
     columnChoice("across", parameters, map.x, (column) => map.show(column, map.y, map.metric)), columnChoice("up", parameters, map.y, (column) => map.show(map.x, column, map.metric)),
-    columnChoice("best", metrics, map.metric, (column) => map.show(map.x, map.y, column))), map.element);
+    columnChoice("best", metrics, map.metric, (column) => map.show(map.x, map.y, column))), map.element, heatSavers(map));
   return undefined;
 }
 
@@ -111,7 +111,7 @@ function makeBound() {
   const holder = document.getElementById("bound-plot"), bound = BY_NAME.get("lower_bound"), time = BY_NAME.get("step_time");
   if (!holder || !bound || !time) return;
   const plot = charts.bound = new Plot({x: bound, y: time, colour: BY_NAME.get("study") ?? BY_NAME.get("status"), diagonal: true, owner: "bound"});
-  holder.append(plot.element, element("p", {class: "soft"}, "No trial is below the line, on which the time equals its bound."));
+  holder.append(plot.element, element("p", {class: "soft"}, "No trial is below the line, on which the time equals its bound."), plotSavers("bound", plot));
 }
 
 /** Selects trials: {column: [words], column: [low, high] of numbers}; without an argument all of them. Returns how many are selected. */
@@ -138,24 +138,45 @@ function setTheme(dark) {
   document.documentElement.classList.toggle("dark", dark);
   document.documentElement.style.colorScheme = dark ? "dark" : "light";
   for (const redraw of redraws) redraw();
+  setState({theme: dark === matchMedia("(prefers-color-scheme: dark)").matches ? null : dark ? "dark" : "light"});
+}
+
+/** Keeps the selection and the axes of the chart in the address. */
+function rememberStudy() {
+  const kept = [...filters.values()].filter((one) => one.owner !== "table").map(({owner, column, low, high, words}) => [owner, column.name, words ?? [low, high], Boolean(words)]);
+  setState({select: kept.length ? JSON.stringify(kept) : null, x: charts.scatter?.x.name, y: charts.scatter?.y.name});
+}
+
+/** Shows what the address says. */
+function restoreStudy() {
+  const [x, y] = ["x", "y"].map((side) => BY_NAME.get(state.get(side)));
+  if (charts.scatter && (x || y)) charts.scatter.show(x ?? charts.scatter.x, y ?? charts.scatter.y);
+  try {
+    for (const [owner, name, values, isWords] of JSON.parse(state.get("select") || "[]"))
+      if (BY_NAME.has(name)) filter(owner, BY_NAME.get(name), isWords ? {words: values} : {low: values[0], high: values[1]});
+  } catch { setState({select: null}); } // an address that somebody has changed
 }
 
 function startPage() {
   charts.table = new TrialTable();
   document.getElementById("trial-table").replaceChildren(charts.table.element);
   if (AXES.length > 1) { // else there is nothing to draw
+    makeCurve();
     makeScatter();
     makeParallel();
     makeHeat();
   }
   makeBound();
   document.body.append(panel);
-  document.getElementById("sections").replaceChildren(...[...document.querySelectorAll("main > section:not(.chart), .live")].map((section) => element("a", {href: `#${section.id}`}, section.querySelector("h2").textContent)));
+  fillContents([...document.querySelectorAll("main > section:not(.chart), .live")].filter((section) => section.id));
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   prefersDark.addEventListener("change", () => setTheme(prefersDark.matches));
   document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
-  setTheme(prefersDark.matches);
+  setTheme(state.has("theme") ? state.get("theme") === "dark" : prefersDark.matches);
+  restoreStudy();
   select();
+  changed.push(rememberStudy);
+  if (state.has("section")) goTo(state.get("section"));
   window.orrery = {brush, marks, selected: () => numSelected, count: COUNT, pin, lastBrush: () => speed.lastBrush, rows: () => charts.table.rows()};
 }
 

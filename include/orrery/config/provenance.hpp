@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "orrery/config/configuration.hpp"
+
+namespace orrery::config {
+
+/// What a prediction rests on, as a stack says it (`provenance`, docs/calibration.md).
+struct Provenance {
+  /// Values of a key for which the numbers of the stack were fitted.
+  struct Range {
+    std::string key;
+    double least = 0, most = 0;
+  };
+  /// A measured step to which they were fitted.
+  struct Known {
+    std::string name;
+    double npus = 0, parameters = 0, sequence = 0;
+  };
+
+  std::string basis;     ///< what the numbers are, and to which steps they were fitted
+  double deviation = 0;  ///< standard deviation of the logarithm of a measured time over the predicted one
+  std::vector<Range> ranges;
+  std::vector<Known> steps;
+};
+
+/// Returns what the configuration's stack says, or what holds without one. Throws Error (bad_input) with the line of
+/// what a stack says wrongly. Cost O(size of the stack).
+Provenance provenance_of(const Configuration& configuration);
+/// Returns the name of the step of the stack that is nearest to the workload in NPUs, parameters and sequence; empty
+/// if it names none.
+std::string nearest_step(const Provenance& provenance, double npus, double parameters, double sequence);
+/// Returns a warning for each key of the configuration that lies outside the range in which the stack was fitted. Cost
+/// O(size of the configuration).
+std::vector<std::string> outside_of_ranges(const Provenance& provenance, const Configuration& configuration);
+
+}  // namespace orrery::config

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/ids.hpp"
+#include "orrery/base/time.hpp"
+#include "orrery/topology/topology.hpp"
+
+namespace orrery::topology {
+
+/// A way in which optical switches join NPUs.
+struct CircuitConfiguration {
+  std::string name;
+  std::vector<NpuId>
+      npus;  ///< [positions] NPU that stands there: position p has the links that NPU p has by its number
+
+  friend bool operator==(const CircuitConfiguration&, const CircuitConfiguration&) = default;
+};
+
+/// Optical switches as CONFIG.yaml describes them.
+struct CircuitOptions {
+  std::vector<CircuitConfiguration> configurations;
+  std::map<std::string, std::string> groups;  ///< names of groups, or kinds of groups, with their configurations
+  Time switching_time;                        ///< for which the ports that change are dark
+
+  friend bool operator==(const CircuitOptions&, const CircuitOptions&) = default;
+};
+
+/// Networks that optical switches reconfigure. The links of the dimensions lead from ports of NPUs; a configuration
+/// says which NPU stands at which position of the dimensions, and so which ports its circuits join.
+class Circuits {
+ public:
+  /// Throws Error (bad_input) at the key of CONFIG.yaml: a configuration has no NPU for a position, or two; two have
+  /// one name; a group names none of them. O(configurations * NPUs * links).
+  Circuits(CircuitOptions options, const Topology& topology);
+
+  std::uint32_t num_npus() const { return static_cast<std::uint32_t>(positions_.front().size()); }
+  const CircuitOptions& options() const { return options_; }
+  Time switching_time() const { return options_.switching_time; }
+  /// Returns the configuration in which the collectives of a group run: that of its name, or of the part of the name
+  /// before `_` or `@`; `all` stands for a group without a name. The first one if none is named.
+  std::uint32_t of_group(std::string_view name) const;
+  /// Returns the position of an NPU, and the NPU at a position, as ids.
+  NpuId position_of(std::uint32_t configuration, NpuId npu) const { return positions_[configuration][npu.index()]; }
+  NpuId npu_at(std::uint32_t configuration, NpuId position) const {
+    return options_.configurations[configuration].npus[position.index()];
+  }
+  /// Returns whether a circuit of the NPU is not the same in both configurations: one of its ports leads to another
+  /// port. O(links of the NPU).
+  bool changes(NpuId npu, std::uint32_t before, std::uint32_t after) const {
+    return before != after && circuits_[before][npu.index()] != circuits_[after][npu.index()];
+  }
+
+ private:
+  void validate(const Topology& topology) const;
+  std::vector<std::int64_t> circuits_of(const Topology& topology, std::uint32_t configuration, NpuId npu) const;
+
+  CircuitOptions options_;
+  std::vector<std::vector<NpuId>> positions_;                     // [configurations][npus]
+  std::vector<std::vector<std::vector<std::int64_t>>> circuits_;  // [configurations][npus][ports] device there
+  std::map<std::string, std::uint32_t, std::less<>> of_group_;
+};
+
+}  // namespace orrery::topology

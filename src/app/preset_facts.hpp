@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "orrery/config/configuration.hpp"
+
+namespace orrery::app {
+
+/// A preset system with its keys resolved.
+struct SystemFacts {
+  std::string name;
+  config::Configuration configuration;
+
+  /// Returns "8 x 32 x 4".
+  std::string sizes() const;
+  /// Returns the processor of its NPUs; empty if the system does not say.
+  std::string processor() const;
+};
+
+/// A stack with what it is fitted to.
+struct StackFacts {
+  std::string name;
+  std::string processor;
+  std::string library;  ///< of collectives; empty: none
+  std::string summary;  ///< first sentence of its comment
+};
+
+/// Returns the first sentence of the comment with which the text of a preset begins.
+std::string summary_of_preset(const std::string& text);
+
+/// Return the presets by name. Throw Error (bad_input) for a preset that cannot be read. O(presets).
+std::vector<SystemFacts> preset_systems();
+std::vector<StackFacts> preset_stacks();
+
+/// Returns the stack that predicts systems of a processor best: of those fitted to it, one of a training framework for
+/// large models before others. None if there is no stack of the processor.
+std::optional<std::string> usual_stack(const std::string& processor);
+
+}  // namespace orrery::app

@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+"""Optical switches that join NPUs anew (docs/network.md, Circuits). Times are closed forms: a ring all-reduce among n NPUs takes
+2 (n - 1) (latency + bytes / n / bandwidth) if its ring follows circuits."""
+import json
+import pathlib
+import sys
+
+import h5py
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+import chakra  # noqa: E402
+import harness  # noqa: E402
+
+NETWORKS = ("congestion-unaware", "congestion-aware")
+SWITCHING = 10_000_000  # ps
+
+
+def configuration(folder, npus, configurations, groups, network, **changes):
+    circuits = {"switching-time": "10 us", "configurations": configurations, "groups": groups}
+    dimension = {"shape": "Ring", "size": npus, "bandwidth": "10 GB/s", "latency": "500 ns"}
+    system = {"network": {"model": network, "dimensions": [dimension], "circuits": circuits}, "collectives": {"all-reduce": ["oneRing"], "chunks": 1, "endpoint-delay": "0 ns"}}
+    return {"system": system, "workload": {"traces": str(folder / "phases"), "groups": str(folder / "groups.json")}} | changes
+
+
+class Circuits(harness.Folder):
+    def setUp(self):
+        super().setUp()
+        self.config = self.folder / "config.yaml"
+
+    def write(self, npus, phases, groups):
+        """Writes traces of all-reduces one after the other, each of the group that it names."""
+        nodes = [chakra.Node(i, chakra.COLL, f"phase_{i}", [i - 1] if i else [], comm_type=chakra.ALL_REDUCE, comm_size=8_000_000, pg_name=group)
+                 for i, group in enumerate(phases)]
+        for npu in range(npus):
+            mine = [node for node in nodes if npu in groups[node.attributes["pg_name"]]]
+            chakra.write(self.folder / f"phases.{npu}.et", mine)
+        (self.folder / "groups.json").write_text(json.dumps(groups))
+
+    def finish(self, npus, configurations, of_groups, network, *more):
+        self.config.write_text(json.dumps(configuration(self.folder, npus, configurations, of_groups, network)))
+        with h5py.File(self.run_once([self.config, *more])) as file:
+            return [int(time) for time in file["npus/finish_time"][()]]
+
+    def test_two_rings(self):
+        """Two phases on two rings take both times and one change. A third one back on the first ring takes another change; a phase on the
+        ring that is there takes none. Both networks agree."""
+        groups = {"a": list(range(8)), "b": [3 * i % 8 for i in range(8)], "c": list(range(8))}  # in the order of their rings
+        rings = [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}]
+        of_groups = {"a": "next", "b": "third", "c": "next"}
+        phase = 14 * (500_000 + 100_000_000)
+        for phases, changes in ((["a", "b"], 1), (["a", "b", "c"], 2), (["a", "c"], 0), (["b", "b"], 1), (["a"], 0)):
+            for network in NETWORKS:
+                with self.subTest(phases=phases, network=network):
+                    self.write(8, phases, groups)
+                    found = self.finish(8, rings, of_groups, network)
+                    self.assertEqual(found, [len(phases) * phase + changes * SWITCHING] * 8)
+
+    def test_circuits_that_stay(self):
+        """Only NPUs whose ports lead elsewhere are dark. In the second configuration NPUs 4 to 7 stand in another order, so that NPU 1 keeps its
+        circuits: a pair of NPUs 1 and 2 changes without a wait, and one of NPUs 5 and 6 waits."""
+        orders = [{"name": "first", "stride": 1}, {"name": "second", "order": [0, 1, 2, 3, 5, 4, 6, 7]}]
+        groups = {"a": list(range(8)), "b": [1, 2], "c": [5, 6]}
+        for phases, changes in ((["a", "b"], 0), (["a", "c"], 1)):
+            for network in NETWORKS:
+                self.write(8, phases, groups)
+                with_time = self.finish(8, orders, {"b": "second", "c": "second"}, network)
+                without = self.finish(8, orders, {"b": "second", "c": "second"}, network, "--set=system.network.circuits.switching-time=0ns")
+                member = groups[phases[1]][0]
+                self.assertEqual(with_time[member] - without[member], changes * SWITCHING, (phases, network))
+
+    def test_messages_take_their_circuits(self):
+        """A message between NPUs that the stride makes neighbours crosses one link; on the ring without circuits it crosses three."""
+        self.write(8, ["pair"], {"pair": [0, 3]})
+        for network in NETWORKS:
+            near = self.finish(8, [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}], {"pair": "third"}, network)[0] - SWITCHING
+            far = self.finish(8, [{"name": "next", "stride": 1}], {}, network)[0]
+            self.assertEqual(near, 2 * (500_000 + 400_000_000))
+            self.assertGreater(far, near)
+
+    def test_one_configuration_is_the_network(self):
+        """With one configuration whose order is that of the NPUs, a step is that without circuits. So it is on any number of ranks."""
+        config = self.folder / "step.yaml"
+        text = (harness.SOURCE / "examples/cluster/circuits.yaml").read_text()
+        config.write_text(text)
+        one = "--set=system.network.circuits={configurations: [{name: a, stride: 1}]}"
+        none = json.dumps({"network": {"dimensions": [{"shape": "Ring", "size": 16, "bandwidth": "50 GB/s", "latency": "500 ns"}]}})
+        without = self.folder / "without.yaml"
+        without.write_text(f"system:\n  network: {json.loads(none)['network']}\n" + text[text.index("  compute:"):])
+        for network in NETWORKS:
+            alike = [h5py.File(self.run_once(arguments, name), "r") for arguments, name in (
+                ([config, one, f"--network={network}"], "one.h5"), ([without, f"--network={network}"], "none.h5"))]
+            self.assertEqual(alike[0]["npus/finish_time"][()].tolist(), alike[1]["npus/finish_time"][()].tolist())
+            for file in alike:
+                file.close()
+        for network in NETWORKS:
+            self.check_one_answer([config, f"--network={network}"], 16)
+
+    def test_refusals(self):
+        """Circuits that are no permutation of the NPUs, and what knows no circuits, are refused with exit code 3 and a message that says why."""
+        self.write(8, ["a"], {"a": list(range(8))})
+        for circuits, text in (
+                ({"configurations": [{"name": "x", "stride": 2}]}, "a stride of 2 does not pass all 8 NPUs"),
+                ({"configurations": [{"name": "x", "order": [0, 1, 2, 3, 4, 5, 6, 6]}]}, "the ports of NPU 6 have two circuits"),
+                ({"configurations": [{"name": "x", "order": [0, 1]}]}, "it places 2 NPUs"),
+                ({"configurations": [{"name": "x", "order": [0, 1, 2, 3, 4, 5, 6, 8]}]}, "found NPU 8"),
+                ({"configurations": [{"name": "x"}]}, "neither or both of stride and order"),
+                ({"configurations": [{"name": "x", "stride": 1}, {"name": "x", "stride": 3}]}, "configuration 0 is called 'x' too"),
+                ({"configurations": [{"name": "x", "stride": 1}], "groups": {"a": "y"}}, "no configuration is called 'y'"),
+                ({"configurations": [{"name": "x", "stride": 1, "speed": 3}]}, "speed"),
+                ({"switching-time": "1 us"}, "configurations")):
+            with self.subTest(text):
+                changed = configuration(self.folder, 8, [], {}, NETWORKS[0])
+                changed["system"]["network"]["circuits"] = circuits
+                self.config.write_text(json.dumps(changed))
+                done = harness.orrery("run", self.config, f"--output={self.folder / 'x.h5'}", "--force")
+                self.assertEqual(done.code, 3, done.err)
+                self.assertIn(text, done.err)
+        self.config.write_text(json.dumps(configuration(self.folder, 8, [{"name": "x", "stride": 3}], {}, NETWORKS[0])))
+        for more, text in (("--network=packet", "the packet network"), ("--fold", "join NPUs that are not alike"), ("--set=system.rules=astra-sim", "ASTRA-sim's rules")):
+            done = harness.orrery("run", self.config, more, f"--output={self.folder / 'x.h5'}", "--force")
+            self.assertEqual(done.code, 3, done.err)
+            self.assertIn(text, done.err)
+
+
+if __name__ == "__main__":
+    harness.main()
