@@ -164,7 +164,8 @@ void init(const config::InitCommand& command) {
   const auto of_system =
       read_argument(fmt::format("system: {{base: {}, npus: {}}}\n", system, command.npus), "--system and --npus");
   const auto& processor = of_system.execution.compute.products.processor;
-  const auto stack = command.stack.empty() ? usual_stack(processor ? std::string(processor->name()) : "")
+  const auto stack = command.stack.empty() ? usual_stack(processor ? std::string(processor->name()) : "",
+                                                         std::filesystem::path(command.system).stem().string())
                                            : std::optional(command.stack);
   const std::string named_model = name_in_file(command.model, "models");
   if (stack)

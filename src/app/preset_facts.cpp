@@ -66,16 +66,17 @@ std::vector<StackFacts> preset_stacks() {
   return stacks;
 }
 
-std::optional<std::string> usual_stack(const std::string& processor) {
+std::optional<std::string> usual_stack(const std::string& processor, const std::string& system) {
   if (processor.empty()) return {};
   constexpr std::array<std::string_view, 4> frameworks = {"-nemo", "-megatron", "-maxtext", "-primus"};
   const auto stacks = preset_stacks();
-  // The name alone fits best, then one with a version, then that of a system with the processor.
+  // A stack of the system fits best, then one of the processor, that with a version, and one of other systems with it.
   const auto fit = [&](const std::string& name, std::string_view framework) {
-    const std::string whole = processor + std::string(framework);
+    const std::string hardware = name.substr(0, name.find('-')), whole = processor + std::string(framework);
+    if (system.starts_with(hardware) && name == hardware + std::string(framework)) return 4;
     return name == whole ? 3 : name.starts_with(whole) ? 2 : name.find(framework) != std::string::npos ? 1 : 0;
   };
-  for (const int wanted : {3, 2, 1})
+  for (const int wanted : {4, 3, 2, 1})
     for (const std::string_view framework : frameworks)
       for (const StackFacts& stack : stacks)
         if (stack.processor == processor && fit(stack.name, framework) == wanted) return stack.name;

@@ -34,8 +34,8 @@ std::string summary_of_preset(const std::string& text);
 std::vector<SystemFacts> preset_systems();
 std::vector<StackFacts> preset_stacks();
 
-/// Returns the stack that predicts systems of a processor best: of those fitted to it, one of a training framework for
-/// large models before others. None if there is no stack of the processor.
-std::optional<std::string> usual_stack(const std::string& processor);
+/// Returns the stack that predicts a system best: of those fitted to its processor, one of a training framework for
+/// large models. `system`: name of the system. None if there is no such stack of the processor.
+std::optional<std::string> usual_stack(const std::string& processor, const std::string& system);
 
 }  // namespace orrery::app

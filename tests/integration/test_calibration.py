@@ -53,7 +53,7 @@ class Calibration(harness.Folder):
         return name
 
     def ran(self, *arguments, name="results.h5"):
-        done = harness.orrery("run", *arguments, f"--output={self.folder / name}", "--force", "--progress=none")
+        done = harness.orrery("run", *arguments, f"--output={self.folder / name}", "--force", "--progress=none", "--verbose")
         self.assertEqual(done.code, 0, done.err)
         return done
 
