@@ -64,7 +64,7 @@ class RangeSearch {
     for (const auto& [slot, node] : largest_sends(*npu.program)) {
       const Bytes size(npu.program->graph->nodes[node.index()].size);
       const NpuId peer = npu.trace->peers[slot];
-      if (context_.delays.delay(npu.id, peer, size) == Time::max())
+      if (context_.send_delay(npu.id, peer, size) == Time::max())
         refuse(npu, node,
                fmt::format("a message of {} bytes to NPU {} takes more than {}", size.count(), peer.value(), longest),
                "Correct comm_size, or the bandwidth and latency of the network.");

@@ -188,7 +188,7 @@ void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
 void add_messages(Neighbours& neighbours, const npu::RunContext& run) {
   for (const auto& npu : run.npus)
     for (const NpuId peer : npu.trace->peers) {
-      const Time least = std::min(run.delays.delay(npu.id, peer, Bytes(0)), npu::half_of(run.least_recorded));
+      const Time least = std::min(run.send_delay(npu.id, peer, Bytes(0)), npu::half_of(run.least_recorded));
       neighbours.add_messages(run.hosting.of_npu[peer.index()], run.memory.least_after_answer(least));
     }
 }

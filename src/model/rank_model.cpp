@@ -49,7 +49,7 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
 
 RankModel::RankModel(npu::RunContext run)
     : run_(std::move(run)),
-      network_(run_.delays),
+      network_(run_.delays, run_.options.network.circuits.get()),
       simulated_network_(run_.options.goes_over_links() ? network::make_network(run_.topology(), run_.options.network)
                                                         : nullptr) {
   if (!simulated_network_) return;

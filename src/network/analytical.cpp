@@ -4,8 +4,11 @@
 
 namespace orrery::network {
 
-Analytical::Analytical(const DelayModel& delays)
-    : delays_(delays), bytes_(delays.topology().num_dimensions()), busy_time_(delays.topology().num_dimensions()) {}
+Analytical::Analytical(const DelayModel& delays, const topology::Circuits* circuits)
+    : delays_(delays),
+      circuits_(circuits),
+      bytes_(delays.topology().num_dimensions()),
+      busy_time_(delays.topology().num_dimensions()) {}
 
 void Analytical::count(std::uint32_t dimension, Bytes size, std::uint64_t times) {
   bytes_[dimension] += size * times;
@@ -29,12 +32,15 @@ bool Analytical::in_range() const {
 }
 
 void Analytical::count_message(NpuId from, NpuId to, Bytes size, std::uint64_t times) {
-  delays_.for_each_leg(from, to, [&](std::uint32_t d, std::uint32_t, const topology::Port&) { count(d, size, times); });
+  delays_.for_each_leg(position_of(circuits_, 0, from), position_of(circuits_, 0, to),
+                       [&](std::uint32_t d, std::uint32_t, const topology::Port&) { count(d, size, times); });
 }
 
-void Analytical::count_way(NpuId from, NpuId to, Bytes size) {
-  for (std::uint32_t d = 0; d < delays_.topology().num_dimensions(); ++d)
-    if (delays_.topology().coordinate(from, d) != delays_.topology().coordinate(to, d)) count(d, size, 1);
+void Analytical::count_way(NpuId from, NpuId to, Bytes size, std::uint32_t configuration) {
+  const topology::Topology& topology = delays_.topology();
+  const NpuId a = position_of(circuits_, configuration, from), b = position_of(circuits_, configuration, to);
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (topology.coordinate(a, d) != topology.coordinate(b, d)) count(d, size, 1);
 }
 
 void Analytical::count_collective(std::span<const Bytes> per_member, std::uint64_t members) {

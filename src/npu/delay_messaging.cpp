@@ -3,7 +3,6 @@
 #include "noise.hpp"
 #include "orrery/collective/message_program.hpp"
 #include "orrery/npu/recorded.hpp"
-#include "orrery/topology/circuits.hpp"
 
 namespace orrery::npu {
 namespace {
@@ -18,9 +17,7 @@ pdes::Awaited awaited_from(const Execution& npu, NpuId peer) {
 /// they are in the same iteration.
 Time data_delay(const Execution& npu, NodeId id, NpuId from, NpuId to) {
   const Context& context = npu.context();
-  const auto& circuits = context.options.network.circuits;
-  const auto position = [&](NpuId end) { return circuits ? circuits->position_of(0, end) : end; };
-  const Time exact = context.services.network.delay(position(from), position(to), Bytes(npu.node(id).size));
+  const Time exact = context.services.network.delay(from, to, Bytes(npu.node(id).size));
   const Variations& variations = context.options.noise.variations;
   if (!variations.has(DrawnPer::message)) return exact;
   const std::uint64_t receiver_and_tag = std::uint64_t{to.value()} << 32U | channel_of(npu.npu(), id).tag;

@@ -1,7 +1,6 @@
 #include "link_messaging.hpp"
 
 #include "orrery/collective/message_program.hpp"
-#include "orrery/topology/circuits.hpp"
 
 namespace orrery::npu {
 namespace {
@@ -46,11 +45,8 @@ EventHistory history_of_sending(Execution& npu, Time now, Leaving leaving) {
 
 void put_on_links(Execution& npu, const Message& message, Time now, const EventHistory& history) {
   const Services& services = npu.context().services;
-  if (message.kind == Message::Kind::data || message.kind == Message::Kind::step_data) {
-    const auto& circuits = npu.context().options.network.circuits;
-    const auto position = [&](NpuId end) { return circuits ? circuits->position_of(message.circuits, end) : end; };
-    services.network.count_way(position(message.source), position(message.destination), message.size);
-  }
+  if (message.kind == Message::Kind::data || message.kind == Message::Kind::step_data)
+    services.network.count_way(message.source, message.destination, message.size, message.circuits);
   if (history.is_known())
     services.links->send_in_order(message, link_call(npu, now), history);
   else

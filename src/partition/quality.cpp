@@ -82,7 +82,7 @@ Quality measure(const npu::RunContext& run, const CommunicationGraph& graph, con
     if (partition.rank_of(from) == partition.rank_of(to)) continue;
     result.bytes += flow.bytes;
     result.messages += flow.messages;
-    lookahead.at_most(run.delays.delay(from, to, Bytes(0)));
+    lookahead.at_most(run.send_delay(from, to, Bytes(0)));
   }
   std::vector<bool> crosses(run.communicators.size());
   for (std::size_t g = 0; g < graph.groups.size(); ++g) {

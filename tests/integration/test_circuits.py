@@ -78,6 +78,44 @@ class Circuits(harness.Folder):
             self.assertEqual(near, 2 * (500_000 + 400_000_000))
             self.assertGreater(far, near)
 
+    def test_sends_take_the_first_configuration(self):
+        """Where the first configuration makes NPUs 0 and 3 neighbours, a message from NPU 0 by way of 3 and 6 to 1 takes as long as one from NPU 0
+        by way of 1 and 2 to 3 without circuits, with rendezvous too, and on any number of ranks."""
+        def finish(hops, network, rendezvous, *circuits):
+            nodes = [[] for _ in range(8)]
+            for k, (a, b) in enumerate(zip(hops, hops[1:])):
+                message = {"comm_src": a, "comm_dst": b, "comm_tag": k, "comm_size": 50}
+                nodes[a].append(chakra.Node(2, chakra.SEND, data_deps=[1] if k else [], **message))
+                nodes[b].append(chakra.Node(1, chakra.RECV, **message))
+            harness.write_workload(self.folder, nodes)
+            made = configuration(self.folder, 8, [{"name": "third", "stride": 3}], {}, network)
+            made["workload"] = {"traces": str(self.folder / "workload")}
+            if not circuits:
+                del made["system"]["network"]["circuits"]
+            self.config.write_text(json.dumps(made))
+            arguments = [self.config, f"--set=system.communication.rendezvous={rendezvous}"]
+            with h5py.File(self.check_one_answer(arguments, 8) if circuits else self.run_once(arguments)) as file:
+                return int(max(file["npus/finish_time"][()]))
+
+        for network in NETWORKS:
+            for rendezvous in ("false", "true"):
+                with self.subTest(network=network, rendezvous=rendezvous):
+                    self.assertEqual(finish([0, 3, 6, 1], network, rendezvous, "circuits"), finish([0, 1, 2, 3], network, rendezvous))
+
+    def test_bytes_count_where_they_pass(self):
+        """In a grid of 2 x 4 NPU 1 stands at position 2, which differs from that of NPU 0 in dimension 1: bytes of a message count there."""
+        message = {"comm_src": 0, "comm_dst": 1, "comm_tag": 0, "comm_size": 50_000}
+        harness.write_workload(self.folder, [[chakra.Node(1, chakra.SEND, **message)], [chakra.Node(1, chakra.RECV, **message)]] + [[]] * 6)
+        for network in NETWORKS:
+            made = configuration(self.folder, 2, [{"name": "grid", "order": [0, 2, 1, 3, 4, 5, 6, 7]}], {}, network)
+            made["workload"] = {"traces": str(self.folder / "workload")}
+            dimensions = made["system"]["network"]["dimensions"]
+            dimensions.append({**dimensions[0], "size": 4})
+            made["system"]["collectives"] = {}
+            self.config.write_text(json.dumps(made))
+            with h5py.File(self.run_once([self.config])) as file:
+                self.assertEqual(file["network/bytes"][()].tolist(), [0, 50_000])
+
     def test_one_configuration_is_the_network(self):
         """With one configuration whose order is that of the NPUs, a step is that without circuits. So it is on any number of ranks."""
         config = self.folder / "step.yaml"

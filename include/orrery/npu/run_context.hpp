@@ -13,6 +13,7 @@
 #include "orrery/network/model.hpp"
 #include "orrery/npu/options.hpp"
 #include "orrery/npu/spec.hpp"
+#include "orrery/topology/circuits.hpp"
 
 namespace orrery::npu {
 
@@ -35,6 +36,11 @@ struct RunContext {
   std::span<const std::uint32_t> cell_of = {};       ///< [num_npus] in which cell links keep messages; empty: in one
 
   const topology::Topology& topology() const { return delays.topology(); }
+  /// Returns the delay of a send, which takes the first configuration of circuits.
+  Time send_delay(NpuId from, NpuId to, Bytes size) const {
+    const topology::Circuits* const circuits = options.network.circuits.get();
+    return delays.delay(position_of(circuits, 0, from), position_of(circuits, 0, to), size);
+  }
   /// Says whether events have histories, because the order of those of one time matters beyond an NPU.
   bool keeps_histories() const {
     const bool shares_memory = accesses_servers && memory.orders_requests() && !memory.kind()->has_hierarchy;

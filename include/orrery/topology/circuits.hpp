@@ -15,8 +15,8 @@ namespace orrery::topology {
 /// A way in which optical switches join NPUs.
 struct CircuitConfiguration {
   std::string name;
-  std::vector<NpuId>
-      npus;  ///< [positions] NPU that stands there: position p has the links that NPU p has by its number
+  /// [positions] NPU that stands there. Position p has the links that NPU p has without circuits.
+  std::vector<NpuId> npus;
 
   friend bool operator==(const CircuitConfiguration&, const CircuitConfiguration&) = default;
 };
@@ -49,8 +49,8 @@ class Circuits {
   NpuId npu_at(std::uint32_t configuration, NpuId position) const {
     return options_.configurations[configuration].npus[position.index()];
   }
-  /// Returns whether a circuit of the NPU is not the same in both configurations: one of its ports leads to another
-  /// port. O(links of the NPU).
+  /// Returns whether a port of the NPU leads to another NPU, or to another switch, in the second configuration than in
+  /// the first one. O(links of the NPU).
   bool changes(NpuId npu, std::uint32_t before, std::uint32_t after) const {
     return before != after && circuits_[before][npu.index()] != circuits_[after][npu.index()];
   }
@@ -64,5 +64,10 @@ class Circuits {
   std::vector<std::vector<std::vector<std::int64_t>>> circuits_;  // [configurations][npus][ports] device there
   std::map<std::string, std::uint32_t, std::less<>> of_group_;
 };
+
+/// Returns the position of an NPU: that of its number without circuits, which may be null.
+inline NpuId position_of(const Circuits* circuits, std::uint32_t configuration, NpuId npu) {
+  return circuits == nullptr ? npu : circuits->position_of(configuration, npu);
+}
 
 }  // namespace orrery::topology
