@@ -68,7 +68,8 @@ void Circuits::validate(const Topology& topology) const {
   }
 }
 
-/// Returns where the ports of an NPU lead: to an NPU, or to -1 - s for switch s of its dimension group.
+/// Returns where the ports of an NPU lead: to an NPU, or to a switch, which is -1 - s for switch s of a dimension
+/// group, and then the first position of this group.
 std::vector<std::int64_t> Circuits::circuits_of(const Topology& topology, std::uint32_t configuration,
                                                 NpuId npu) const {
   std::vector<std::int64_t> found;
@@ -80,12 +81,13 @@ std::vector<std::int64_t> Circuits::circuits_of(const Topology& topology, std::u
       const GroupLink link{own, k};
       if (!wiring.exists(link)) continue;
       for (const Device device : {wiring.from(link), wiring.to(link)}) {
+        const std::uint32_t first_of_group = at.value() - own * stride;
         if (device.kind == Device::Kind::network_switch) {
           found.push_back(-1 - static_cast<std::int64_t>(device.number));
+          found.push_back(first_of_group);
           continue;
         }
-        const NpuId there(at.value() + device.number * stride - own * stride);
-        found.push_back(npu_at(configuration, there).value());
+        found.push_back(npu_at(configuration, NpuId(first_of_group + device.number * stride)).value());
       }
     }
   }

@@ -116,6 +116,23 @@ class Circuits(harness.Folder):
             with h5py.File(self.run_once([self.config])) as file:
                 self.assertEqual(file["network/bytes"][()].tolist(), [0, 50_000])
 
+    def test_a_switch_of_another_group(self):
+        """Two switches of two NPUs each, and two that join them: ports that change from one of the first two switches to the other are dark. If
+        NPUs change places at their switch, they are not."""
+        switch = {"shape": "Switch", "size": 2, "bandwidth": "10 GB/s", "latency": "500 ns"}
+        for order, changes in (([2, 3, 0, 1], 1), ([1, 0, 2, 3], 0)):
+            for network in NETWORKS:
+                self.write(4, ["a", "b"], {"a": [0, 1], "b": [0, 1]})
+                made = configuration(self.folder, 4, [{"name": "first", "stride": 1}, {"name": "second", "order": order}], {"b": "second"}, network)
+                made["system"]["network"]["dimensions"] = [switch, {**switch, "port": "second"}] if changes else [{**switch, "size": 4}]
+                made["system"]["collectives"] = {"endpoint-delay": "0 ns"}
+                self.config.write_text(json.dumps(made))
+                times = []
+                for time in ("10us", "0ns"):
+                    with h5py.File(self.run_once([self.config, f"--set=system.network.circuits.switching-time={time}"])) as file:
+                        times.append(int(file["npus/finish_time"][0]))
+                self.assertEqual(times[0] - times[1], changes * SWITCHING, (order, network))
+
     def test_one_configuration_is_the_network(self):
         """With one configuration whose order is that of the NPUs, a step is that without circuits. So it is on any number of ranks."""
         config = self.folder / "step.yaml"
