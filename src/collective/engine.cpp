@@ -150,7 +150,9 @@ std::shared_ptr<const GroupLayout> Engine::layout(std::span<const NpuId> members
 
 std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group, std::uint64_t dimensions,
                                              std::uint32_t custom) {
-  return engine.layout(positions_of(engine.state_->options.circuits.get(), group), dimensions, custom);
+  const auto& circuits = engine.state_->options.circuits;
+  if (!circuits) return engine.layout(group.members, dimensions, custom);
+  return engine.layout(positions_of(*circuits, group), dimensions, custom);
 }
 
 std::vector<NpuId> Engine::split(NpuId npu, std::uint64_t dimensions) const {
@@ -280,9 +282,10 @@ bool Engine::turns_go_on() const {
 
 bool has_library(const Engine& engine) { return engine.state_->has_library(); }
 
-LibraryEffect effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size) {
+const LibraryEffect& effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size) {
+  static const LibraryEffect none;
   const bool is_of_library = has_library(engine) && !is_of_experts(kind) && layout.num_members > 1;
-  return is_of_library ? engine.state_->library.effect(layout, kind, size) : LibraryEffect();
+  return is_of_library ? engine.state_->library.effect(layout, kind, size) : none;
 }
 
 std::uint32_t num_queues(const Engine& engine) { return engine.state_->options.chunks.queues; }

@@ -117,9 +117,8 @@ GroupLayout build_layout(const network::DelayModel& delays, const GroupLayoutReq
 
 std::size_t hash(const GroupLayout& layout);
 
-/// Returns where the members of a group stand in its configuration of the circuits, as ids; the members without
-/// circuits, which may be null. O(members).
-std::vector<NpuId> positions_of(const topology::Circuits* circuits, const trace::Group& group);
+/// Returns where the members of a group stand in its configuration of the circuits, as ids. O(members).
+std::vector<NpuId> positions_of(const topology::Circuits& circuits, const trace::Group& group);
 /// Returns the NPUs that differ from an NPU in these dimensions alone, a bit each. O(result).
 std::vector<NpuId> members_of_sub_grid(const topology::Topology& topology, NpuId npu, std::uint64_t dimensions);
 

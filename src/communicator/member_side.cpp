@@ -154,9 +154,9 @@ std::uint32_t MemberSide::num_channels(const Membership& membership, collective:
   LocalCommunicator& communicator = communicators_[membership.communicator];
   const CommunicatorSpec& spec = communicator.spec;
   if (!communicator.layout_of_channels)
-    communicator.layout_of_channels = communicator.layout
-                                          ? communicator.layout
-                                          : setup_.engine.layout(spec.group->members, spec.dimensions, spec.custom);
+    communicator.layout_of_channels =
+        communicator.layout ? communicator.layout
+                            : collective::layout_of(setup_.engine, *spec.group, spec.dimensions, spec.custom);
   return effect_of(setup_.engine, *communicator.layout_of_channels, kind, size).num_channels;
 }
 

@@ -133,6 +133,28 @@ class Circuits(harness.Folder):
                         times.append(int(file["npus/finish_time"][0]))
                 self.assertEqual(times[0] - times[1], changes * SWITCHING, (order, network))
 
+    def test_channels_of_a_library(self):
+        """Eight NPUs that circuits join to one switch reduce in it, on 16 channels of 132 multiprocessors: their share with `compute-share: library` is
+        16 / 132, although their numbers are those of two nodes."""
+        groups = {"a": list(range(0, 16, 2))}
+        (self.folder / "groups.json").write_text(json.dumps(groups))
+        for npu in range(16):
+            nodes = [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=64_000_000, pg_name="a")] if npu in groups["a"] else []
+            chakra.write(self.folder / f"phases.{npu}.et", [*nodes, chakra.Node(2, chakra.COMP, num_ops=10 ** 12, tensor_size=1)])
+        for network in NETWORKS:
+            found = []
+            for share in ("library", 16 / 132):
+                made = configuration(self.folder, 8, [{"name": "apart", "order": [*range(0, 16, 2), *range(1, 16, 2)]}], {}, network)
+                made["system"]["network"]["dimensions"] = [{"shape": "Switch", "size": 8, "bandwidth": "450 GB/s", "latency": "468 ns"},
+                                                           {"shape": "Switch", "size": 2, "bandwidth": "50 GB/s", "latency": "1 us"}]
+                made["system"]["collectives"] = {"library": {"name": "nccl-h100"}, "compute-share": share}
+                made["system"]["compute"] = {"processor": "h100", "peak": "989 TFLOPS", "roofline": True, "local-memory": {"bandwidth": "3350 GB/s"}}
+                self.config.write_text(json.dumps(made))
+                with h5py.File(self.run_once([self.config])) as file:
+                    found.append(file["npus/finish_time"][()].tolist())
+            self.assertEqual(found[0], found[1])
+            self.assertGreater(found[0][0], found[0][1])  # NPU 1 computes beside no collective
+
     def test_one_configuration_is_the_network(self):
         """With one configuration whose order is that of the NPUs, a step is that without circuits. So it is on any number of ranks."""
         config = self.folder / "step.yaml"

@@ -144,8 +144,8 @@ class Engine {
   friend std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group,
                                                       std::uint64_t dimensions, std::uint32_t custom);
   /// Returns what a collective of a library does besides taking its time; nothing for one that no library carries out.
-  /// Memoised; at first O(dimensions * cost of library_time).
-  friend LibraryEffect effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size);
+  /// Memoised until the next share_among; at first O(dimensions * cost of library_time).
+  friend const LibraryEffect& effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size);
   /// Returns whose turn it is after a collective of the communicator that begins with `turn`.
   Turn next_turn(Turn turn, const GroupLayout& layout, Kind kind, Bytes size) const;
   /// Returns the kinds, a bit each, whose collectives are among all NPUs if they name the first dimension, whatever
@@ -192,7 +192,7 @@ class Engine {
 bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
 std::uint32_t num_queues(const Engine& engine);
 bool has_library(const Engine& engine);
-LibraryEffect effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size);
+const LibraryEffect& effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size);
 
 std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group, std::uint64_t dimensions,
                                              std::uint32_t custom);
