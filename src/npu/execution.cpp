@@ -1,10 +1,8 @@
 #include "execution.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "orrery/base/error.hpp"
-#include "orrery/topology/circuits.hpp"
 
 namespace orrery::npu {
 
@@ -25,13 +23,6 @@ void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
   accounting_.begin_iteration(now, context_.options.timeline && schedule_.is_recorded());
   schedule_.make_first_ready(now, [&](NodeId done) { accounting_.finish(done, node(done), {now}, now); });
-}
-
-Time turn_to(Execution& npu, GroupId group) {
-  const topology::Circuits* const circuits = npu.context_.options.network.circuits.get();
-  if (circuits == nullptr) return Time::zero();
-  const std::uint32_t before = std::exchange(npu.circuits_, npu.context_.groups[group.index()].circuits);
-  return circuits->changes(npu.npu_.id, before, npu.circuits_) ? circuits->switching_time() : Time::zero();
 }
 
 void Execution::begin(NodeId id, std::uint16_t resource, Time now) {

@@ -84,13 +84,11 @@ class Execution {
  private:
   friend class orrery::Archive;
   friend void take_over(Execution& npu, const Predecessor* predecessor);
-  friend Time turn_to(Execution& npu, GroupId group);
   friend Histories& histories_of(Execution& npu);
   friend InstantNodes& instants_of(Execution& npu);
   friend const InstantNodes& instants_of(const Execution& npu);
   void serialize(Archive& archive) {
     archive(schedule_, accounting_, running_, instants_, sequence_);
-    if (context_.options.network.circuits) archive(circuits_);
     if (histories_) archive(*histories_);
   }
 
@@ -107,15 +105,12 @@ class Execution {
   AwaitedCounts awaited_;
   std::vector<RunningNode> running_;
   std::uint64_t sequence_ = 0;            // of events
-  std::uint32_t circuits_ = 0;            // configuration in which the NPU's ports are
   std::unique_ptr<Histories> histories_;  // null without RunContext::keeps_histories
   InstantNodes instants_;                 // nodes that end in end_instant_nodes
 };
 
 /// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
 void take_over(Execution& npu, const Predecessor* predecessor);
-/// Turns an NPU to the configuration of a group's circuits. Returns for how long its ports are dark.
-Time turn_to(Execution& npu, GroupId group);
 /// Returns the histories of an NPU's events, with RunContext::keeps_histories.
 inline Histories& histories_of(Execution& npu) { return *npu.histories_; }
 /// Returns the nodes of an NPU that end at the time at hand.

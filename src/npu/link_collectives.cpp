@@ -53,7 +53,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     message.combining = {static_cast<std::uint32_t>(npus.size()), result};
     if (what != Payload::clear_to_send) {
       npu_.accounting().count_sent(joined_.node, now_, size);
-      services.network.count_way(message.source, message.destination, size);
+      services.network.count_way(message.source, message.destination, size, message.circuits);
     }
     services.links->multicast(message, std::move(npus), link_call(npu_, now_));
   }
@@ -110,7 +110,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   std::vector<network::StepId> due_;  ///< steps that end at `now_`; an event of an NPU for itself must be later
 };
 
-void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership,
+bool LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership,
                            Time now, std::optional<collective::Turn> own_turn, Time dark) {
   const Context& context = npu.context();
   auto& communicators = context.services.communicators;
@@ -136,9 +136,11 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
                        transport);
   }
   std::erase_if(early_, is_of_it);
-  if (dark > Time::zero())
-    return context.services.kernel.schedule(npu.make_event(now + dark, pdes::Stage::client, npu.npu().lp(),
-                                                           EventKind::wake, id.value(), packed(circuits_are_there)));
+  if (dark > Time::zero()) {
+    context.services.kernel.schedule(npu.make_event(now + dark, pdes::Stage::client, npu.npu().lp(), EventKind::wake,
+                                                    id.value(), packed(circuits_are_there)));
+    return false;
+  }
   if (held_queue_ && !joined_beside_) {
     joined_beside_ = id;
     joined.run.begin_beside(joined.turn.own_at(*held_queue_, queues_of(npu)), now, transport);
@@ -146,18 +148,18 @@ void LinkCollectives::join(Execution& npu, NodeId id, GroupId group, const commu
     joined.run.begin(now, transport);
   }
   transport.wake_due(joined.run);
-  if (!joined.run.is_done()) return;
+  if (!joined.run.is_done()) return false;
   leave(npu, joined, now);
-  npu.end_at(id, now, now);
+  return true;
 }
 
-bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
+std::optional<NodeId> LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
   const auto found = std::ranges::find_if(joined_, [&](const auto& joined) {
     return joined->group == message.step.group && joined->ordinal == message.step.ordinal;
   });
   if (found == joined_.end()) {
     early_.push_back(message);
-    return false;
+    return {};
   }
   Joined& joined = **found;
   joined.last.merge(message.last);
@@ -166,12 +168,12 @@ bool LinkCollectives::arrive(Execution& npu, const Message& message, Time now) {
                           is_clear ? LinkTransport::Cause::clear_to_send : LinkTransport::Cause::data);
   joined.run.receive(message.step.member, message.step.id, is_clear, now, transport);
   transport.wake_due(joined.run);
-  if (!joined.is_over) return complete_if_done(npu, joined, now);
+  if (!joined.is_over) return leave_if_done(npu, joined, now);
   if (!joined.run.has_unsent_data()) joined_.erase(found);
-  return false;
+  return {};
 }
 
-bool LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time now) {
+std::optional<NodeId> LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time now) {
   const auto found =
       std::ranges::find_if(joined_, [&](const auto& joined) { return joined->node == id && !joined->is_over; });
   ensure(found != joined_.end(), "a collective goes on that the NPU is not in");
@@ -182,32 +184,30 @@ bool LinkCollectives::wake(Execution& npu, NodeId id, network::StepId step, Time
   else
     joined.run.wake(step, now, transport);
   transport.wake_due(joined.run);
-  return complete_if_done(npu, joined, now);
+  return leave_if_done(npu, joined, now);
 }
 
-bool LinkCollectives::complete_if_done(Execution& npu, Joined& joined, Time now) {
-  if (!joined.run.is_done()) return false;
+std::optional<NodeId> LinkCollectives::leave_if_done(Execution& npu, Joined& joined, Time now) {
+  if (!joined.run.is_done()) return {};
   const NodeId id = joined.node;
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
   if (npu.context().keeps_histories()) held_queue_ = joined.turn.place_of(joined.run.last_queue(), queues_of(npu));
   leave(npu, joined, now);
-  on_end_(id, now);
-  npu.complete(id, now);
-  return true;
+  return id;
 }
 
-void LinkCollectives::end_event(Execution& npu, Time now) {
+std::optional<NodeId> LinkCollectives::end_event(Execution& npu, Time now) {
   const auto held = std::exchange(held_queue_, {});
   const auto beside = std::exchange(joined_beside_, {});
-  if (!held || !beside) return;
+  if (!held || !beside) return {};
   const auto found =
       std::ranges::find_if(joined_, [&](const auto& joined) { return joined->node == *beside && !joined->is_over; });
-  if (found == joined_.end()) return;
+  if (found == joined_.end()) return {};
   Joined& joined = **found;
   LinkTransport transport(npu, joined, now);
   joined.run.free_slot(joined.turn.own_at(*held, queues_of(npu)), now, transport);
   transport.wake_due(joined.run);
-  complete_if_done(npu, joined, now);
+  return leave_if_done(npu, joined, now);
 }
 
 /// Ends this NPU's part. The collective is kept as long as others will still ask for data.

@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "execution.hpp"
@@ -18,23 +17,19 @@ namespace orrery::npu {
 /// itself, message by message.
 class LinkCollectives {
  public:
-  /// Called before a collective of a node ends because of a message or of a time that has come.
-  using OnEnd = std::function<void(NodeId id, Time now)>;
-
-  explicit LinkCollectives(OnEnd on_end) : on_end_(std::move(on_end)) {}
-
   /// Joins the collective of a node that holds a place. `dark`: time after which its first step begins, because the
-  /// ports of the NPU change their circuits.
-  void join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now,
+  /// ports of the NPU change their circuits. Returns whether the collective is over for this NPU already.
+  bool join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now,
             std::optional<collective::Turn> turn, Time dark);
-  /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet. Returns whether a
-  /// node has completed.
-  bool arrive(Execution& npu, const network::Message& message, Time now);
-  /// Goes on with the collective of a node where this step waited for a time. Returns whether the node has completed.
-  bool wake(Execution& npu, NodeId id, network::StepId step, Time now);
 
+  // Each of these returns the node whose collective has ended for this NPU, if there is one.
+
+  /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet.
+  std::optional<NodeId> arrive(Execution& npu, const network::Message& message, Time now);
+  /// Goes on with the collective of a node where this step waited for a time.
+  std::optional<NodeId> wake(Execution& npu, NodeId id, network::StepId step, Time now);
   /// Ends an event of this NPU, which has begun what it begins because of it.
-  void end_event(Execution& npu, Time now);
+  std::optional<NodeId> end_event(Execution& npu, Time now);
 
   /// Writes the state, or reads it.
   void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive);
@@ -59,9 +54,8 @@ class LinkCollectives {
   class LinkTransport;
 
   void leave(Execution& npu, Joined& joined, Time now);
-  bool complete_if_done(Execution& npu, Joined& joined, Time now);
+  std::optional<NodeId> leave_if_done(Execution& npu, Joined& joined, Time now);
 
-  OnEnd on_end_;
   std::vector<std::unique_ptr<Joined>> joined_;  // in the order of joining
   std::vector<network::Message> early_;          // of collectives that this NPU has not joined
   // Of the event at hand: the place of the queue whose service was the last of a collective, as from its dimension's

@@ -9,6 +9,7 @@
 #include "orrery/base/mix.hpp"
 #include "orrery/collective/kind.hpp"
 #include "orrery/npu/recorded.hpp"
+#include "orrery/topology/circuits.hpp"
 
 namespace orrery::npu {
 
@@ -26,9 +27,7 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
          Context& context, std::optional<Overrun>& overrun)
     : execution_(npu, lookahead, context, overrun),
       messaging_(make_messaging(context)),
-      collectives_(context.services.links
-                       ? std::make_unique<LinkCollectives>([this](NodeId id, Time now) { end_transfer(id, now); })
-                       : nullptr),
+      collectives_(context.services.links ? std::make_unique<LinkCollectives>() : nullptr),
       gpu_(context.gpus != nullptr ? std::make_unique<GpuCollectives>(*context.gpus) : nullptr),
       memberships_(std::move(memberships)),
       moment_(context.options.one_by_one ? std::make_unique<std::vector<pdes::Event>>() : nullptr) {
@@ -48,6 +47,14 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
 bool Npu::handle(const pdes::Event& event) {
   if (!moment_) return apply(event);
   moment_->push_back(event);
+  return true;
+}
+
+/// Ends the node whose collective over the links is over. Returns whether there is one.
+bool Npu::end_on_links(std::optional<NodeId> over, Time now) {
+  if (!over) return false;
+  end_transfer(*over, now);
+  execution_.complete(*over, now);
   return true;
 }
 
@@ -78,11 +85,11 @@ bool Npu::apply(const pdes::Event& event) {
       }
       const bool is_of_node =
           message.kind == network::Message::Kind::data || message.kind == network::Message::Kind::clear_to_send;
-      return is_of_node ? messaging_->arrive(execution_, message, event.time)
-                        : collectives_->arrive(execution_, message, event.time);
+      if (is_of_node) return messaging_->arrive(execution_, message, event.time);
+      return end_on_links(collectives_->arrive(execution_, message, event.time), event.time);
     }
     case EventKind::wake:
-      return collectives_->wake(execution_, id, network::unpacked(event.detail), event.time);
+      return end_on_links(collectives_->wake(execution_, id, network::unpacked(event.detail), event.time), event.time);
     case EventKind::gpu_resume:
     case EventKind::gpu_offer:
     case EventKind::gpu_over:
@@ -199,70 +206,6 @@ void Npu::share_sms(Time now) {
   }
 }
 
-/// Says whether a node ends later than was known, and puts off its end.
-bool Npu::is_put_off(NodeId id, Time now) {
-  const NodeKind kind = execution_.node(id).kind;
-  Time owed = Time::zero();
-  if (kind == NodeKind::compute)
-    owed = owed_to_compute(id, now);
-  else if (kind == NodeKind::collective && membership(id).members > 1)
-    owed = owed_to_collective(id, now);
-  if (owed > Time::zero()) execution_.end_at(id, now, now + owed);
-  return owed > Time::zero();
-}
-
-/// Returns how much later a collective ends because it yields. One that ends counts for those that do, and for compute
-/// nodes.
-Time Npu::owed_to_collective(NodeId id, Time now) {
-  if (yielding_) {
-    const Time since = execution_.running(id).last.time;
-    const std::size_t tier = tier_of(*execution_.npu().program->graph, id);
-    if (const Time owed = yielding_->take_owed(set_of(id), tier, id, since, now); owed > Time::zero()) return owed;
-  }
-  end_transfer(id, now);
-  return Time::zero();
-}
-
-/// Counts what compute nodes lose to a collective that ends.
-void Npu::end_transfer(NodeId id, Time now) {
-  if (!units_.shared || holds_units(id)) return;
-  const Time since = execution_.running(id).last.time;
-  Time beside = Time::zero();
-  for (const RunningNode& running : execution_.all_running())
-    if (execution_.node(running.node).kind == NodeKind::compute && running.start < now)
-      beside += now - std::max(running.start, std::min(since, now));
-  units_.shared->end_transfer(since, beside, share_of(id));
-}
-
-/// Returns the share of the compute units that a collective takes.
-double Npu::share_of(NodeId id) const {
-  const compute::CollectivesShare& share = execution_.context().options.compute.collectives_share;
-  if (!share.of_channels) return share.fixed;
-  const trace::Node& node = execution_.node(id);
-  return share.of(execution_.context().services.communicators.num_channels(
-      membership(id), collective::kind_of(node.collective), Bytes(node.size)));
-}
-
-bool Npu::holds_units(NodeId id) const {
-  if (!units_.held) return false;
-  const trace::Node& node = execution_.node(id);
-  return node.kind == NodeKind::collective && collective::is_of_experts(collective::kind_of(node.collective)) &&
-         membership(id).members > 1;
-}
-
-/// Returns how much later a compute node ends because collectives took compute units.
-Time Npu::owed_to_compute(NodeId id, Time now) {
-  if (units_.held)
-    if (const Time owed = units_.held->take_owed(id, now); owed > Time::zero()) return owed;
-  if (!units_.shared) return Time::zero();
-  const Time owed = units_.shared->take_owed();
-  if (owed == Time::zero())
-    units_.shared->count_compute(execution_.running(id).start, now);
-  else if (units_.held)
-    units_.held->begin_compute(id, now);  // it goes on
-  return owed;
-}
-
 /// Returns the time of a compute or CPU node. The draws depend on the seed, the NPU, the node and the iteration alone.
 Time Npu::compute_time(NodeId id) const {
   const Options& options = execution_.context().options;
@@ -283,6 +226,14 @@ Time Npu::compute_time(NodeId id) const {
   return times_factor(exact, factor);
 }
 
+/// Turns the ports to the configuration of a group's circuits. Returns for how long they are dark.
+Time Npu::turn_to(GroupId group) {
+  const topology::Circuits* const circuits = execution_.context().options.network.circuits.get();
+  if (circuits == nullptr) return Time::zero();
+  const std::uint32_t before = std::exchange(circuits_, execution_.context().groups[group.index()].circuits);
+  return circuits->changes(id(), before, circuits_) ? circuits->switching_time() : Time::zero();
+}
+
 void Npu::issue_collective(NodeId id, Time now) {
   const std::uint32_t use = execution_.npu().program->use_of_node(id);
   const communicator::Membership& membership = memberships_[use];
@@ -291,7 +242,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
   if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
   const GroupId group = execution_.npu().groups[use];
-  const Time dark = turn_to(execution_, group);
+  const Time dark = turn_to(group);
   communicator::Join join{
       this->id(),       id,         execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
       Bytes(node.size), now + dark, execution_.schedule().is_recorded(), recorded,
@@ -306,7 +257,11 @@ void Npu::issue_collective(NodeId id, Time now) {
     units_.held->begin_exchange(now);
   else if (units_.shared)
     units_.shared->begin_transfer();
-  if (collectives_) return collectives_->join(execution_, id, group, membership, now, turn, dark);
+  if (collectives_) {
+    if (!collectives_->join(execution_, id, group, membership, now, turn, dark)) return;
+    end_transfer(id, now);
+    return execution_.end_at(id, now, now);
+  }
   if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
   execution_.awaited().add(awaited_by(id));
   if (execution_.context().keeps_histories()) {
@@ -454,6 +409,7 @@ Wait Npu::wait_of(const RunningNode& running) const {
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   archive(execution_, own_memory_, queues_.next, has_settled_, has_ended_);
+  if (execution_.context().options.network.circuits) archive(circuits_);
   if (moment_) archive(*moment_);
   if (archive.reads()) take_over(execution_, predecessor);
   if (yielding_) archive(*yielding_);

@@ -105,6 +105,8 @@ class Npu {
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
+  Time turn_to(GroupId group);
+  bool end_on_links(std::optional<NodeId> over, Time now);
   void share_sms(Time now);
   bool is_put_off(NodeId id, Time now);
   Time owed_to_collective(NodeId id, Time now);
@@ -148,6 +150,7 @@ class Npu {
   bool has_settled_ = false;                          // its first nodes have begun
   bool has_broken_off_ = false;                       // `settle`, because of doubts
   bool has_ended_ = false;                            // it is done, and has counted its time
+  std::uint32_t circuits_ = 0;                        // configuration in which its ports are
 };
 
 }  // namespace orrery::npu

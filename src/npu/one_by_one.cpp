@@ -73,7 +73,7 @@ bool Npu::apply_in_order(const pdes::Event& event, Time now) {
   hold_queue(event);
   const bool goes_on = apply(event);
   if (goes_on) begin_ready(now);
-  if (collectives_) collectives_->end_event(execution_, now);
+  if (collectives_) end_on_links(collectives_->end_event(execution_, now), now);
   free_queue(now);
   return true;
 }
