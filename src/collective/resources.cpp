@@ -86,11 +86,16 @@ class DescribedNetwork {
   topology::Port slowest(std::uint32_t d) const { return slowest_.empty() ? topology::Port{} : slowest_[d]; }
   double latency(std::uint32_t d) const { return topology_.dimension(d).latency_ns * 1e-9 * slowest(d).latency; }
 
+  Bandwidth link(std::uint32_t d) const {
+    return d < bandwidths_.size() ? bandwidths_[d] : topology_.dimension(d).bandwidth;
+  }
+  /// Returns the bandwidth of a link over that which is described.
+  double faster(std::uint32_t d) const {
+    return link(d).bytes_per_ns() / topology_.dimension(d).bandwidth.bytes_per_ns();
+  }
   /// Returns what the links side by side at one place carry, bytes per second.
   double links_rate(std::uint32_t d) const {
-    const topology::Dimension& dimension = topology_.dimension(d);
-    const Bandwidth link = d < bandwidths_.size() ? bandwidths_[d] : dimension.bandwidth;
-    return link.bytes_per_ns() * bytes_of_ns * dimension.links * slowest(d).bandwidth;
+    return link(d).bytes_per_ns() * bytes_of_ns * topology_.dimension(d).links * slowest(d).bandwidth;
   }
   /// Returns what a member sends into the dimension over all of its links. A failed link turns a ring into a row, and
   /// leaves a member of FullyConnected one link less.
@@ -159,8 +164,9 @@ class DescribedNetwork {
       // Uplinks of a unit are pooled: a ring crosses each cut once, over all of them.
       double ring = d == first_outer ? up : std::min(of_member, below / group.of_node() * up);
       if (!options_.cuts.empty()) {
-        up = std::min(of_member, options_.cuts[d].of_npu / sharers(d));
-        ring = std::min(of_member, options_.cuts[d].of_unit / group.npus_of_node / sharers(d));
+        const network::DimensionCut& cut = options_.cuts[d];
+        up = std::min(of_member, faster(d) * cut.of_npu / sharers(d));
+        ring = std::min(of_member, faster(d) * cut.of_unit / group.npus_of_node / sharers(d));
       }
       const auto port = static_cast<std::size_t>(std::ranges::find(names, port_of(d)) - names.begin());
       if (port == names.size()) {

@@ -63,7 +63,9 @@ NetworkArcs arcs_of_shapes(const topology::Topology& topology) {
             topology.coordinate(NpuId(node_of(to)), link.dimension))
       continue;
     const double rate = fabric.bandwidth(link).bytes_per_ns() * 8e9;
-    network.arcs.push_back({node_of(from), node_of(to), static_cast<std::uint64_t>(std::llround(rate))});
+    const std::uint32_t dimension =
+        link.dimension < topology.num_dimensions() ? link.dimension : NetworkArcs::Arc::any_dimension;
+    network.arcs.push_back({node_of(from), node_of(to), static_cast<std::uint64_t>(std::llround(rate)), dimension});
   }
   return network;
 }

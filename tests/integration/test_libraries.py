@@ -207,10 +207,23 @@ class Libraries(harness.Folder):
         self.assertAlmostEqual(said[4, "all-to-all"]["bound_capacity_bytes_per_s"], 50e9 / (4 * 60 / 63), delta=1)
         self.assertAlmostEqual(said[4, "all-gather"]["transfer_s"] / said[1, "all-gather"]["transfer_s"], 1, delta=1e-6)
 
+    def test_cuts_have_the_links_of_their_dimension(self):
+        """Each NPU of the FatTree above, oversubscribed 4 times, has a link of a second dimension too. Messages within the FatTree do not take these
+        links: an all-to-all among its 64 NPUs is bound as without the second dimension."""
+        tree = {"shape": "FatTree", "ports": 8, "size": 64, "bandwidth": "50 GB/s", "latency": "500 ns", "oversubscription": 4}
+        pair = {"shape": "Ring", "size": 2, "bandwidth": "50 GB/s", "latency": "500 ns"}
+        for dimensions in ([tree], [tree, pair]):
+            config = self.folder / "trees.yaml"
+            config.write_text(json.dumps({"system": {"network": {"model": "congestion-aware", "dimensions": dimensions},
+                                                     "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}}}}))
+            said = self.shown(config, "all-to-all", "64 MiB", "--npus=64")["library"]
+            self.assertEqual(said["bound"], "dimension 0")
+            self.assertAlmostEqual(said["bound_capacity_bytes_per_s"], 50e9 / (4 * 60 / 63), delta=1)
+
     def test_a_file_of_another_machine_is_told(self):
         """A file that multiplies a time by more than 3 is of another machine, of which the run warns; one within a factor of 3 is not."""
         for seconds, told in ((500, False), (5000, True)):
-            (self.folder / "measured.txt").write_text(MEASURED.replace("Rank  1", "Rank  1").replace("500.00", f"{seconds}.00"))
+            (self.folder / "measured.txt").write_text(MEASURED.replace("500.00", f"{seconds}.00"))
             config = self.config(library=", all-reduce: {file: measured.txt, node: 2}")
             config.write_text(config.read_text().replace("tp: 8, sp: true, dp: 2", "tp: 2, dp: 8").replace("size: 8", "size: 2").replace("size: 2, bandwidth: 400", "size: 8, bandwidth: 400"))
             ran = harness.orrery("check", config)

@@ -15,8 +15,11 @@ namespace orrery::network {
 /// The directed links of a network, whatever describes it. NPUs are the first nodes.
 struct NetworkArcs {
   struct Arc {
+    static constexpr std::uint32_t any_dimension = ~std::uint32_t{0};
+
     std::uint32_t from = 0, to = 0;
-    std::uint64_t rate = 0;  ///< bits per second
+    std::uint64_t rate = 0;                   ///< bits per second
+    std::uint32_t dimension = any_dimension;  ///< dimension whose messages alone take it
   };
   std::uint32_t num_npus = 0, num_idle = 0, num_nodes = 0;  ///< idle hosts follow the NPUs, then come switches
   bool hosts_forward = false;                               ///< paths lead through NPUs and idle hosts too

@@ -1,6 +1,7 @@
 // What a library meets on the described network: links, NICs, uplinks, and who shares them.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "system.hpp"
@@ -189,6 +190,13 @@ TEST(Resources, MoreBandwidthSavesWhereItBinds) {
   EXPECT_DOUBLE_EQ(savings[2], 0);
   const auto of_narrow = narrow.engine.layout({}, all_dimensions);
   EXPECT_NEAR(effect_of(narrow.engine, *of_narrow, Kind::all_gather, Bytes(one_gib)).savings[1], 0, 1e-3);
+  // A cut within dimension 1 consists of its links, which have ten percent more too.
+  Options with_cut = with_library();
+  constexpr double unlimited = std::numeric_limits<double>::infinity();
+  with_cut.library.cuts = {{unlimited, unlimited}, {10e9, unlimited}, {unlimited, unlimited}};
+  System cut(pod(900, 50, 100), with_cut);
+  const auto of_cut = cut.engine.layout({}, all_dimensions);
+  EXPECT_NEAR(effect_of(cut.engine, *of_cut, Kind::all_to_all, Bytes(one_gib)).savings[1], 1 - 1 / 1.1, 0.005);
   System of_node({described(topology::Shape("Switch"), 8, 450)}, with_library());
   const auto inside = of_node.engine.layout({}, all_dimensions);
   EXPECT_NEAR(effect_of(of_node.engine, *inside, Kind::all_reduce, Bytes(one_gib)).savings[0], 1 - 1 / 1.1, 0.005);
