@@ -23,14 +23,11 @@ bool is_of_experts(const trace::Node& node) {
   return node.kind == trace::NodeKind::collective && collective::is_of_experts(collective::kind_of(node.collective));
 }
 
-/// Returns the keys of exchanges of tokens that differ from their defaults.
-std::vector<std::string_view> keys_of(const collective::ExpertOptions& options) {
-  const collective::ExpertOptions defaults;
+/// Returns the keys of exchanges of tokens that were given.
+std::vector<std::string_view> expert_keys_of(const config::Configuration& configuration) {
   std::vector<std::string_view> keys;
-  if (options.kernels != defaults.kernels) keys.emplace_back("system.collectives.experts.kernels");
-  if (options.sm_share != defaults.sm_share) keys.emplace_back("system.collectives.experts.sm-share");
-  if (options.top_k != defaults.top_k) keys.emplace_back("system.collectives.experts.top-k");
-  if (options.servers != defaults.servers) keys.emplace_back("system.collectives.experts.servers");
+  for (const auto& [key, place] : configuration.places)
+    if (key.starts_with("system.collectives.experts.")) keys.emplace_back(key);
   return keys;
 }
 
@@ -40,7 +37,7 @@ void note_unused_keys(const Subject& subject, parallel::Communicator& world, Fin
   if (std::ranges::any_of(workloads, [](const auto* each) { return each->generated.has_value(); })) return;
   const npu::Options& options = subject.run.options;
   const bool wants_recorded = options.recorded_communication && !options.replay_only;
-  const auto expert_keys = keys_of(subject.configuration.collectives.library.experts);
+  const auto expert_keys = expert_keys_of(subject.configuration);
   if (!wants_recorded && expert_keys.empty()) return;
   std::array<std::int64_t, 3> found{};  // communication, that with a recorded duration, exchanges of experts
   std::set<const trace::Graph*> known;

@@ -46,7 +46,7 @@ Number at_end(const Metrics& metrics, Number value, bool upper) {
 }
 
 constexpr const char* lower_end = "lower end of an interval that holds the measured value with a probability of 80 %";
-constexpr const char* upper_end = "its upper end";
+constexpr const char* upper_end = "upper end of an interval that holds the measured value with a probability of 80 %";
 
 const std::array<Figure<Number>, 31> numbers{{
     {"step_time_low",
