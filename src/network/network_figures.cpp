@@ -63,8 +63,7 @@ NetworkArcs arcs_of_shapes(const topology::Topology& topology) {
             topology.coordinate(NpuId(node_of(to)), link.dimension))
       continue;
     const double rate = fabric.bandwidth(link).bytes_per_ns() * 8e9;
-    const std::uint32_t dimension =
-        link.dimension < topology.num_dimensions() ? link.dimension : NetworkArcs::Arc::any_dimension;
+    const std::uint32_t dimension = link.is_of_port ? NetworkArcs::Arc::any_dimension : link.dimension;
     network.arcs.push_back({node_of(from), node_of(to), static_cast<std::uint64_t>(std::llround(rate)), dimension});
   }
   return network;
