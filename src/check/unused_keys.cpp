@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/text.hpp"
 #include "orrery/collective/options.hpp"
 #include "orrery/npu/recorded.hpp"
+#include "orrery/topology/circuits.hpp"
 #include "preflight.hpp"
 
 namespace orrery::check {
@@ -31,8 +34,30 @@ std::vector<std::string_view> expert_keys_of(const config::Configuration& config
   return keys;
 }
 
+/// Names the keys of system.network.circuits.groups that stand for no group. Collective.
+void note_groups_of_circuits(const Subject& subject, parallel::Communicator& world, Findings findings) {
+  const auto& circuits = subject.configuration.execution.network.circuits;
+  if (!circuits) return;
+  std::map<std::string_view, std::int64_t> uses;
+  for (const auto& [key, configuration] : circuits->options().groups) uses[key] = 0;
+  for (const auto& npu : subject.run.npus)
+    for (const GroupId group : npu.groups) {
+      const auto found = uses.find(circuits->key_of_group(subject.run.communicators[group.index()].group->name));
+      if (found != uses.end()) ++found->second;
+    }
+  std::vector<std::int64_t> counts;
+  for (const auto& [key, count] : uses) counts.push_back(count);
+  if (!counts.empty()) world.sum(std::span(counts));
+  for (std::size_t i = 0; const auto& [key, count] : uses)
+    if (counts[i++] == 0 && world.is_root())
+      findings.notices.add(fmt::format("circuits-{}", key),
+                           fmt::format("system.network.circuits.groups.{} has no effect: no group has this name or "
+                                       "begins with it",
+                                       cited(key)));
+}
+
 /// Whether traces, unlike what is generated, have what a key acts on shows only when they are read. Collective.
-void note_unused_keys(const Subject& subject, parallel::Communicator& world, Findings findings) {
+void note_keys_of_traces(const Subject& subject, parallel::Communicator& world, Findings findings) {
   const auto workloads = subject.configuration.workloads();
   if (std::ranges::any_of(workloads, [](const auto* each) { return each->generated.has_value(); })) return;
   const npu::Options& options = subject.run.options;
@@ -66,7 +91,10 @@ void note_unused_keys(const Subject& subject, parallel::Communicator& world, Fin
 
 Check unused_keys() {
   return {"unused-keys", "warning: the configuration sets what nothing in the traces depends on",
-          Check::Collective(note_unused_keys)};
+          Check::Collective([](const Subject& subject, parallel::Communicator& world, Findings findings) {
+            note_keys_of_traces(subject, world, findings);
+            note_groups_of_circuits(subject, world, findings);
+          })};
 }
 
 }  // namespace orrery::check

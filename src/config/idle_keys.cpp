@@ -35,6 +35,9 @@ struct Subject {
   const workload::Transformer* transformer() const {
     return workload.generated ? std::get_if<workload::Transformer>(&workload.generated->model) : nullptr;
   }
+  const compute::Processor& processor() const {
+    return *all.execution.compute.products.processor.value_or(compute::ProcessorName());
+  }
   bool is_dlrm() const {
     return workload.generated && std::holds_alternative<workload::Dlrm>(workload.generated->model);
   }
@@ -170,7 +173,7 @@ std::vector<Condition> of_collectives() {
   };
 }
 
-std::vector<Condition> of_npus() {
+std::vector<Condition> of_compute() {
   return {
       {{"system.compute.processor", "system.compute.attention-kernel", "system.compute.power-cap"},
        "without system.compute.model: products",
@@ -197,6 +200,15 @@ std::vector<Condition> of_npus() {
        [](const Subject& s) {
          return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::nvfp4; });
        }},
+      {{"system.compute.attention-kernel"},
+       "on a processor for which no rates of this kernel are known",
+       [](const Subject& s) {
+         const auto& kernel = s.all.execution.compute.products.attention.kernel;
+         return !kernel || (*kernel)->share(s.processor().name, {}).has_value();
+       }},
+      {{"system.compute.power-cap"},
+       "on a processor whose power is not known",
+       [](const Subject& s) { return s.processor().power > 0; }},
       {{"system.compute.attention-factor"},
        "without system.compute.attention-kernel",
        [](const Subject& s) { return s.all.execution.compute.products.attention.kernel.has_value(); }},
@@ -206,6 +218,11 @@ std::vector<Condition> of_npus() {
       {{"system.compute.local-memory.latency"},
        "without system.compute.model: roofline",
        [](const Subject& s) { return s.all.execution.compute.model == compute::ModelName("roofline"); }},
+  };
+}
+
+std::vector<Condition> of_npus() {
+  return {
       {{"system.remote-memory.bandwidth", "system.remote-memory.latency"},
        "without system.remote-memory.kind",
        [](const Subject& s) { return s.all.remote_memory.kind->has_memory; }},
@@ -363,10 +380,20 @@ std::vector<Condition> of_parallelism() {
          return s.of_parallel([](const auto& p) { return p.sharding.zero == 3 || p.sharding.owners_broadcast; });
        }},
       {{"workload.parallel.owners-broadcast"},
-       "without workload.parallel.zero: 1 or 2",
+       "without workload.parallel.zero: 1 or 2, and with workload.parallel.gather-before-forward",
        [](const Subject& s) {
-         return s.of_parallel([](const auto& p) { return p.sharding.zero == 1 || p.sharding.zero == 2; });
+         return s.of_parallel([](const auto& p) {
+           return (p.sharding.zero == 1 || p.sharding.zero == 2) && !p.sharding.gather_before_forward;
+         });
        }},
+      {{"workload.parallel.fused-loss", "workload.parallel.fused-gradients"},
+       "without a training step of a transformer",
+       [](const Subject& s) {
+         return s.transformer() != nullptr && s.of_parallel([](const auto& p) { return !p.is_inference(); });
+       }},
+      {{"workload.parallel.layer-time"},
+       "without a transformer",
+       [](const Subject& s) { return s.transformer() != nullptr; }},
       {{"workload.parallel.bucket-buffers"},
        "without workload.parallel.zero: 2 or 3",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero >= 2; }); }},
@@ -376,7 +403,7 @@ std::vector<Condition> of_parallelism() {
 std::span<const Condition> conditions() {
   static const std::vector<Condition> all = [] {
     std::vector<Condition> result = of_packets();
-    for (const auto& more : {of_collectives(), of_npus(), of_model(), of_phases(), of_parallelism()})
+    for (const auto& more : {of_collectives(), of_compute(), of_npus(), of_model(), of_phases(), of_parallelism()})
       result.insert(result.end(), more.begin(), more.end());
     return result;
   }();

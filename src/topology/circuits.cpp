@@ -94,10 +94,15 @@ std::vector<std::int64_t> Circuits::circuits_of(const Topology& topology, std::u
   return found;
 }
 
+std::string_view Circuits::key_of_group(std::string_view group) const {
+  if (group.empty()) group = "all";
+  auto found = of_group_.find(group);
+  if (found == of_group_.end()) found = of_group_.find(group.substr(0, group.find_first_of("_@")));
+  return found == of_group_.end() ? std::string_view() : found->first;
+}
+
 std::uint32_t Circuits::of_group(std::string_view name) const {
-  if (name.empty()) name = "all";
-  auto found = of_group_.find(name);
-  if (found == of_group_.end()) found = of_group_.find(name.substr(0, name.find_first_of("_@")));
+  const auto found = of_group_.find(key_of_group(name));
   return found == of_group_.end() ? 0 : found->second;
 }
 

@@ -41,8 +41,10 @@ class Circuits {
   std::uint32_t num_npus() const { return static_cast<std::uint32_t>(positions_.front().size()); }
   const CircuitOptions& options() const { return options_; }
   Time switching_time() const { return options_.switching_time; }
-  /// Returns the configuration in which the collectives of a group run: that of its name, or of the part of the name
-  /// before `_` or `@`; `all` stands for a group without a name. The first one if none is named.
+  /// Returns the key of CircuitOptions::groups that stands for a group: its name, or the part of the name before `_` or
+  /// `@`; `all` is a group without a name. Empty if there is none.
+  std::string_view key_of_group(std::string_view group) const;
+  /// Returns the configuration in which the collectives of a group run; the first one if no key stands for the group.
   std::uint32_t of_group(std::string_view name) const;
   /// Returns the position of an NPU, and the NPU at a position, as ids.
   NpuId position_of(std::uint32_t configuration, NpuId npu) const { return positions_[configuration][npu.index()]; }
