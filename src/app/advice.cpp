@@ -11,12 +11,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "metric_text.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/precision_name.hpp"
 #include "orrery/config/variants.hpp"
-#include "orrery/explore/study.hpp"
 #include "orrery/results/hints.hpp"
 #include "orrery/workload/model.hpp"
 #include "orrery/workload/outline.hpp"
+#include "study_trials.hpp"
 #include "trial.hpp"
 
 namespace orrery::app {
@@ -33,12 +35,7 @@ constexpr std::size_t most_remedies = 3;
 constexpr double changed_share = 0.1;  ///< of an input, for its sensitivity
 constexpr std::size_t most_sensitivities = 5;
 
-std::string rate_text(Bandwidth rate) { return fmt::format("{:.6g} GB/s", rate.bytes_per_ns()); }
-
-std::size_t number_of(std::string_view metric) {
-  const auto& all = explore::metrics();
-  return static_cast<std::size_t>(std::ranges::find(all, metric, &explore::MetricInfo::name) - all.begin());
-}
+std::string setting_of(Bandwidth rate) { return fmt::format("{:.6g} GB/s", rate.bytes_per_ns()); }
 
 /// Simulates a run with other settings.
 class Changes {
@@ -57,7 +54,7 @@ class Changes {
       const auto trial = simulate_trial(variants_, settings, {.fold = fold}, [] { return false; });
       if (!trial || trial->status == TrialStatus::does_not_fit) return {};
       if (trial->status == TrialStatus::done && !trial->metrics.empty())
-        return Step{Time::from_ps(std::llround(trial->metric(number_of("step_time")) * 1e12)), trial->breakdown};
+        return Step{Time::from_ps(std::llround(metric_of(*trial, "step_time") * 1e12)), trial->breakdown};
     }
     return {};
   }
@@ -75,8 +72,8 @@ struct SharedLinks {
   Settings settings(Bandwidth changed) const {
     Settings all;
     for (const std::size_t d : dimensions)
-      all.push_back(fmt::format("system.network.dimensions.{}.bandwidth={}", d, rate_text(changed)));
-    if (!port.empty()) all.push_back(fmt::format("system.network.ports.{}={}", port, rate_text(changed)));
+      all.push_back(fmt::format("system.network.dimensions.{}.bandwidth={}", d, setting_of(changed)));
+    if (!port.empty()) all.push_back(fmt::format("system.network.ports.{}={}", port, setting_of(changed)));
     return all;
   }
   std::string name() const {
@@ -116,7 +113,7 @@ void add_links(const config::Configuration& configuration, std::vector<Candidate
   if (configuration.execution.network.graph) return;
   for (const SharedLinks& links : links_of(configuration)) {
     const Bandwidth twice = Bandwidth::from_bytes_per_ns(2 * links.rate.bytes_per_ns());
-    all.push_back({fmt::format("{} in {}", rate_text(twice), links.name()), links.settings(twice)});
+    all.push_back({fmt::format("{} in {}", setting_of(twice), links.name()), links.settings(twice)});
   }
 }
 
@@ -204,7 +201,7 @@ void add_network_fact(const results::Metrics& metrics, const config::Configurati
   const double gain = 1 - step->time.seconds() / metrics.step_time.seconds();
   if (gain < worth_saying)
     facts.push_back(fmt::format("The network does not limit: twice the bandwidth in all dimensions saves {}.",
-                                gain < 0.0005 ? "less than 0.1 %" : fmt::format("{:.1f} %", 100 * gain)));
+                                gain < 0.0005 ? "less than 0.1 %" : percent(gain)));
 }
 
 /// Returns the part of the breakdown that a change shortens most.
@@ -218,22 +215,6 @@ std::size_t part_that_shrinks(const results::Metrics& metrics, const Changes::St
       found = part;
     }
   return found;
-}
-
-std::string_view name_of(workload::Precision precision) {
-  switch (precision) {
-    case workload::Precision::fp8:
-      return "fp8";
-    case workload::Precision::mxfp8:
-      return "mxfp8";
-    case workload::Precision::nvfp4:
-      return "nvfp4";
-    case workload::Precision::fp32:
-      return "fp32";
-    case workload::Precision::bf16:
-      break;
-  }
-  return "bf16";
 }
 
 }  // namespace
@@ -305,7 +286,7 @@ std::vector<Sensitivity> find_sensitivities(const config::Inputs& inputs, const 
     if (configuration.peaks.empty())
       add("peak of compute", "system.compute.peak", compute.peak_flops, " FLOPS");
     else
-      add("peak of compute", fmt::format("system.compute.peak.{}", name_of(configuration.precision())),
+      add("peak of compute", fmt::format("system.compute.peak.{}", config::name_of(configuration.precision())),
           compute.peak_flops, " FLOPS");
     add("bandwidth of local memory", "system.compute.local-memory.bandwidth", compute.local_memory.bytes_per_ns(),
         " GB/s");

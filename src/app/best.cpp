@@ -22,6 +22,8 @@
 #include "orrery/workload/transformer.hpp"
 #include "study_table.hpp"
 #include "subcommands.hpp"
+#include "wrapped.hpp"
+#include "yaml_name.hpp"
 
 namespace orrery::app {
 namespace {
@@ -32,15 +34,6 @@ constexpr std::uint32_t many_npus = 256;  ///< from which on plans are left out 
 bool is_large(const config::BestCommand& command) { return command.npus >= many_npus; }
 
 constexpr const char* best_origin = "orrery best";  ///< of the texts that this command makes up from its arguments
-
-/// Returns a preset or a file as another file may name it, as a text of YAML.
-std::string name_for(const std::string& name) {
-  const bool is_file = fs::is_regular_file(name) || fs::is_regular_file(fs::path(name) / "config.json");
-  const std::string path = is_file ? fs::absolute(name).string() : name;
-  std::string quoted;
-  for (const char c : path) quoted.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
-  return fmt::format("\"{}\"", quoted);
-}
 
 /// Reads a configuration that the arguments make up. Throws as config::parse, but a fault of the value of `key` names
 /// the argument.
@@ -56,7 +49,7 @@ config::Configuration parse_arguments(const std::string& text, bool system_only,
 
 /// Returns the system alone as a configuration.
 std::string system_text(const config::BestCommand& command) {
-  return fmt::format("system: {{base: {}}}\n", name_for(command.system));
+  return fmt::format("system: {{base: {}}}\n", yaml_name(command.system));
 }
 
 std::vector<std::uint64_t> powers_of_two(std::uint64_t most) {
@@ -70,17 +63,17 @@ std::string base_text(const config::BestCommand& command) {
   return fmt::format(
       "# The base of a study that `orrery best` has written.\n{}system: {{base: {}, npus: {}}}\nworkload:\n"
       "  model: {}\n  parallel: {{dp: {}}}\n",
-      command.stack.empty() ? "" : fmt::format("stack: {}\n", command.stack), name_for(command.system), command.npus,
-      name_for(command.model), command.npus);
+      command.stack.empty() ? "" : fmt::format("stack: {}\n", command.stack), yaml_name(command.system), command.npus,
+      yaml_name(command.model), command.npus);
 }
 
 /// Checks that the arguments name what there is. Throws Error that names the argument which does not.
 void check_arguments(const config::BestCommand& command, const std::string& base) {
   parse_arguments(system_text(command), true, "system.base", "--on");
-  parse_arguments(fmt::format("system: {{base: {}, npus: {}}}\n", name_for(command.system), command.npus), true,
+  parse_arguments(fmt::format("system: {{base: {}, npus: {}}}\n", yaml_name(command.system), command.npus), true,
                   "system.npus", "--npus");
   if (!command.cost.empty())
-    parse_arguments(fmt::format("cost: {}\n{}", name_for(command.cost), system_text(command)), true, "cost", "--cost");
+    parse_arguments(fmt::format("cost: {}\n{}", yaml_name(command.cost), system_text(command)), true, "cost", "--cost");
   config::BestCommand plain = command;
   plain.stack.clear();
   const auto configuration = parse_arguments(base_text(plain), false, "workload.model", "MODEL");
@@ -159,7 +152,7 @@ std::string study_text(const config::BestCommand& command, const std::string& ba
       "  objectives: [{minimise: step_time}]\n"
       "  keep: 10\n"
       "  strategy: {kind: bounded}\n";
-  if (!command.cost.empty()) text += fmt::format("cost: {}\n", name_for(command.cost));
+  if (!command.cost.empty()) text += fmt::format("cost: {}\n", yaml_name(command.cost));
   return text;
 }
 
@@ -168,25 +161,17 @@ void print_left_out(const config::BestCommand& command) {
   std::vector<std::string> left_out = {"tensor parallelism over servers",
                                        "ZeRO 2 and 3 with pipelines",
                                        "DualPipe",
-                                       "stages of unlike numbers of layers "
-                                       "beyond one (stage-layers)",
+                                       "stages whose layers differ by more than one (stage-layers)",
                                        "recompute-layers",
                                        "offload",
                                        "other orders of groups (placement)",
                                        "fp8"};
   if (is_large(command))
     left_out.insert(left_out.begin(), {"tp x cp above 16", "fewer than two micro-batches for each stage"});
-  constexpr std::size_t most_characters = 90;
-  std::string line = "Not tried:";
-  for (std::size_t i = 0; i < left_out.size(); ++i) {
-    const std::string part = fmt::format(" {}{}", left_out[i], i + 1 < left_out.size() ? "," : ".");
-    if (line.size() + part.size() > most_characters) {
-      fmt::print("{}\n", line);
-      line = " ";
-    }
-    line += part;
-  }
-  fmt::print("{}\n  A STUDY.yaml can try them (orrery explore).\n", line);
+  constexpr std::size_t columns = 90;
+  const std::string text =
+      fmt::format("Not tried: {}. A STUDY.yaml can try them (orrery explore).", fmt::join(left_out, ", "));
+  for (const std::string& line : wrapped(text, columns)) fmt::print("{}\n", line);
 }
 
 /// The files that a call writes before it simulates. Unless they are kept, they are as they were before when it ends.

@@ -20,6 +20,7 @@
 #include "orrery/config/serving.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "serving_rate.hpp"
+#include "yaml_name.hpp"
 
 namespace orrery::app {
 namespace {
@@ -79,14 +80,6 @@ std::vector<Way> ways_to_serve(std::uint32_t npus, std::uint32_t most_tp) {
   return ways;
 }
 
-/// Returns a preset or a file as a text of YAML.
-std::string quoted_name(const std::string& name) {
-  const std::string path = fs::is_regular_file(name) ? fs::absolute(name).string() : name;
-  std::string text;
-  for (const char c : path) text.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
-  return fmt::format("\"{}\"", text);
-}
-
 /// Returns "ttft: 500 ms, tpot: 50 ms" of the argument of --slo. Throws Error (usage).
 std::string slo_of(const std::string& argument) {
   std::string text;
@@ -111,7 +104,7 @@ std::string slo_of(const std::string& argument) {
 
 /// Returns the value of `serving.requests`: the contents of a .yaml file, or a mapping that names the file.
 std::string text_of_requests(const std::string& file) {
-  if (!file.ends_with(".yaml")) return fmt::format(" {{file: {}}}", quoted_name(file));
+  if (!file.ends_with(".yaml")) return fmt::format(" {{file: {}}}", yaml_name(file));
   std::string text;
   std::istringstream lines(read_text(file));
   for (std::string line; std::getline(lines, line);) text += "\n    " + line;
@@ -125,8 +118,8 @@ std::string text_of(const config::BestCommand& command, const Way& way, double p
       "system: {{base: {}}}\nserving:\n  model: {}\n  requests:{}\n  router: {{policy: least-requests}}\n"
       "  scheduler: {{max-tokens: {}, max-seqs: {}}}\n  instances: {}\n  step: {{graph-sizes: vllm}}\n"
       "  host: {{step: 100 us}}\n  slo: {{{}}}\n{}",
-      fs::path(command.model).stem().string(), command.npus, way.roles(), way.tp, quoted_name(command.system),
-      quoted_name(command.model), text_of_requests(command.serve), way.max_tokens, way.max_seqs, way.instances(),
+      fs::path(command.model).stem().string(), command.npus, way.roles(), way.tp, yaml_name(command.system),
+      yaml_name(command.model), text_of_requests(command.serve), way.max_tokens, way.max_seqs, way.instances(),
       slo_of(command.slo),
       way.prefill == 0 ? "" : fmt::format("  transfer: {{bandwidth: {:.0f} MB/s}}\n", port * way.tp / 1e6));
 }
@@ -232,7 +225,7 @@ void best_serving(const config::BestCommand& command, parallel::Communicator& wo
   double port = 0;  // bytes in a second of an NPU towards other instances
   world.agree([&] {
     if (world.is_root()) check_output(file, command.explore.force);
-    const auto system = config::parse(fmt::format("system: {{base: {}}}\n", quoted_name(command.system)), "orrery best",
+    const auto system = config::parse(fmt::format("system: {{base: {}}}\n", yaml_name(command.system)), "orrery best",
                                       fs::current_path(), true);
     most_tp = system.dimensions.front().size;
     port = system.dimensions.back().bandwidth.bytes_per_ns() * 1e9;

@@ -15,11 +15,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "metric_text.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/utf8.hpp"
 #include "orrery/results/breakdown.hpp"
 #include "orrery/workload/parallel.hpp"
 #include "summary.hpp"
+#include "wrapped.hpp"
 
 namespace orrery::app {
 namespace {
@@ -28,31 +30,8 @@ constexpr std::size_t most_lines = 20;
 constexpr std::size_t narrowest = 40;  ///< columns, below which lines are not broken
 constexpr double least_part = 0.005;   ///< share of the time, below which parts are summed up
 constexpr double highest_mfu = 0.7;    ///< that training reaches on real machines, and a little more
-constexpr std::string_view indent = "    ";
-constexpr char no_break = '\x01';  ///< stands for a blank at which a line does not end
 
-using Lines = std::vector<std::string>;
-
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
-/// Returns a text in lines of at most so many columns, broken at blanks; further lines are indented.
-Lines wrapped(const std::string& text, std::size_t columns) {
-  Lines lines;
-  std::string line;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    if (!line.empty() && line.size() > indent.size() && line.size() + 1 + word.size() > columns) {
-      lines.push_back(std::move(line));
-      line = indent;
-    }
-    line += line.empty() || (line == indent) ? word : " " + word;
-    at = end + 1;
-  }
-  lines.push_back(std::move(line));
-  for (std::string& each : lines) std::ranges::replace(each, no_break, ' ');
-  return lines;
-}
+using Lines = std::vector<std::string>;  ///< of a text
 
 /// Returns what the user calls the model: the name of its file; empty if it has none.
 std::string name_of_model(const config::Configuration& configuration) {
@@ -199,10 +178,7 @@ Lines warnings(const results::Metrics& metrics) {
 
 /// Returns a warning of NPUs whose tensors need more than their memory; none if all fit.
 std::optional<std::string> warning_of_memory(const results::NpuRecords& npus, Bytes room) {
-  std::uint64_t exceed = 0;
-  npus.for_each([&](const npu::NpuRecord& npu, std::uint64_t count) {
-    if (room > Bytes(0) && npu.peak_local_memory > room) exceed += count;
-  });
+  const std::uint64_t exceed = room > Bytes(0) ? npus_beyond(npus, room) : 0;
   if (exceed == 0) return {};
   return fmt::format("warning: {} of {} need more memory than they have", exceed, counted(npus.size(), "NPU"));
 }

@@ -19,11 +19,11 @@
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/explore/study.hpp"
 #include "orrery/network/delay_model.hpp"
 #include "orrery/run/agreed.hpp"
 #include "orrery/trace/writer.hpp"
 #include "orrery/workload/figures.hpp"
+#include "study_trials.hpp"
 #include "trial.hpp"
 
 namespace orrery::app {
@@ -141,11 +141,7 @@ class TimeFinder {
     const auto trial = simulate_trial(configuration, {.fold = command_.fold}, stop);
     if (!trial) throw Error(ErrorCode::interrupted, "the job was stopped before the step was simulated");
     if (trial->metrics.empty()) throw Error(ErrorCode::bad_input, fmt::format("the step: {}", trial->text));
-    const auto& metrics = explore::metrics();
-    for (std::size_t i = 0; i < metrics.size(); ++i)
-      if (metrics[i].name == "step_time") return trial->metric(i);
-    ensure(false, "a trial has a step time");
-    return 0;
+    return metric_of(*trial, "step_time");
   }
 
   double access_time(bool is_store, double bytes) const {

@@ -7,8 +7,6 @@
 namespace orrery::app {
 namespace {
 
-constexpr std::size_t most_characters = 100;
-
 /// A column whose head has one line or several.
 struct LaidColumn {
   std::vector<std::string> head;
@@ -56,10 +54,10 @@ std::string joined_cells(const std::vector<LaidColumn>& columns, const std::vect
 std::vector<std::string> fitted_lines(std::vector<FittedColumn> columns, std::size_t& left_out) {
   std::vector<LaidColumn> laid;
   for (const FittedColumn& column : columns) laid.push_back({{column.head}, &column});
-  if (width_of_line(laid) > most_characters)
+  if (width_of_line(laid) > most_fitted_characters)
     for (LaidColumn& column : laid) column.head = divided_head(column.column->head);
   left_out = 0;
-  for (std::size_t i = laid.size(); i-- > 0 && width_of_line(laid) > most_characters;) {
+  for (std::size_t i = laid.size(); i-- > 0 && width_of_line(laid) > most_fitted_characters;) {
     if (!laid[i].column->is_optional) continue;
     laid.erase(laid.begin() + static_cast<std::ptrdiff_t>(i));
     ++left_out;

@@ -20,6 +20,7 @@
 #include "orrery/workload/transformer.hpp"
 #include "preset_facts.hpp"
 #include "subcommands.hpp"
+#include "yaml_name.hpp"
 
 namespace orrery::app {
 namespace {
@@ -33,20 +34,9 @@ constexpr double share_to_fill = 0.85;  ///< of the memory, which leaves room fo
 /// whatever other files stand beside it.
 std::string name_in_file(const std::string& name, std::string_view kind) {
   std::error_code failure;
-  if (!fs::exists(name, failure)) {
-    std::string preset;
-    for (const auto& file : config::preset_files(kind)) {
-      const std::string stem = file.stem().string();
-      const bool is_longer = stem.starts_with(name + "-") && (preset.empty() || stem.size() < preset.size());
-      if (stem == name) return fmt::format("{}/{}", kind, stem);
-      if (is_longer) preset = stem;
-    }
-    return preset.empty() ? name : fmt::format("{}/{}", kind, preset);
-  }
-  const std::string path = fs::absolute(name).lexically_normal().string();
-  std::string quoted;
-  for (const char c : path) quoted.append(c == '"' || c == '\\' ? "\\" : "").push_back(c);
-  return fmt::format("\"{}\"", quoted);
+  if (const auto preset = config::preset_named(kind, name); preset && !fs::exists(name, failure))
+    return fmt::format("{}/{}", kind, preset->stem().string());
+  return yaml_name(name);
 }
 
 /// Reads what an argument names. A fault of it names the argument.
@@ -180,7 +170,7 @@ void init(const config::InitCommand& command) {
                                             of_system.execution.room().count());
   const std::string file = as_typed(command.output.string());
   std::string text;
-  if (const auto schema = config::preset_file("schema.json"))
+  if (const auto schema = config::schema_file())
     text = fmt::format("# yaml-language-server: $schema={}\n", schema->string());
   text += fmt::format(
       "# One training step of {0} on {1} NPUs of {2}, as `orrery init` wrote it.\n"

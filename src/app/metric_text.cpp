@@ -76,8 +76,7 @@ std::string title_of(std::string_view metric) {
 
 std::string metric_text(std::string_view metric, std::string_view units, double value) {
   if (std::isnan(value)) return "-";
-  if (units == "1" && std::ranges::find(share_metrics, metric) != share_metrics.end())
-    return fmt::format("{:.1f} %", 100 * value);
+  if (units == "1" && std::ranges::find(share_metrics, metric) != share_metrics.end()) return percent(value);
   const auto known = printed_units(units);
   if (known.empty()) return grouped_number(value);
   const auto fits = [&](const PrintedUnit& unit) { return std::abs(value) >= unit.size; };
@@ -85,6 +84,8 @@ std::string metric_text(std::string_view metric, std::string_view units, double 
   const PrintedUnit& chosen = unit == known.end() ? known.back() : *unit;
   return fmt::format("{} {}", grouped_number(value / chosen.size), chosen.name);
 }
+
+std::string percent(double share, int decimals) { return fmt::format("{:.{}f} %", 100 * share, decimals); }
 
 std::string memory_text(double used, double size) {
   if (std::isnan(used) || size <= 0) return metric_text("peak_memory", "byte", used);

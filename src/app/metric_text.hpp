@@ -12,6 +12,9 @@ std::string title_of(std::string_view metric);
 /// NaN. `units` are those of its column: "s", "byte", "USD", "W", "J", "1" or "1/s".
 std::string metric_text(std::string_view metric, std::string_view units, double value);
 
+/// Returns "41.2 %".
+std::string percent(double share, int decimals = 1);
+
 /// Returns a use of a memory of that size: "74.47 of 80 GB". Without a size it returns the use alone.
 std::string memory_text(double used, double size);
 

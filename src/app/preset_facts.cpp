@@ -21,8 +21,7 @@ constexpr std::string_view any_system =
     "  compute: {peak: 1 TFLOPS, local-memory: {bandwidth: 1 GB/s}}\n"
     "workload: {model: {layers: 2, hidden: 64, heads: 2, sequence: 64}, parallel: {dp: 2}}\n";
 
-}  // namespace
-
+/// Returns the first sentence of the comment with which the text of a preset begins.
 std::string summary_of_preset(const std::string& text) {
   std::string comment;
   for (std::size_t at = 0; at < text.size() && text[at] == '#';) {
@@ -33,6 +32,8 @@ std::string summary_of_preset(const std::string& text) {
   const std::size_t end = std::min(comment.find(". "), comment.size());
   return std::string(trimmed(comment.substr(0, end), ". "));
 }
+
+}  // namespace
 
 std::string SystemFacts::sizes() const {
   std::vector<std::uint32_t> all;
@@ -64,6 +65,16 @@ std::vector<StackFacts> preset_stacks() {
                       library.library ? std::string(library.library->name()) : "", summary_of_preset(read_text(file))});
   }
   return stacks;
+}
+
+std::vector<PriceFacts> preset_prices() {
+  std::vector<PriceFacts> all;
+  for (const auto& file : config::preset_files("prices")) {
+    const auto read =
+        config::parse(fmt::format("cost: {}\nsystem:\n{}", file.string(), any_system), file.string(), {}, true);
+    all.push_back({file.stem().string(), read.prices.date, read.prices.source, summary_of_preset(read_text(file))});
+  }
+  return all;
 }
 
 std::optional<std::string> usual_stack(const std::string& processor, const std::string& system) {

@@ -27,12 +27,17 @@ struct StackFacts {
   std::string summary;  ///< first sentence of its comment
 };
 
-/// Returns the first sentence of the comment with which the text of a preset begins.
-std::string summary_of_preset(const std::string& text);
+/// Prices with where they are from.
+struct PriceFacts {
+  std::string name;
+  std::string date, source;
+  std::string summary;  ///< first sentence of its comment
+};
 
 /// Return the presets by name. Throw Error (bad_input) for a preset that cannot be read. O(presets).
 std::vector<SystemFacts> preset_systems();
 std::vector<StackFacts> preset_stacks();
+std::vector<PriceFacts> preset_prices();
 
 /// Returns the stack that predicts a system best: of those fitted to its processor, one of a training framework for
 /// large models. `system`: name of the system. None if there is no such stack of the processor.

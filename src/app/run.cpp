@@ -1,8 +1,3 @@
-#include <fmt/format.h>
-
-#include <fmt/ranges.h>
-
-#include <chrono>
 #include <functional>
 #include <source_location>
 #include <string>
@@ -10,11 +5,15 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "advice.hpp"
 #include "bounds.hpp"
 #include "brief_summary.hpp"
 #include "logged_job.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/check/capacity.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/run/agreed.hpp"
 #include "orrery/run/jobs_alone.hpp"
@@ -115,9 +114,7 @@ run::RunResults simulate_or_advise(const config::Configuration& configuration, p
   try {
     return run::simulate(configuration, world, options);
   } catch (const Error& error) {
-    const bool is_full = error.code() == ErrorCode::bad_input &&
-                         error.text().find("but the local memory has room for") != std::string::npos;
-    const std::string advice = is_full ? what_would_fit(configuration) : "";
+    const std::string advice = check::is_excess(error) ? what_would_fit(configuration) : "";
     if (advice.empty()) throw;
     throw Error(error.code(), error.place(), fmt::format("{} {}", error.text(), advice));
   }

@@ -36,7 +36,7 @@ std::vector<NpuId> members_of(const config::ShowCollectiveCommand& command, std:
 }
 
 /// One line of the table, as nccl-tests has it.
-struct Row {
+struct SizedRow {
   Bytes size;               ///< of the whole buffer
   std::uint64_t count = 0;  ///< values of what a member brings or gets, or of the whole buffer, as nccl-tests counts
   Bytes bytes;              ///< of a node of the collective
@@ -58,11 +58,11 @@ Bytes row_bytes(Kind kind, std::uint32_t members, Bytes size) {
   return brings_share ? std::max(size / members, Bytes(1)) : size;
 }
 
-Row row_of(CollectiveTimer& timer, Kind kind, Bytes size) {
+SizedRow row_of(CollectiveTimer& timer, Kind kind, Bytes size) {
   const std::uint32_t members = timer.num_members();
   const Bytes share = std::max(size / members, Bytes(1));
   const bool is_whole = kind == Kind::all_reduce || kind == Kind::broadcast || kind == Kind::reduce;
-  Row row{.size = size, .bytes = row_bytes(kind, members, size)};
+  SizedRow row{.size = size, .bytes = row_bytes(kind, members, size)};
   row.count = (is_whole ? size : share).count() / type_size;
   row.time = timer.done(row.bytes).last;
   row.algorithm_bandwidth = algorithm_bandwidth(kind, members, row.bytes, row.time);
@@ -178,7 +178,7 @@ void show_one(const config::ShowCollectiveCommand& command, CollectiveTimer& tim
 }
 
 /// Calls `take` for each line of the table, as soon as it is known.
-void for_each_row(CollectiveTimer& timer, Kind kind, const std::function<void(const Row&)>& take) {
+void for_each_row(CollectiveTimer& timer, Kind kind, const std::function<void(const SizedRow&)>& take) {
   for (std::uint64_t size = smallest_size; size <= largest_size; size *= 2) take(row_of(timer, kind, Bytes(size)));
 }
 
@@ -204,7 +204,7 @@ void print_choices(CollectiveTimer& timer, Kind kind) {
 void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
   if (command.form == config::TableForm::json) {
     figures["phases"] = phases_of(timer.figures(Bytes(largest_size)));
-    for_each_row(timer, command.kind, [&](const Row& row) {
+    for_each_row(timer, command.kind, [&](const SizedRow& row) {
       figures["rows"].push_back({{"size", row.size.count()},
                                  {"count", row.count},
                                  {"type", type},
@@ -221,7 +221,7 @@ void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& t
   };
   if (command.form == config::TableForm::csv) {
     fmt::print("size (B),count (elements),type,time (us),algbw (GB/s),busbw (GB/s)\n");
-    return for_each_row(timer, command.kind, [&](const Row& row) {
+    return for_each_row(timer, command.kind, [&](const SizedRow& row) {
       print("{},{},{},{:.6f},{:.6g},{:.6g}\n", row.size.count(), row.count, type, row.time_us(),
             row.algorithm_bandwidth / 1e9, row.bus_bandwidth / 1e9);
     });
@@ -232,7 +232,7 @@ void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& t
   print_choices(timer, command.kind);
   fmt::print("#{:>11} {:>13} {:>7} {:>14} {:>9} {:>9}\n", "size", "count", "type", "time", "algbw", "busbw");
   fmt::print("#{:>11} {:>13} {:>7} {:>14} {:>9} {:>9}\n", "(B)", "(elements)", "", "(us)", "(GB/s)", "(GB/s)");
-  for_each_row(timer, command.kind, [&](const Row& row) {
+  for_each_row(timer, command.kind, [&](const SizedRow& row) {
     print("{:>12} {:>13} {:>7} {:>14.2f} {:>9.2f} {:>9.2f}\n", row.size.count(), row.count, type, row.time_us(),
           row.algorithm_bandwidth / 1e9, row.bus_bandwidth / 1e9);
   });

@@ -22,7 +22,7 @@ namespace orrery::app {
 namespace {
 
 using nlohmann::ordered_json;
-using Kind = config::ShowPresetsCommand::Kind;
+using PresetKind = config::ShowPresetsCommand::Kind;
 
 /// A table of presets, and the same facts for programs.
 struct PresetTable {
@@ -93,14 +93,11 @@ PresetTable table_of_models() {
   return table;
 }
 
-std::string rate_text(Bandwidth rate) { return fmt::format("{:.4g}", rate.bytes_per_ns()); }
-
 PresetTable table_of_systems() {
-  PresetTable table{
-      .heads = {"system", "NPUs", "dimensions", "GB/s", "TFLOPS", "GB"},
-      .is_text = {true, false, true, true, false, false},
-      .rows = {},
-      .advice = "system: {base: NAME, npus: N}. GB/s of a link, TFLOPS of bf16, GB of memory"};
+  PresetTable table{.heads = {"system", "NPUs", "dimensions", "GB/s", "TFLOPS", "GB"},
+                    .is_text = {true, false, true, true, false, false},
+                    .rows = {},
+                    .advice = "system: {base: NAME, npus: N}. GB/s of a link, TFLOPS of bf16, GB of memory"};
   for (const SystemFacts& system : preset_systems()) {
     const auto& configuration = system.configuration;
     std::vector<std::string> rates;
@@ -108,7 +105,7 @@ PresetTable table_of_systems() {
     std::uint64_t npus = 1;
     for (const auto& dimension : configuration.dimensions) {
       npus *= dimension.size;
-      rates.push_back(rate_text(dimension.bandwidth));
+      rates.push_back(fmt::format("{:.4g}", dimension.bandwidth.bytes_per_ns()));
       dimensions.push_back({{"size", dimension.size}, {"bandwidth", dimension.bandwidth.bytes_per_ns() * 1e9}});
     }
     const auto bf16 = configuration.peaks.find(workload::Precision::bf16);
@@ -146,32 +143,23 @@ PresetTable table_of_prices() {
                     .is_text = {true, true, true},
                     .rows = {},
                     .advice = "cost: NAME; docs/cost.md says how systems are priced"};
-  for (const auto& file : config::preset_files("prices")) {
-    const std::string text = read_text(file), name = file.stem().string();
-    const auto value_of = [&](std::string_view key) {
-      const std::size_t at = text.find(fmt::format("\n{}: ", key));
-      if (at == std::string::npos) return std::string();
-      const std::size_t begin = at + key.size() + 3;
-      return std::string(trimmed(std::string_view(text).substr(begin, text.find('\n', begin) - begin), " \""));
-    };
-    table.rows.push_back({name, value_of("date"), summary_of_preset(text)});
-    table.json.push_back({{"name", name},
-                          {"date", value_of("date")},
-                          {"source", value_of("source")},
-                          {"summary", summary_of_preset(text)}});
+  for (const PriceFacts& prices : preset_prices()) {
+    table.rows.push_back({prices.name, prices.date, prices.summary});
+    table.json.push_back(
+        {{"name", prices.name}, {"date", prices.date}, {"source", prices.source}, {"summary", prices.summary}});
   }
   return table;
 }
 
-PresetTable table_of(Kind kind) {
+PresetTable table_of(PresetKind kind) {
   switch (kind) {
-    case Kind::models:
+    case PresetKind::models:
       return table_of_models();
-    case Kind::systems:
+    case PresetKind::systems:
       return table_of_systems();
-    case Kind::stacks:
+    case PresetKind::stacks:
       return table_of_stacks();
-    case Kind::prices:
+    case PresetKind::prices:
       break;
   }
   return table_of_prices();

@@ -24,7 +24,7 @@ namespace orrery::app {
 namespace {
 
 using explore::Study;
-using Lines = std::vector<std::vector<std::string>>;
+using Cells = std::vector<std::vector<std::string>>;  ///< [lines][columns]
 
 /// Returns the names of the study, those of one value for all left out.
 std::vector<std::string> varied_names(const Study& study) {
@@ -106,8 +106,7 @@ std::string ends_of_front(const StudyRun& run, const std::vector<Row>& rows, con
   return text;
 }
 
-constexpr std::size_t most_characters_of_line = 100;
-bool is_too_long(const std::string& line) { return line.size() > most_characters_of_line; }
+bool is_too_long(const std::string& line) { return line.size() > most_fitted_characters; }
 
 /// Takes columns out of a table that have one value in all rows, and adds them to a text of such values.
 void take_out_alike(std::vector<FittedColumn>& columns, std::string& alike) {
@@ -152,7 +151,7 @@ void print_rows(const StudyRun& run, const std::vector<Row>& rows, const std::ve
   auto lines = fitted_lines(columns, left_out);
   if (listed.size() > 1 && std::ranges::any_of(lines, is_too_long)) {
     take_out_alike(columns, alike);
-    lines = fitted_lines(std::move(columns), left_out = 0);
+    lines = fitted_lines(std::move(columns), left_out);
   }
   for (const std::string& line : lines) fmt::print("{}\n", line);
   if (run.study.objectives.size() > 1) fmt::print("{}\n", ends_of_front(run, rows, listed));
@@ -214,7 +213,7 @@ void print_nearest_miss(const StudyRun& run, const std::vector<Row>& rows) {
 
 }  // namespace
 
-void print_columns(const Lines& lines) {
+void print_columns(const Cells& lines) {
   std::vector<std::size_t> widths;
   for (const auto& line : lines) {
     widths.resize(std::max(widths.size(), line.size()));
@@ -258,7 +257,7 @@ void print_found(const StudyRun& run, const std::vector<Row>& rows, const result
 }
 
 void print_points(const Study& study, const explore::Points& points, const explore::Funnel& funnel) {
-  Lines lines(1, {"trial"});
+  Cells lines(1, {"trial"});
   for (const auto& one : all_names(study)) lines[0].push_back(cited(one, 40));
   for (std::size_t i = 0; i < points.size(); ++i) {
     const explore::Point point = points[i];

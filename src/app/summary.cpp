@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "metric_text.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/utf8.hpp"
 #include "orrery/collective/collective.hpp"
@@ -22,9 +23,8 @@ namespace {
 
 std::string bytes_text(double bytes) { return bytes < 1000 ? fmt::format("{} B", bytes) : with_prefix(bytes) + "B"; }
 
+constexpr int share_decimals = 2;      ///< of a share in percent
 constexpr double least_share = 0.005;  // percent; what is less is left out
-
-std::string percent(double share) { return fmt::format("{:.2f} %", 100 * share); }
 
 void print_training(const results::Metrics& metrics) {
   std::vector<std::string> parts;
@@ -44,14 +44,14 @@ void print_training(const results::Metrics& metrics) {
   else if (rates.samples_per_second)
     parts.push_back(fmt::format("{} samples/s", with_prefix(*rates.samples_per_second)));
   if (rates.model_flops_utilisation)
-    parts.push_back(fmt::format("MFU {}, HFU {}{}", percent(*rates.model_flops_utilisation),
-                                percent(*rates.hardware_flops_utilisation),
+    parts.push_back(fmt::format("MFU {}, HFU {}{}", percent(*rates.model_flops_utilisation, share_decimals),
+                                percent(*rates.hardware_flops_utilisation, share_decimals),
                                 rates.masks_scores ? " (masked scores of attention do not count)" : ""));
   const bool is_inference = rates.time_to_first_token || rates.time_per_output_token;
   if (!parts.empty()) fmt::print("{}: {}\n", is_inference ? "inference" : "training", fmt::join(parts, "; "));
   if (metrics.bubble)
     fmt::print("pipeline: NPUs receive or stand idle for {} of the step; the ideal bubble is {} of the passes alone\n",
-               percent(metrics.bubble->measured), percent(metrics.bubble->ideal));
+               percent(metrics.bubble->measured, share_decimals), percent(metrics.bubble->ideal, share_decimals));
 }
 
 /// Prints what the system costs and what a step costs on it, as far as it has prices.
@@ -74,11 +74,11 @@ void print_traffic(const results::Metrics& metrics, const results::NetworkDescri
   const auto& sharers = network.sharers;
   std::vector<std::string> parts;
   for (std::size_t d = 0; d < metrics.bytes_per_step.size(); ++d)
-    parts.push_back(fmt::format("dimension {} {}{}{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
-                                network.lies_on_graph ? "" : fmt::format(", {} busy", percent(metrics.utilisation[d])),
-                                d < sharers.size() && sharers[d] > 1
-                                    ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
-                                    : ""));
+    parts.push_back(fmt::format(
+        "dimension {} {}{}{}", d, bytes_text(static_cast<double>(metrics.bytes_per_step[d])),
+        network.lies_on_graph ? "" : fmt::format(", {} busy", percent(metrics.utilisation[d], share_decimals)),
+        d < sharers.size() && sharers[d] > 1 ? fmt::format(" (collectives have 1/{} of its bandwidth each)", sharers[d])
+                                             : ""));
   fmt::print("sent in a step: {}\n", fmt::join(parts, ", "));
   auto collectives = metrics.collectives;
   std::ranges::stable_sort(collectives, std::greater(),
@@ -94,7 +94,7 @@ void print_traffic(const results::Metrics& metrics, const results::NetworkDescri
   if (!parts.empty()) fmt::print("bus bandwidth: {}\n", fmt::join(parts, ", "));
 }
 
-constexpr std::size_t most_sensitivities = 3;
+constexpr std::size_t most_library_effects = 3;
 constexpr double least_bound = 0.05;   ///< share of the exposed time of collectives; what is less is left out
 constexpr double least_told = 0.0005;  ///< share of the step time; what is less is left out
 
@@ -104,17 +104,18 @@ void print_library(const results::LibraryEffects& effects) {
   for (std::size_t d = 0; d < effects.more_bandwidth.size(); ++d)
     if (effects.more_bandwidth[d] >= least_told) saved.emplace_back(effects.more_bandwidth[d], d);
   std::ranges::stable_sort(saved, std::greater(), &std::pair<double, std::size_t>::first);
-  if (saved.size() > most_sensitivities) saved.resize(most_sensitivities);
+  if (saved.size() > most_library_effects) saved.resize(most_library_effects);
   std::vector<std::string> parts, bounds;
-  for (const auto& [share, d] : saved) parts.push_back(fmt::format("{} in dimension {}", percent(share), d));
+  for (const auto& [share, d] : saved)
+    parts.push_back(fmt::format("{} in dimension {}", percent(share, share_decimals), d));
   for (const auto& [name, share] : effects.bounds)
-    if (share >= least_bound && bounds.size() < most_sensitivities)
+    if (share >= least_bound && bounds.size() < most_library_effects)
       bounds.push_back(fmt::format("{} {:.0f} %", name, 100 * share));
   if (bounds.empty()) return;  // none is exposed
   fmt::print(
       "library: standard error of the step {}; exposed collectives are bound by {}; 10 % more bandwidth saves "
       "{}\n",
-      percent(effects.error), fmt::join(bounds, ", "),
+      percent(effects.error, share_decimals), fmt::join(bounds, ", "),
       parts.empty() ? "nothing" : fmt::format("{}", fmt::join(parts, ", ")));
 }
 
@@ -123,13 +124,9 @@ void print_local_memory(const results::NpuRecords& npus, Bytes size) {
   const auto& most = *std::ranges::max_element(npus.distinct(), {}, &npu::NpuRecord::peak_local_memory);
   if (most.peak_local_memory == Bytes(0)) return;
   const auto text = [size](Bytes bytes) { return size_text(bytes.count(), size.count()); };
-  std::uint64_t exceed = 0;
-  npus.for_each([&](const npu::NpuRecord& npu, std::uint64_t count) {
-    if (npu.peak_local_memory > size) exceed += count;
-  });
   std::string of_size;
   if (size > Bytes(0)) of_size = fmt::format(" of {}", text(size));
-  if (size > Bytes(0) && exceed > 0)
+  if (const std::uint64_t exceed = npus_beyond(npus, size); size > Bytes(0) && exceed > 0)
     of_size += fmt::format("; {} of {} exceed it", exceed, counted(npus.size(), "NPU"));
   fmt::print("local memory: NPU {} needs most, {} at {}{}\n", most.npu.value(), text(most.peak_local_memory),
              readable(most.peak_local_memory_time), of_size);
@@ -158,7 +155,7 @@ std::string parts_text(const results::Breakdown& parts, Time whole) {
   for (std::size_t part = 0; part < results::num_breakdown_parts; ++part)
     if (const double share = static_cast<double>(parts[part].ps()) / static_cast<double>(whole.ps());
         100 * share >= least_share)
-      texts.push_back(fmt::format("{} {}", results::breakdown_name(part), percent(share)));
+      texts.push_back(fmt::format("{} {}", results::breakdown_name(part), percent(share, share_decimals)));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
@@ -172,7 +169,7 @@ void print_path(const results::PathFigures& path) {
                cited(stretch.longest_node));
 }
 
-constexpr std::size_t most_links = 3;
+constexpr std::size_t most_hot_links = 3;
 
 std::string link_text(const network::LinkRecord& link, const std::vector<topology::Fabric::Switch>& switches) {
   const auto device = [&](std::int64_t number) {
@@ -186,12 +183,13 @@ void print_links(std::vector<network::LinkRecord> links, const std::vector<topol
                  Time finish) {
   const auto busy = [](const network::LinkRecord& link) { return link.statistics.busy; };
   std::ranges::stable_sort(links, std::greater(), busy);
-  if (links.size() > most_links) links.resize(most_links);
+  if (links.size() > most_hot_links) links.resize(most_hot_links);
   for (const auto& link : links) {
     const auto& done = link.statistics;
     fmt::print("hot link {}: {}, busy {}, a message waited {} in the mean, {} at a time at most\n",
                link_text(link, switches), bytes_text(static_cast<double>(done.bytes.count())),
-               percent(static_cast<double>(done.busy.ps()) / std::max<double>(static_cast<double>(finish.ps()), 1)),
+               percent(static_cast<double>(done.busy.ps()) / std::max<double>(static_cast<double>(finish.ps()), 1),
+                       share_decimals),
                readable(Time::from_ps(done.queueing.ps() / static_cast<std::int64_t>(done.messages))), done.peak_queue);
   }
 }
@@ -242,6 +240,14 @@ void print_repetitions(const results::RunDescription& run) {
 }
 
 }  // namespace
+
+std::uint64_t npus_beyond(const results::NpuRecords& npus, Bytes size) {
+  std::uint64_t beyond = 0;
+  npus.for_each([&](const npu::NpuRecord& npu, std::uint64_t count) {
+    if (npu.peak_local_memory > size) beyond += count;
+  });
+  return beyond;
+}
 
 std::string interval_text(const results::Metrics& metrics) {
   const double step = static_cast<double>(metrics.step_time.ps()), factor = metrics.certainty->factor();

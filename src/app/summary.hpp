@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ std::string interval_text(const results::Metrics& metrics);
 /// standard output.
 void print_summary(const results::Gathered& all, const results::RunDescription& run,
                    const config::Configuration& configuration);
+
+/// Returns how many NPUs need more local memory than this.
+std::uint64_t npus_beyond(const results::NpuRecords& npus, Bytes size);
 
 /// Prints the line that ASTRA-sim prints for each NPU, on standard output.
 void print_npus(const results::NpuRecords& npus);

@@ -85,13 +85,25 @@ workload::Figures figures_of(const workload::Description& description, const run
   return figures;
 }
 
-/// Returns the trial of a cluster over time, which has no step.
-Trial trial_of_cluster(const config::Configuration& configuration) {
+/// Returns a trial whose metrics are not known.
+Trial trial_without_values() {
   Trial trial;
   trial.metrics.resize(explore::metrics().size(), unknown);
-  const auto found = cluster_metrics(configuration);
-  for (std::size_t i = 0; i < trial.metrics.size(); ++i)
-    if (const auto at = found.find(explore::metrics()[i].name); at != found.end()) trial.metrics[i] = at->second;
+  return trial;
+}
+
+/// Takes the values of metrics by name.
+template <class Values>
+void take_values(const Values& values, Trial& trial) {
+  for (std::size_t i = 0; i < explore::metrics().size(); ++i)
+    if (const auto found = values.find(explore::metrics()[i].name); found != values.end())
+      trial.metrics[i] = found->second;
+}
+
+/// Returns the trial of a cluster over time, which has no step.
+Trial trial_of_cluster(const config::Configuration& configuration) {
+  Trial trial = trial_without_values();
+  take_values(cluster_metrics(configuration), trial);
   return trial;
 }
 
@@ -121,8 +133,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   if (configuration.workload.generated)
     step = run::training_step(configuration, *configuration.workload.generated,
                               figures_of(*configuration.workload.generated, preparation->traces()));
-  Trial trial;
-  trial.metrics.resize(explore::metrics().size(), unknown);
+  Trial trial = trial_without_values();
   const fold::Folding* const folding = preparation->folding();
   const results::NpuRecords npus = folding ? results::NpuRecords(std::move(all.npus), folding->classes().of_npu)
                                            : results::NpuRecords(std::move(all.npus));
@@ -133,15 +144,11 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   const auto& generated = configuration.workload.generated;
   if (metrics && generated && generated->parallel[workload::Axis::pp] == 1)
     metrics->bubble = {0, 0};  // nobody waits for a pipeline
-  if (metrics)
+  if (metrics) {
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
       trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
-  if (metrics) trial.breakdown = metrics->breakdown;
-  if (metrics) {
-    const auto of_campaign = campaign_metrics(configuration, metrics->step_time.seconds());
-    for (std::size_t i = 0; i < trial.metrics.size(); ++i)
-      if (const auto found = of_campaign.find(explore::metrics()[i].name); found != of_campaign.end())
-        trial.metrics[i] = found->second;
+    trial.breakdown = metrics->breakdown;
+    take_values(campaign_metrics(configuration, metrics->step_time.seconds()), trial);
   }
   if (metrics && options.figures) std::ranges::copy(results::figures_of(*metrics), std::back_inserter(trial.metrics));
   if (auto text = excess(peak, configuration, false)) {
@@ -338,11 +345,8 @@ std::optional<Trial> simulate_serving_trial(const config::Inputs& inputs, bool f
       found["max_rate"] = highest_rate(configuration, 0.02, stop_requested).requests_per_s;
       found["max_rate_per_npu"] = found["max_rate"] / m.npus;
     }
-    Trial trial;
-    for (const auto& info : explore::metrics()) {
-      const auto known = found.find(info.name);
-      trial.metrics.push_back(known == found.end() ? unknown : known->second);
-    }
+    Trial trial = trial_without_values();
+    take_values(found, trial);
     return trial;
   });
 }

@@ -16,7 +16,6 @@
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/variants.hpp"
 #include "orrery/results/breakdown.hpp"
-#include "orrery/results/breakdown.hpp"
 
 namespace orrery::app {
 

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "orrery/base/text.hpp"
+#include "orrery/check/capacity.hpp"
 
 namespace orrery::check {
 namespace {
+
+constexpr std::string_view no_room = "but the local memory has room for";
 
 std::string describe(const memory::Residents& tensors, const npu::NpuSpec& npu, Bytes size, const trace::Store& store) {
   std::vector<std::string> parts;
@@ -23,14 +27,18 @@ std::string describe(const memory::Residents& tensors, const npu::NpuSpec& npu, 
 
 Error excess(const npu::NpuSpec& npu, std::string_view which, Bytes usage, Bytes size, const memory::Residents& tensors,
              const trace::Store& store) {
-  return {ErrorCode::bad_input,
-          Place{.file = store.file(*npu.trace), .npu = npu.id.value()},
-          fmt::format("{} take {} ({} bytes), but the local memory has room for {} ({}): {}", which,
-                      size_text(usage.count(), size.count()), usage.count(), size_text(size.count(), size.count()),
-                      size.count(), describe(tensors, npu, size, store)),
-          {},
-          "Raise system.compute.local-memory.size, or have an NPU keep less; with --memory=report the run goes on and "
-          "tells."};
+  return {
+      ErrorCode::bad_input,
+      Place{.file = store.file(*npu.trace), .npu = npu.id.value()},
+      fmt::format("{} take {} ({} bytes), {} {} ({}): {}", which, size_text(usage.count(), size.count()), usage.count(),
+                  no_room, size_text(size.count(), size.count()), size.count(), describe(tensors, npu, size, store)),
+      {},
+      "Raise system.compute.local-memory.size, or have an NPU keep less; with --memory=report the run goes on and "
+      "tells."};
+}
+
+bool is_excess(const Error& error) {
+  return error.code() == ErrorCode::bad_input && error.text().find(no_room) != std::string::npos;
 }
 
 }  // namespace orrery::check

@@ -17,12 +17,17 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view ending = ".yaml";
 
+/// Returns the folder of this program.
+fs::path program_folder() {
+  std::error_code failure;
+  return fs::read_symlink("/proc/self/exe", failure).parent_path();
+}
+
 /// Returns the folder of the presets: share/orrery/configs beside the folder of the program, or configs in the
 /// repository in which it was built. None if there is neither.
 std::optional<fs::path> presets_folder() {
   std::error_code failure;
-  for (fs::path folder = fs::read_symlink("/proc/self/exe", failure).parent_path(); folder.has_relative_path();
-       folder = folder.parent_path())
+  for (fs::path folder = program_folder(); folder.has_relative_path(); folder = folder.parent_path())
     for (const char* const place : {"share/orrery/configs", "configs"})
       if (fs::is_directory(folder / place / "systems", failure)) return folder / place;
   return {};
@@ -78,11 +83,22 @@ fs::path find_preset(const Value& name, const std::string& key, std::string_view
                   presets ? similar_preset(*presets / subfolder, name.text) : "", ending, fmt::join(searched, ", ")));
 }
 
-std::optional<fs::path> preset_file(std::string_view name) {
+std::optional<fs::path> preset_named(std::string_view subfolder, const std::string& name) {
   const auto presets = presets_folder();
+  if (!presets || name.empty()) return {};
+  const fs::path folder = *presets / subfolder, exact = folder / (name + std::string(ending));
   std::error_code failure;
-  if (!presets || !fs::is_regular_file(*presets / name, failure)) return {};
-  return *presets / name;
+  return fs::is_regular_file(exact, failure) ? std::optional(exact) : longer_preset(folder, name);
+}
+
+std::optional<fs::path> schema_file() {
+  constexpr const char* name = "schema.json";
+  std::vector<fs::path> places = {program_folder().parent_path() / "made" / name};  // scripts/packaging/CMakeLists.txt
+  if (const auto presets = presets_folder()) places.insert(places.begin(), *presets / name);
+  std::error_code failure;
+  for (const fs::path& place : places)
+    if (fs::is_regular_file(place, failure)) return place;
+  return {};
 }
 
 std::vector<fs::path> preset_files(std::string_view subfolder) {

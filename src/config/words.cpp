@@ -4,6 +4,7 @@
 
 #include "orrery/base/suggestion.hpp"
 #include "orrery/collective/registry.hpp"
+#include "orrery/config/precision_name.hpp"
 
 namespace orrery::config {
 
@@ -249,6 +250,8 @@ const Words<workload::Precision>& precisions() {
                                          {"fp32", Precision::fp32, "4 bytes for each value"}};
   return words;
 }
+
+std::string_view name_of(workload::Precision precision) { return text_of(precisions(), precision); }
 
 const Words<workload::ContextExchange>& context_exchanges() {
   using workload::ContextExchange;

@@ -28,7 +28,7 @@ FILES = {**{f"share/orrery/scripts/{name}": f"scripts/{name}" for name in ("mpir
 # What the program makes itself, and how it is asked for it.
 ZSH = "vendor-completions" if pathlib.Path("/etc/debian_version").exists() else "site-functions"
 MADE = {"share/bash-completion/completions/orrery": ["completion", "bash"], "share/fish/vendor_completions.d/orrery.fish": ["completion", "fish"],
-        f"share/zsh/{ZSH}/_orrery": ["completion", "zsh"], "share/man/man1/orrery.1": ["man"]}
+        f"share/zsh/{ZSH}/_orrery": ["completion", "zsh"], "share/man/man1/orrery.1": ["man"], "share/orrery/configs/schema.json": ["keys", "--schema"]}
 
 
 def commands():
@@ -52,8 +52,8 @@ class Install(harness.Folder):
         return done.stdout
 
     def test_what_a_user_needs_is_there_and_nothing_else(self):
-        """The prefix holds the program, copies of the examples, scripts, documents and the licence, and a manual page of each command and
-        completions as the program prints them, the headers and static libraries of the modules, and the package for CMake: no tests."""
+        """The prefix holds the program, copies of the examples, scripts, documents and the licence, a manual page of each command, completions
+        and the schema of CONFIG.yaml as the program prints them, the headers and static libraries of the modules, and the package for CMake: no tests."""
         made = {**MADE, **{f"share/man/man1/orrery-{name}.1": ["man", name] for name in commands()}}
         expected = {"bin/orrery": None, **FILES, **dict.fromkeys(made)}
         for installed, source in FOLDERS.items():

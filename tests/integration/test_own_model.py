@@ -114,17 +114,20 @@ class OwnModel(harness.Folder):
             self.orrery("run", path, "--fold", "--output", self.folder / f"{model}.h5")
         self.assertIn("exists already", self.orrery("init", "--model=llama3-8b", "--system=dgx-h100", "--npus=8", "--output", path, code=5).err)
         self.assertRegex(self.orrery("init", "--model=llama3-8b", "--system=dgx-h100", "--npus=12", code=3).err, "whole groups of 8 NPUs")
+        self.assertRegex(self.orrery("init", "--model=llama3-8b", "--system=dgx", "--npus=8", code=3).err,  # is short for several
+                         "--system and --npus: found 'dgx', but there is no such file")
         self.assertRegex(self.orrery("init", "--model=llama3-8b", "--system=dgx-h100", "--npus=8", "--stack=h100-nimo", code=3).err,
                          "--stack: .*Did you mean the preset 'h100-nemo'")
         self.assertFalse((self.folder / "CONFIG.yaml").exists())
 
     def test_the_schema_of_editors(self):
-        """The schema of CONFIG.yaml. Expectation: the file is what the program prints; it takes all examples, and refuses an unknown key and an
-        unknown word; what `init` writes names it first."""
+        """The schema of CONFIG.yaml. Expectation: the file of the build is what the program prints; it takes all examples, and refuses an unknown
+        key and an unknown word; what `init` writes names it first."""
         text = self.orrery("show", "keys", "--schema").out
-        self.assertEqual((PRESETS / "schema.json").read_text(), text)
+        schema = harness.BINARY.resolve().parents[1] / "made/schema.json"
+        self.assertEqual(schema.read_text(), text)
         self.orrery("init", "--model=llama3-8b", "--system=dgx-h100", "--npus=8", "--output=first.yaml")
-        self.assertEqual((self.folder / "first.yaml").read_text().splitlines()[0], f"# yaml-language-server: $schema={PRESETS / 'schema.json'}")
+        self.assertEqual((self.folder / "first.yaml").read_text().splitlines()[0], f"# yaml-language-server: $schema={schema}")
         try:
             import jsonschema
             import yaml

@@ -1,7 +1,7 @@
 """Finds for which part of each span of time NPUs did what. Pictures and reports draw these shares: 61 % busy looks like 61 %."""
 from .packages import load
 from .places import Places
-from .states import STATES, StateReader
+from .states import STATES, StateReader, merged
 
 np = load("numpy")
 
@@ -15,13 +15,9 @@ def coverage(start, finish, edges):
 
     start, finish: of the intervals, in any order. edges: of the bins, ascending. Takes O(n log n) for n intervals.
     """
-    wide = finish > start
-    order = np.argsort(start[wide], kind="stable")
-    start, finish = start[wide][order].astype(np.int64), np.maximum.accumulate(finish[wide][order].astype(np.int64))
-    if not len(start):
+    begin, end = merged(start.astype(np.int64), finish.astype(np.int64))
+    if not len(begin):
         return np.zeros(len(edges) - 1)
-    first = np.concatenate([[True], start[1:] > finish[:-1]])
-    begin, end = start[first], finish[np.concatenate([first[1:], [True]])]
     length = np.cumsum(end - begin)
     times = np.stack([begin, end], 1).ravel()
     covered = np.stack([length - (end - begin), length], 1).ravel()

@@ -3,12 +3,14 @@ import re
 
 from . import busy
 from .packages import load
+from .places import spread
 from .states import merged
 
 np, pd = load("numpy"), load("pandas")
 
 MOST_ROWS = 400_000  # of the timeline that are read
 MOST_OPERATORS = 400
+MOST_NPUS = 64
 
 
 def operator_of(name):
@@ -20,8 +22,7 @@ def operator_of(name):
 def npus_of(run):
     """Returns the NPUs that are read: as many as fit, evenly spread over those with nodes."""
     each = max(len(run.timeline) / run.num_npus, 1)
-    count = int(min(max(MOST_ROWS / each, 1), run.num_npus, 64))
-    return sorted({round(npu) for npu in np.linspace(0, run.num_npus - 1, count)})
+    return spread(run.num_npus, int(min(max(MOST_ROWS / each, 1), MOST_NPUS)))
 
 
 def exposed(table):
@@ -77,10 +78,9 @@ def of(run):
             table["efficiency"] = np.nan
         table["weight"] = table["efficiency"] * table["time"]
         table["weighed"] = table["time"].where(table["efficiency"].notna(), 0)
-        pieces.append(table.groupby(["operator", "kind"], observed=True).agg(
-            count=("time", "size"), time=("time", "sum"), exposed=("exposed", "sum"), bytes=("bytes", "sum"), weight=("weight", "sum"), weighed=("weighed", "sum"))
-            if "bytes" in table else table.groupby(["operator", "kind"], observed=True).agg(
-            count=("time", "size"), time=("time", "sum"), exposed=("exposed", "sum"), weight=("weight", "sum"), weighed=("weighed", "sum")))
+        table["count"] = 1
+        sums = [name for name in ("count", "time", "exposed", "bytes", "weight", "weighed") if name in table]
+        pieces.append(table.groupby(["operator", "kind"], observed=True)[sums].sum())
     if not pieces:
         return None
     whole = pd.concat(pieces).groupby(level=[0, 1], observed=True).sum().reset_index()

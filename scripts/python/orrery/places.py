@@ -1,5 +1,14 @@
 """Where each NPU of a generated workload is: in which stage of the pipeline, and at which position of the other kinds of parallelism."""
+from .packages import load
+
+np = load("numpy")
+
 AXES = ("tp", "cp", "ep", "dp", "pp")
+
+
+def spread(num_npus, most):
+    """Returns up to `most` of the NPUs 0 to num_npus - 1, evenly spread, in order."""
+    return sorted({round(npu) for npu in np.linspace(0, num_npus - 1, min(num_npus, most))})
 
 
 class Places:

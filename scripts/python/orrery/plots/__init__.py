@@ -11,6 +11,7 @@ import os
 from . import graph_map, link_maps, memory, queues as queue_lines, ranks, step, style, sweeps, timeline, use
 from ..errors import ResultsError
 from ..packages import load
+from ..places import spread
 from ..summary import share
 from ..units import picoseconds, readable
 from .style import save
@@ -20,6 +21,7 @@ np = load("numpy")
 __all__ = ["kernel", "links", "overview", "queues", "save", "style", "sweep"]
 
 QUANTITIES = tuple(link_maps.QUANTITIES)
+MOST_NPUS = 4  # that are drawn node by node unless the caller chooses
 
 
 def title_of(run):
@@ -36,11 +38,6 @@ def title_of(run):
     return f"{name}: {time} on {run.num_npus:,} NPU{'s' if run.num_npus > 1 else ''}", "   ·   ".join(parts)
 
 
-def some_npus(run, most=4):
-    """Returns up to `most` NPUs, evenly spread."""
-    return sorted({round(npu) for npu in np.linspace(0, run.num_npus - 1, min(run.num_npus, most))})
-
-
 def overview(run, npus=None, time=None):
     """Draws where each NPU's time went and, if the run kept a timeline, what the NPUs did when and what their memory held.
 
@@ -51,7 +48,7 @@ def overview(run, npus=None, time=None):
     unit, run = run.times, run.picoseconds
     if run.timeline is None and (npus is not None or time is not None):
         raise ResultsError(f"{run.path}: found no timeline, so no NPU can be drawn node by node. Run it again with --timeline.")
-    chosen = some_npus(run) if npus is None else list(npus)
+    chosen = spread(run.num_npus, MOST_NPUS) if npus is None else list(npus)
     span = None if time is None else tuple(picoseconds(limit, unit) for limit in time)
     wrong = [npu for npu in chosen if not 0 <= npu < run.num_npus]
     if wrong:

@@ -5,11 +5,11 @@ import re
 from .. import configuration
 from ..errors import MissingPackage
 from ..packages import load
+from ..places import AXES
 from ..units import readable
 
 np = load("numpy")
 
-DEGREES = ("tp", "cp", "ep", "dp", "pp")
 # Settings of the parallelism that are told where they differ from this value.
 USUAL = [("sp", "False", "sp"), ("zero", "0", "ZeRO {}"), ("interleaving", "1", "interleaving {}"), ("schedule", "1f1b", "schedule {}"),
          ("recompute", "none", "recomputation {}"), ("precision", "bf16", "{}"), ("offload", "()", "offload {}")]
@@ -60,7 +60,7 @@ def model(settings, given):
 
 def parallelism(settings):
     """Returns for instance "tp 8 · dp 4 · pp 2 · sp · ZeRO 1"."""
-    parts = [f"{axis} {settings[key]}" for axis in DEGREES if (key := f"workload.parallel.{axis}") in settings and str(settings[key]) != "1"]
+    parts = [f"{axis} {settings[key]}" for axis in AXES if (key := f"workload.parallel.{axis}") in settings and str(settings[key]) != "1"]
     for key, usual, text in USUAL:
         value = settings.get(f"workload.parallel.{key}")
         if value is not None and str(value) not in (usual, usual.lower()):

@@ -2,6 +2,7 @@
 from . import encode
 from .. import busy, links
 from ..packages import load
+from ..places import spread
 
 np = load("numpy")
 
@@ -47,7 +48,7 @@ def memory(run):
     if run.local_memory is None or not len(run.local_memory):
         return None
     peaks = run.npus["peak_local_memory"]
-    chosen = sorted({int(peaks.idxmax()), *(round(npu) for npu in np.linspace(0, run.num_npus - 1, min(run.num_npus, MOST_LINES)))})
+    chosen = sorted({int(peaks.idxmax()), *spread(run.num_npus, MOST_LINES)})
     begin, end = busy.span_of(run, chosen)
     edges, lines = np.linspace(begin, end, BINS + 1), []
     for npu in chosen:
@@ -91,7 +92,7 @@ def nodes(run, most_slices, places):
     """Returns the nodes of as many NPUs, evenly spread, as the limits allow."""
     count = run.num_npus
     most = max(1, min(count, MOST_NPUS, int(most_slices / max(len(run.timeline) / count, 1))))
-    chosen = sorted({round(npu) for npu in np.linspace(0, count - 1, most)}) if most > 1 else [0]
+    chosen = spread(count, most)
     columns = ["npu", "start", "finish", "kind", "name", "group_name"] + [name for name in ("bytes", "peer", "operation") if name in run.timeline.columns]
     table = run.timeline.read(npus=chosen, columns=columns, limit=None)
     table = table[table["kind"] != "instant"].head(most_slices)

@@ -156,7 +156,7 @@ function memoryChart(memory) {
     const axis = {stroke: theme("soft"), grid: {stroke: theme("line"), width: 1}, ticks: {stroke: theme("line")}, font: "12px system-ui, 'DejaVu Sans', sans-serif"};
     const value = (_, raw) => raw === null || raw === undefined ? "–" : `${raw.toFixed(2)} ${room}`;
     const series = [{label: "time", value: (_, raw) => raw === null || raw === undefined ? "–" : `${raw.toFixed(2)} ${unit}`},
-      ...memory.lines.map((line, i) => ({label: `NPU${line.npus.length > 1 ? "s" : ""} ${line.npus.join(", ")}`, stroke: SERIES[i % SERIES.length], width: 1.5, paths: uPlot.paths.stepped({align: 1}), points: {show: false}, value}))];
+      ...memory.lines.map((line, i) => ({label: memoryName(line), stroke: SERIES[i % SERIES.length], width: 1.5, paths: uPlot.paths.stepped({align: 1}), points: {show: false}, value}))];
     const values = [x, ...lines.map((line) => Array.from(line, (one) => one / bytes))];
     if (limit) {
       series.push({label: "size of the memory", stroke: theme("text"), dash: [6, 4], width: 1, points: {show: false}, value});
@@ -370,21 +370,15 @@ function show(which) {
     }}, name)));
 }
 
-function setTheme(dark) {
-  document.documentElement.classList.toggle("dark", dark);
-  document.documentElement.style.colorScheme = dark ? "dark" : "light";
-  for (const redraw of redraws) redraw();
-  setState({theme: dark === prefersDark.matches ? null : dark ? "dark" : "light"});
-}
-
-const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-prefersDark.addEventListener("change", () => setTheme(prefersDark.matches));
-document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
-setTheme(state.has("theme") ? state.get("theme") === "dark" : prefersDark.matches);
-show(Math.min(Math.max(Number(state.get("run")) || 0, 0), DATA.runs.length - 1));
-if (state.has("section")) goTo(state.get("section"));
-addEventListener("hashchange", () => {
-  readState();
+/** Shows the run and the section that the address names. */
+function showState() {
   show(Math.min(Math.max(Number(state.get("run")) || 0, 0), DATA.runs.length - 1));
   if (state.has("section")) goTo(state.get("section"));
+}
+
+startTheme();
+showState();
+addEventListener("hashchange", () => {
+  readState();
+  showState();
 });

@@ -54,4 +54,21 @@ function fillContents(sections) {
   mark();
 }
 
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+/** Draws the page light or dark, and says so in the address unless the browser prefers the same. */
+function setTheme(dark) {
+  document.documentElement.classList.toggle("dark", dark);
+  document.documentElement.style.colorScheme = dark ? "dark" : "light";
+  for (const redraw of redraws) redraw();
+  setState({theme: dark === prefersDark.matches ? null : dark ? "dark" : "light"});
+}
+
+/** Takes the theme of the address or of the browser, and lets the button change it. */
+function startTheme() {
+  prefersDark.addEventListener("change", () => setTheme(prefersDark.matches));
+  document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
+  setTheme(state.has("theme") ? state.get("theme") === "dark" : prefersDark.matches);
+}
+
 readState();

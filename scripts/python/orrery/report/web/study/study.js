@@ -134,13 +134,6 @@ function marks() {
   return {scatter: charts.scatter?.marks ?? 0, parallel: charts.parallel?.marks ?? 0, bound: charts.bound?.marks ?? 0, heat: Number(charts.heat?.element.dataset.marks ?? 0)};
 }
 
-function setTheme(dark) {
-  document.documentElement.classList.toggle("dark", dark);
-  document.documentElement.style.colorScheme = dark ? "dark" : "light";
-  for (const redraw of redraws) redraw();
-  setState({theme: dark === matchMedia("(prefers-color-scheme: dark)").matches ? null : dark ? "dark" : "light"});
-}
-
 /** Keeps the selection and the axes of the chart in the address. */
 function rememberStudy() {
   const kept = [...filters.values()].filter((one) => one.owner !== "table").map(({owner, column, low, high, words}) => [owner, column.name, words ?? [low, high], Boolean(words)]);
@@ -169,10 +162,7 @@ function startPage() {
   makeBound();
   document.body.append(panel);
   fillContents([...document.querySelectorAll("main > section:not(.chart), .live")].filter((section) => section.id));
-  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
-  prefersDark.addEventListener("change", () => setTheme(prefersDark.matches));
-  document.getElementById("theme").addEventListener("click", () => setTheme(!document.documentElement.classList.contains("dark")));
-  setTheme(state.has("theme") ? state.get("theme") === "dark" : prefersDark.matches);
+  startTheme();
   restoreStudy();
   select();
   changed.push(rememberStudy);
