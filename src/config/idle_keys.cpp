@@ -361,6 +361,19 @@ std::vector<Condition> of_parallelism() {
          return has_axis(s, Axis::tp) && has_axis(s, Axis::pp) &&
                 s.of_parallel([](const auto& p) { return !p.sequence_parallel; });
        }},
+      {{"workload.parallel.fused-loss", "workload.parallel.fused-gradients"},
+       "without a training step of a transformer",
+       [](const Subject& s) {
+         return s.transformer() != nullptr && s.of_parallel([](const auto& p) { return !p.is_inference(); });
+       }},
+      {{"workload.parallel.layer-time"},
+       "without a transformer",
+       [](const Subject& s) { return s.transformer() != nullptr; }},
+  };
+}
+
+std::vector<Condition> of_sharding() {
+  return {
       {{"workload.parallel.prefetch"},
        "without workload.parallel.zero: 3 or workload.parallel.offload",
        [](const Subject& s) {
@@ -386,14 +399,6 @@ std::vector<Condition> of_parallelism() {
            return (p.sharding.zero == 1 || p.sharding.zero == 2) && !p.sharding.gather_before_forward;
          });
        }},
-      {{"workload.parallel.fused-loss", "workload.parallel.fused-gradients"},
-       "without a training step of a transformer",
-       [](const Subject& s) {
-         return s.transformer() != nullptr && s.of_parallel([](const auto& p) { return !p.is_inference(); });
-       }},
-      {{"workload.parallel.layer-time"},
-       "without a transformer",
-       [](const Subject& s) { return s.transformer() != nullptr; }},
       {{"workload.parallel.bucket-buffers"},
        "without workload.parallel.zero: 2 or 3",
        [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero >= 2; }); }},
@@ -403,7 +408,8 @@ std::vector<Condition> of_parallelism() {
 std::span<const Condition> conditions() {
   static const std::vector<Condition> all = [] {
     std::vector<Condition> result = of_packets();
-    for (const auto& more : {of_collectives(), of_compute(), of_npus(), of_model(), of_phases(), of_parallelism()})
+    for (const auto& more :
+         {of_collectives(), of_compute(), of_npus(), of_model(), of_phases(), of_parallelism(), of_sharding()})
       result.insert(result.end(), more.begin(), more.end());
     return result;
   }();
