@@ -47,7 +47,7 @@ ordered_json dimensions_of(const std::vector<topology::GraphDimension>& found) {
   return dimensions;
 }
 
-ordered_json counts_of(const NetworkGraph& network) {
+ordered_json graph_counts(const NetworkGraph& network) {
   return {{"npus", network.num_npus},
           {"switches", network.num_switches()},
           {"nodes", network.nodes.size()},
@@ -102,7 +102,7 @@ void write_expanded(const config::ShowGraphCommand& command, const config::Graph
 }
 
 void show_own_graph(const config::ShowGraphCommand& command, const config::GraphFile& graph) {
-  ordered_json figures = {{"network", counts_of(graph.network)}};
+  ordered_json figures = {{"network", graph_counts(graph.network)}};
   figures["network"]["links_of_kind"] = kinds_of(graph.network);
   figures["network"]["forwarding"] = graph.given.routes.hosts_forward;
   if (const auto cut = config::find_cut_off(graph.given))
@@ -120,7 +120,7 @@ void add_network(const config::ShowGraphCommand& command, const ComponentGraph& 
       command.defaults.all.bytes_per_ns || command.defaults.all.latency_ns || !command.defaults.of_link.empty();
   if (command.lists_links || command.output || has_defaults)
     topology::complete_links(network, command.defaults, command.file.string());
-  ordered_json& shown = figures["network"] = counts_of(network);
+  ordered_json& shown = figures["network"] = graph_counts(network);
   const ordered_json no_bandwidth = names_without(network, [](const auto& kind) { return !kind.bytes_per_ns; });
   const ordered_json no_latency = names_without(network, [](const auto& kind) { return !kind.latency_ns; });
   if (!no_bandwidth.empty()) shown["links_without_bandwidth"] = no_bandwidth;
