@@ -143,7 +143,7 @@ def _dimension(run, number):
     for name, quantity in links.QUANTITIES.items():
         values = quantity.values(mine).to_numpy().astype(float)
         maps = links.maps_of(one["shape"], int(one["size"]), int(sizes[:number].prod()), run.num_npus, mine, values)
-        found[name] = {"spread": spread(values), "maps": [_map(part) for part in maps[:MOST_MAPS]]}
+        found[name] = {"spread": _histogram(values), "maps": [_map(part) for part in maps[:MOST_MAPS]]}
     yield {"dimension": number, "shape": str(one["shape"]), "size": int(one["size"]), "links": len(mine), "quantities": found}
 
 
@@ -153,7 +153,7 @@ def _map(one):
             "joins": joins, "ticks": one.ticks if one.ticks and len(one.ticks) <= 12 else None, "cells": encode.array(matrix, "float32")}
 
 
-def spread(values):
+def _histogram(values):
     """Returns how many links have which value: bounds, counts, and whether the scale is logarithmic."""
     low, high, positive = float(values.min()), float(values.max()), values[values > 0]
     is_log = bool(len(positive)) and high > LOG_RANGE * float(positive.min())
