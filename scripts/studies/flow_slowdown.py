@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How congestion controls treat short and long flows (docs/packet-network.md, Flows of a data centre): a Markdown table and a picture.
+"""How congestion controls treat short and long flows (docs/case-studies.md, Flows of a data centre): a Markdown table and a picture.
 
 usage: flow_slowdown.py [--sizes web-search|hadoop] [--load SHARE] [--milliseconds MS] [--seed N] [--ranks N] [--plot FILE.png]
 

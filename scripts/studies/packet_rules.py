@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What rules of the packet network matter for collectives (docs/packet-network.md, What matters for collectives): a Markdown table and a picture.
+"""What rules of the packet network matter for collectives (docs/case-studies.md, Rules of packet networks): a Markdown table and a picture.
 
 usage: packet_rules.py [--plot FILE.png] [--orrery PROGRAM]
 

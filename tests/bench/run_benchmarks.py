@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times whole runs of the program and prints a Markdown table; docs/performance.md has the figures and what they mean.
+"""Times whole runs of the program and prints a Markdown table; docs/measurements.md has the figures and what they mean.
 
 usage: run_benchmarks.py [--orrery BIN] [--bench-trace BIN] [--repeat N] [NAME ...]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes the page of a study and measures it in headless Chromium; docs/performance.md, *Exploring*, has the figures.
+"""Makes the page of a study and measures it in headless Chromium; docs/measurements.md, *Exploring*, has the figures.
 
 usage: study_page.py [--orrery BIN] [--repeat N] EXPLORE.h5
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The page docs/configuration.md: its lists of keys are those of the program, and its examples run."""
+"""The pages that list keys: their lists are those of the program."""
 import pathlib
 import re
 import sys
@@ -8,13 +8,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 
-PAGE = harness.SOURCE / "docs/configuration.md"
+PAGE = harness.SOURCE / "docs/keys-system.md"
 UPDATE = "scripts/update_key_tables.py"
 
 
 def all_lists():
     """The text of the documents that have lists of keys, the page first."""
-    others = ("docs/packet-network.md", "docs/user-guide.md", "docs/campaign.md", "docs/cluster-time.md", "docs/serving.md")
+    others = ("docs/keys-packets.md", "docs/keys-workload.md", "docs/keys-run.md", "docs/astra-sim.md", "docs/user-guide.md", "docs/campaign.md", "docs/cluster-time.md", "docs/serving.md")
     return PAGE.read_text() + "".join((harness.SOURCE / other).read_text() for other in others)
 
 
