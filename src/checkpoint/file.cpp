@@ -29,8 +29,8 @@ enum class BlockKind : std::uint32_t { head = 1, pieces = 2, end = 3 };
 
 struct BlockHeader {
   BlockKind kind = BlockKind::end;
-  std::uint32_t checksum = 0;  ///< of the kind, the size and the contents: CRC-32
-  std::uint64_t size = 0;      ///< of the contents, bytes; of the end: the number of blocks before it
+  std::uint32_t checksum = 0;  ///< checksum of the kind, the size and the contents: CRC-32
+  std::uint64_t size = 0;      ///< size of the contents, bytes; of the end: the number of blocks before it
 };
 static_assert(sizeof(BlockHeader) == 16);
 

@@ -106,8 +106,8 @@ class Scheduler {
   /// What holds jobs up beside other jobs.
   struct Holds {
     Nanoseconds until = 0;                              ///< no job starts before, because the power rises
-    std::deque<std::pair<Nanoseconds, double>> raises;  ///< of the power in the last minute, in W
-    double sum = 0;                                     ///< of these
+    std::deque<std::pair<Nanoseconds, double>> raises;  ///< raises of the power in the last minute, in W
+    double sum = 0;                                     ///< sum of these raises
     std::unique_ptr<HostClock> hosts;                   ///< null: no host fails
   };
   Holds holds_;

@@ -14,7 +14,7 @@ namespace orrery::fold {
 struct OwnSignatures {
   std::vector<std::uint32_t> of_npu;                  ///< [NPUs of this rank] numbers of the signatures
   std::vector<std::uint32_t> structure_of_signature;  ///< [signatures of all ranks]
-  SignatureCounts counts;                             ///< of all ranks
+  SignatureCounts counts;                             ///< counts over all ranks
 };
 
 /// Returns the signatures that the NPUs of this rank have by themselves, numbered alike on all ranks. `streams` is null

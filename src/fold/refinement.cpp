@@ -48,7 +48,7 @@ struct Fragment {
   std::uint32_t old_class = 0;
   std::uint32_t first = 0;  ///< the item that came first
   std::uint32_t count = 0;
-  std::uint32_t note = 0;  ///< what its rank says of the first item
+  std::uint32_t note = 0;  ///< note of its rank about the first item
   std::uint32_t new_class = 0;
 };
 

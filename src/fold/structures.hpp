@@ -25,7 +25,7 @@ struct Structure {
 /// The structures of the NPUs of all ranks. NPUs of several ranks whose traces are equal have one structure.
 struct Structures {
   std::vector<Structure> all;                              ///< the same on all ranks, by the first NPU that has it
-  std::map<const npu::Program*, std::uint32_t> number_of;  ///< of the NPUs of this rank: index into `all`
+  std::map<const npu::Program*, std::uint32_t> number_of;  ///< index into `all`, for the NPUs of this rank
 };
 
 /// Numbers the structures of all ranks. Graphs of two ranks are compared byte by byte where their digests are equal.

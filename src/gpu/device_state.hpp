@@ -28,7 +28,7 @@ struct BlockRun {
   Device::State& device;
   const Block& block;
   std::uint32_t index = 0;
-  std::uint32_t operation = 0;  ///< that is under way
+  std::uint32_t operation = 0;  ///< operation in progress
   Stall waits_for = Stall::launch;
   bool is_over = false;
   std::uint64_t not_left = 0;   ///< bytes that have not left the first link
@@ -85,8 +85,8 @@ struct Device::State {
   };
   struct Proxy {
     Time free;                                   ///< when it may handle the next request
-    std::map<std::uint32_t, Time> engine_free;   ///< by peer
-    std::map<std::uint32_t, Time> channel_done;  ///< by channel: when its requests so far are carried out
+    std::map<std::uint32_t, Time> engine_free;   ///< time at which the engine is free, by peer
+    std::map<std::uint32_t, Time> channel_done;  ///< time at which its requests so far are carried out, by channel
   };
 
   const Program& program;

@@ -69,7 +69,7 @@ class Intervals {
     at->second.end = where;
   }
 
-  std::map<std::uint64_t, Piece> pieces_;  ///< by their first byte
+  std::map<std::uint64_t, Piece> pieces_;  ///< pieces by their first byte
 };
 
 }  // namespace orrery::gpu

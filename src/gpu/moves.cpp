@@ -21,7 +21,7 @@ struct Pass {
   std::vector<Operand> loaded;  ///< from other GPUs, or by the switch
   std::vector<Operand> stored;  ///< to other GPUs, or by the switch
   std::vector<Operand> kept;    ///< packets in its own scratch
-  Time local;                   ///< of its own memory
+  Time local;                   ///< time of its own memory
   std::uint32_t plain = 0;      ///< operands in its own memory, read or written
   std::uint32_t packets = 0;    ///< packets in its own memory, read or written
   std::uint64_t bytes = 0, each = 0;

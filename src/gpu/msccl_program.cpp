@@ -21,7 +21,7 @@ struct Protocol {
   bool has_packets;
   PacketFormat packets;
   std::uint64_t slot;     ///< bytes of data
-  std::uint32_t threads;  ///< of a block
+  std::uint32_t threads;  ///< threads of a block
 };
 constexpr std::uint32_t num_slots = 8;
 constexpr std::uint32_t alignment = 16;
@@ -250,7 +250,7 @@ class MscclProgram {
   const Msccl& from_;
   const Protocol protocol_;
   std::uint64_t chunk_ = 0;     ///< bytes
-  std::uint64_t turns_ = 0;     ///< of the whole algorithm, each with a slot of each chunk
+  std::uint64_t turns_ = 0;     ///< turns of the whole algorithm, each with a slot of each chunk
   std::uint64_t first_ = 0;     ///< byte of each chunk at which the turn begins
   std::uint32_t together_ = 1;  ///< most chunks in a slot
   Program program_;

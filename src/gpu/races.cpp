@@ -39,14 +39,14 @@ struct Knowledge {
 /// One use of bytes.
 struct Use {
   At at;
-  std::uint64_t start = 0;  ///< of the operand
+  std::uint64_t start = 0;  ///< start of the operand
   bool by_packets = false;  ///< threads take 8 bytes each in turn, else 16
   bool by_proxy = false;    ///< later than the operation of the block
 };
 struct Cell {
   std::optional<Use> write;
   std::vector<Use> reads;              ///< since then, the last one of each block
-  std::shared_ptr<const Clock> clock;  ///< of packets: what was over when they were written
+  std::shared_ptr<const Clock> clock;  ///< clock of packets: operations that were over when they were written
 
   const Cell& shifted(std::uint64_t) const { return *this; }
 };
@@ -200,7 +200,7 @@ class RaceFinder final : public Observer {
     });
   }
 
-  using Key = std::array<std::uint32_t, 3>;  ///< of an operation of the file
+  using Key = std::array<std::uint32_t, 3>;  ///< key of an operation of the file
 
   Key key_of(At at) const { return {at.gpu, at.block, operation_at(program_, at).number}; }
   /// Says whether a pair is new and among the first ones.

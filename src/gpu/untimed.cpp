@@ -97,7 +97,7 @@ class Execution {
   }
 
   struct Barrier {
-    std::vector<std::size_t> blocks;  ///< that have come
+    std::vector<std::size_t> blocks;  ///< blocks that have arrived
     std::uint32_t size = 0;
   };
   bool pass_barrier(std::size_t block, const Operation& operation) {

@@ -79,8 +79,8 @@ class OrderedTurnServer final : public SharedServer {
 
   struct Served {
     Time done;
-    EventHistory history;  ///< of the end
-    EventHistory event;    ///< of what ends the access: its own event, or the end of the access before it
+    EventHistory history;  ///< history of the end
+    EventHistory event;    ///< history of the event that ends the access, its own or the previous end
   };
 
   /// Serves a request that comes next, and sets end_.

@@ -52,7 +52,7 @@ std::vector<std::uint64_t> count_messages(const npu::Program& program, std::size
 /// NPUs of this rank that talk to each other: a small group, or an NPU and a peer.
 struct Bond {
   std::uint64_t weight = 0;  ///< nodes of an NPU by which they do
-  std::uint64_t total = 0;   ///< of all of them, as far as it counts them
+  std::uint64_t total = 0;   ///< total over all of them, as far as it counts them
   std::vector<NpuId> npus;
 };
 

@@ -78,7 +78,7 @@ class ServingModel final : public pdes::Model {
   /// A transfer that the home of a request is asked for.
   struct Asked {
     std::uint32_t request = 0, tokens = 0;
-    std::uint32_t member = 0;  ///< of the home
+    std::uint32_t member = 0;  ///< member of the home
     std::uint32_t to = 0;      ///< number of the scheduler that asks
   };
   /// Messages of a transfer that are still to come, or to be taken in by their destination.

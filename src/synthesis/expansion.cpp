@@ -16,7 +16,7 @@ namespace {
 /// A stretch of words.
 struct Stretch {
   std::size_t begin = 0, length = 0;
-  std::uint32_t micro_batches = 1;  ///< that it holds
+  std::uint32_t micro_batches = 1;  ///< micro-batches that it holds
 };
 
 /// Returns the words of a role that are of micro-batches: the index of each, up to where a second pass begins first.

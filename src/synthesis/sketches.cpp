@@ -13,7 +13,7 @@ struct Pool {
   std::vector<std::pair<double, std::uint32_t>> slots;  ///< each with the mean of its own sizes
   std::vector<SizeSample> samples;
   std::uint64_t support = 0;
-  double mean = 0;  ///< of the logarithms of what is the size of its nodes
+  double mean = 0;  ///< mean of the logarithms of the sizes of its nodes
 };
 
 /// Returns the number by which sizes are compared: the first one that nodes of this kind have.

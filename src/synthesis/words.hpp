@@ -12,7 +12,7 @@ namespace orrery::synthesis {
 /// A program as words: nodes, and loops over layers. Words that are alike are one token.
 struct Words {
   struct Token {
-    std::vector<std::uint32_t> symbols = {};  ///< of the body
+    std::vector<std::uint32_t> symbols = {};  ///< symbols of the body
     std::uint32_t count = 1;                  ///< iterations
     bool is_layers = false;
     std::vector<std::uint32_t> first = {};  ///< [occurrences] position in the program

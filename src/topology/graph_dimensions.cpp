@@ -16,7 +16,7 @@ using NodePairs = std::set<std::pair<std::uint32_t, std::uint32_t>>;
 /// The NPUs of one host, numbered from 0, and what joins them.
 struct HostGraph {
   std::uint32_t num_npus = 0;
-  NodePairs pairs;                 ///< of NPUs with a link, the lower number first
+  NodePairs pairs;                 ///< pairs of NPUs with a link, the lower number first
   std::vector<NodeList> switches;  ///< the NPUs of each switch in the host, ascending
 };
 

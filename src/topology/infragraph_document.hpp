@@ -25,7 +25,7 @@ struct InfragraphDocument {
     std::string device = {};             ///< empty: the one of its name
     bool is_counted = true;              ///< no: connections say how many there are
     bool is_package = false;             ///< it has components of its own, which are those of `device`
-    std::set<std::uint32_t> named = {};  ///< by connections, if they say how many there are
+    std::set<std::uint32_t> named = {};  ///< indices that connections name, if they determine the count
 
     const std::string& name_of_device() const { return device.empty() ? name : device; }
   };
@@ -58,13 +58,13 @@ struct InfragraphDocument {
     std::vector<Component> components;
     std::vector<ComponentGraph::LinkKind> links;
     std::vector<Edge> edges;
-    std::vector<Connection> connections;  ///< that settle_connections makes edges of
+    std::vector<Connection> connections;  ///< connections from which settle_connections makes edges
   };
   struct Instance {
     std::string name, device;
     std::uint32_t count = 1;
     bool is_counted = true;              ///< no: connections say how many there are
-    std::set<std::uint32_t> named = {};  ///< by connections, if they say how many there are
+    std::set<std::uint32_t> named = {};  ///< indices that connections name, if they determine the count
   };
 
   std::string file, name;
@@ -73,8 +73,8 @@ struct InfragraphDocument {
   std::vector<ComponentGraph::LinkKind> links;
   std::vector<Instance> instances;
   std::vector<Edge> edges;
-  std::vector<Connection> connections;         ///< that settle_connections makes edges of
-  std::map<std::string, std::uint32_t> ranks;  ///< by component
+  std::vector<Connection> connections;         ///< connections from which settle_connections makes edges
+  std::map<std::string, std::uint32_t> ranks;  ///< ranks by component
   std::vector<std::string> notes;
 
   const Device* find_device(std::string_view device) const { return find_in(devices, device); }

@@ -57,7 +57,7 @@ class ServerReader {
     std::uint32_t gpu = 0;
     std::string target, target_class, name;
     double count = 0;
-    std::optional<double> rate;  ///< of one
+    std::optional<double> rate;  ///< rate of one link
   };
 
   [[noreturn]] void fail(const XMLElement& at, const std::string& found, const std::string& expected) const {

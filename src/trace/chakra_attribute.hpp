@@ -18,10 +18,10 @@ struct ChakraAttribute {
 
   Name name = Name::ignored;
   Attribute numeric = Attribute::is_cpu_op;
-  Number number;  ///< of a numeric or bool scalar
+  Number number;  ///< value of a numeric or bool scalar
   std::optional<std::string_view> text;
   std::optional<std::string_view> texts;  ///< the message of a list of texts
-  std::uint64_t flags = 0;                ///< of a list: bit i says that entry i is not 0
+  std::uint64_t flags = 0;                ///< flags of a list: bit i says that entry i is not 0
   unsigned num_flags = 0;
 
   /// Appends an entry to `flags`.

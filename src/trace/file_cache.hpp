@@ -24,7 +24,7 @@ namespace orrery::trace {
 struct KnownFile {
   std::string name;
   std::string_view format;   ///< empty for a trace that was made
-  std::uint64_t digest = 0;  ///< of its bytes
+  std::uint64_t digest = 0;  ///< digest of its bytes
 };
 
 /// A trace that was read. Its graph and labels are kept apart from its contents.

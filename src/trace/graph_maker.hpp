@@ -20,8 +20,8 @@ struct TraceContents {
   /// An entry of the NPU's tables, with the place of the node that used it first.
   struct FirstUse {
     std::uint32_t value = 0;
-    Place place;                               ///< of the NPU for which the file was read first
-    std::optional<RegularGroup> regular = {};  ///< of a group whose members follow from the NPU; value is its name
+    Place place;                               ///< place of the NPU for which the file was read first
+    std::optional<RegularGroup> regular = {};  ///< group whose members follow from the NPU; value is its name
   };
 
   Graph graph;
@@ -31,7 +31,7 @@ struct TraceContents {
   std::vector<FirstUse> peers;   ///< [num_peer_slots] NPUs, in range
   std::vector<std::uint64_t> tags;
   std::shared_ptr<const RecordedTime> recorded;  ///< ParsedTrace::recorded
-  std::optional<FirstUse> own_end;       ///< the NPU at which messages of this trace start and end, if a node says so
+  std::optional<FirstUse> own_end;  ///< the NPU at which messages of this trace start and end, if a node says so
   Notices notices;
 };
 

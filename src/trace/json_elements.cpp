@@ -199,7 +199,7 @@ class JsonReader {
   std::vector<char> buffer_;
   std::size_t mark_ = 0;     ///< first byte that is needed
   std::size_t at_ = 0;       ///< next byte
-  std::size_t end_ = 0;      ///< of the bytes that were read
+  std::size_t end_ = 0;      ///< end of the bytes that were read
   std::uint64_t first_ = 0;  ///< position of the buffer in the file
   bool is_kept_ = false;     ///< the mark stays where it is
   bool is_over_ = false;     ///< the file has no more bytes

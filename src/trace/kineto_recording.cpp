@@ -293,7 +293,7 @@ class RecordingReader {
   TraceFile& file_;
   Recording recording_;
   std::unordered_map<std::string, std::uint32_t> threads_;
-  std::optional<std::uint64_t> device_;  ///< of the first operation
+  std::optional<std::uint64_t> device_;  ///< device of the first operation
 };
 
 }  // namespace

@@ -17,13 +17,13 @@ namespace orrery::trace {
 /// A communication as the profiler describes it, at its kernel or at the operator around its launch.
 struct CommunicationRecord {
   std::string name;                       ///< "allreduce", "nccl:all_to_all", ...; empty: not said
-  std::optional<std::uint64_t> in_bytes;  ///< what the rank brings
+  std::optional<std::uint64_t> in_bytes;  ///< bytes that the rank contributes
   std::optional<std::uint64_t> out_bytes;
   std::optional<std::string> group;                   ///< its name
   std::optional<std::vector<std::uint64_t>> members;  ///< empty: all ranks
   bool is_cut = false;                                ///< the recording lists some of the members only
   std::optional<std::uint64_t> group_size;
-  std::optional<std::uint64_t> peer;  ///< of a message: its position in the group
+  std::optional<std::uint64_t> peer;  ///< position of the peer of a message in the group
 
   /// Takes from `other` what is not said here.
   void complete_with(const CommunicationRecord& other);
@@ -35,7 +35,7 @@ enum class CallKind : std::uint8_t { other, copy, event_record, stream_wait, str
 struct HostCall {
   std::int64_t start = 0;
   std::int64_t end = 0;
-  std::uint64_t position = 0;  ///< in the file
+  std::uint64_t position = 0;  ///< position in the file
   std::uint64_t correlation = 0;
   std::uint32_t thread = 0;
   CallKind kind = CallKind::other;
@@ -67,7 +67,7 @@ struct CommunicationOperator {
 
 /// Which streams a call is about, in recordings that say so ("cuda_sync").
 struct SyncRecord {
-  std::optional<std::uint64_t> stream;         ///< that waits, or that is waited for
+  std::optional<std::uint64_t> stream;         ///< stream that waits, or that is waited for
   std::optional<std::uint64_t> waited_stream;  ///< whose event is waited for
   std::optional<std::uint64_t> event_record;   ///< the correlation of the call that recorded the event
 };
@@ -82,13 +82,13 @@ struct RecordedStep {
 struct Recording {
   std::optional<std::uint64_t> rank;
   std::optional<std::uint64_t> world_size;
-  std::int64_t clock_base = 0;  ///< what all times are counted from
-  std::vector<HostCall> calls;  ///< in the order of their starts
+  std::int64_t clock_base = 0;  ///< base from which all times are counted
+  std::vector<HostCall> calls;  ///< calls in the order of their starts
   std::vector<GpuOperation> operations;
   std::vector<CommunicationOperator> operators;  ///< operators of PyTorch's process groups: nccl:*, record_param_comms
   std::vector<CommunicationOperator> library_operators;  ///< others whose names tell a collective
   std::vector<CommunicationRecord> records;
-  std::unordered_map<std::uint64_t, SyncRecord> syncs;  ///< by correlation
+  std::unordered_map<std::uint64_t, SyncRecord> syncs;  ///< synchronisations by correlation
   std::vector<RecordedStep> steps;
   std::unordered_map<std::string, std::vector<std::uint64_t>> groups;  ///< members by name, as the file lists them
 };

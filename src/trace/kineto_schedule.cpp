@@ -27,8 +27,8 @@ struct Moment {
   enum class Kind : std::uint8_t { wait_begins, wait_ends, launch, operation };
 
   std::int64_t time = 0;
-  std::uint32_t order = 0;  ///< of moments at one time
-  std::uint32_t index = 0;  ///< of the call; `operation`: of an operation whose launch was not recorded
+  std::uint32_t order = 0;  ///< order among calls and operations of one time
+  std::uint32_t index = 0;  ///< index of the call; `operation`: of an operation whose launch was not recorded
   Kind kind = Kind::launch;
 };
 
@@ -321,12 +321,12 @@ class Scheduler {
   std::vector<std::vector<std::uint32_t>> launched_by_;  ///< [calls] operations
   std::map<std::uint64_t, std::vector<std::uint32_t>> in_stream_;
   Launched launched_;
-  Launched pending_;  ///< what the next operation waits for, where no stream is named
-  std::map<std::uint64_t, std::vector<std::uint32_t>> waits_of_;  ///< what the next operation of a stream waits for
-  std::map<std::uint64_t, Launched> at_record_;                   ///< by the correlation of the call
-  std::map<std::uint32_t, std::vector<std::uint32_t>> awaited_;   ///< by the call
-  std::vector<Placement> placements_;                             ///< [Schedule::operations]
-  std::int64_t frontier_ = 0;                                     ///< the host's work is done up to here
+  Launched pending_;  ///< operations that the next operation waits for, where no stream is named
+  std::map<std::uint64_t, std::vector<std::uint32_t>> waits_of_;  ///< predecessors by stream
+  std::map<std::uint64_t, Launched> at_record_;  ///< operations launched, by the correlation of the call
+  std::map<std::uint32_t, std::vector<std::uint32_t>> awaited_;  ///< operations awaited, by the call
+  std::vector<Placement> placements_;                            ///< [Schedule::operations]
+  std::int64_t frontier_ = 0;                                    ///< the host's work is done up to here
   HostAhead ahead_;
   std::uint32_t host_ = 0;  ///< last node of the host
 };

@@ -29,7 +29,7 @@ class LineSource {
 
   TraceFile& file_;
   std::vector<char> buffer_;
-  std::size_t begin_ = 0, end_ = 0;  ///< of the bytes that are not consumed
+  std::size_t begin_ = 0, end_ = 0;  ///< range of the bytes that are not consumed
   std::uint64_t number_ = 0;
   bool is_over_ = false;
 };

@@ -15,7 +15,7 @@ class MessageSource {
  public:
   struct Message {
     std::span<const std::uint8_t> bytes;  ///< valid until `next` is called while `holds_next` says no
-    std::uint64_t offset;                 ///< of the first byte after the length
+    std::uint64_t offset;                 ///< offset of the first byte after the length
   };
 
   explicit MessageSource(TraceFile& file);
@@ -36,9 +36,9 @@ class MessageSource {
 
   TraceFile& file_;
   std::vector<std::uint8_t> buffer_;
-  std::size_t begin_ = 0;       ///< of the bytes that are not consumed
-  std::size_t end_ = 0;         ///< of the bytes that were read
-  std::uint64_t position_ = 0;  ///< of `begin_` in the file
+  std::size_t begin_ = 0;       ///< begin of the bytes that are not consumed
+  std::size_t end_ = 0;         ///< end of the bytes that were read
+  std::uint64_t position_ = 0;  ///< position of `begin_` in the file
   bool any_ = false;            ///< whether a message was given
 };
 

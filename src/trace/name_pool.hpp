@@ -46,7 +46,7 @@ class NamePool {
 
   std::vector<std::vector<char>> blocks_;  ///< none grows beyond its first capacity, so texts stay where they are
   std::size_t total_ = 0;                  ///< capacity of all blocks
-  std::vector<const char*> texts_;         ///< in front of each text stand the 32 bits of its size
+  std::vector<const char*> texts_;         ///< texts, each preceded by 32 bits with its size
   std::vector<std::uint32_t> expected_;    ///< numbers of the first texts of the file before
   std::size_t at_ = most_expected;         ///< the next entry of `expected_` to compare with
   std::vector<Slot> slots_;                ///< open addressing; the number of slots is a power of two

@@ -81,7 +81,7 @@ constexpr std::uint32_t no_name = std::numeric_limits<std::uint32_t>::max();
 /// A node as the file has it. `type` is in the numbering of the trace.
 struct ParsedNode {
   std::uint64_t id = 0;
-  std::uint64_t position = 0;  ///< in the file, in the trace's unit
+  std::uint64_t position = 0;  ///< position in the file, in the trace's unit
   std::uint64_t duration = 0;  ///< recorded, in the trace's unit
   std::uint64_t dimensions = all_dimensions;
   std::uint64_t first_ctrl = 0;  ///< index into ParsedTrace::ctrl; the last is before the next node's first
@@ -89,7 +89,7 @@ struct ParsedNode {
   std::uint64_t first_tensor = 0;
   std::array<std::uint64_t, num_attributes> magnitudes{};
   std::array<NumberForm, num_attributes> forms{};
-  std::uint32_t name = no_name;   ///< in the pool of names
+  std::uint32_t name = no_name;   ///< index in the pool of names
   std::uint32_t group = no_name;  ///< process group, in the pool of names; no_name: all NPUs
   std::uint32_t type = 0;
 
@@ -106,7 +106,7 @@ struct ParsedNode {
 
 /// An entry of the inputs or outputs of a node. Without a name, the attribute is not a list of texts.
 struct ParsedTensor {
-  std::uint64_t magnitude = 0;  ///< of the size, with `form`; absent: the list ends with the name
+  std::uint64_t magnitude = 0;  ///< magnitude of the size, with `form`; absent: the list ends with the name
   std::uint32_t name = no_name;
   NumberForm form = NumberForm::absent;
   bool is_output = false;
@@ -145,13 +145,13 @@ struct ParsedTrace {
   PositionUnit position_unit = PositionUnit::byte;
   DurationUnit duration_unit;
   const TypeNumbering* numbering = &current_numbering;
-  std::vector<ParsedNode> nodes;    ///< in the order of the file
+  std::vector<ParsedNode> nodes;    ///< nodes in the order of the file
   std::vector<std::uint64_t> ctrl;  ///< dependencies: ids of nodes
   std::vector<std::uint64_t> data;
   std::vector<ParsedTensor> tensors;
   std::map<std::string, GroupDefinition, std::less<>> definitions;  ///< process groups by name
-  Notices notices;                                                  ///< what the reader has to say
-  std::shared_ptr<const RecordedTime> recorded;  ///< of a recording, whose first node Store::delay sets
+  Notices notices;                                                  ///< notices of the reader
+  std::shared_ptr<const RecordedTime> recorded;  ///< recorded times of a recording, whose first node Store::delay sets
   std::uint64_t unreadable_definitions = 0;      ///< process_group:init nodes whose text is not understood
 
   /// Adds a node at a position of the file and returns it; it stays valid until the next call. What is appended to

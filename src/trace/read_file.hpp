@@ -28,7 +28,7 @@ struct ReadContext {
   Groups groups;
   NamePool names;
   TensorLists tensors;
-  WhileReading while_reading;  ///< of the file that is read
+  WhileReading while_reading;  ///< guard of the file that is being read
 };
 
 /// What a file holds.
@@ -39,7 +39,7 @@ struct FileContents {
   };
 
   std::string_view format;   ///< name of the reader that recognised the file
-  std::uint64_t digest = 0;  ///< of its bytes
+  std::uint64_t digest = 0;  ///< digest of its bytes
   std::vector<Trace> traces;
   std::set<NpuId> named;  ///< the NPUs that the file names, with those whose traces were skipped
 };

@@ -164,7 +164,7 @@ struct PassColumns {
 constexpr std::array pass_columns = {PassColumns{TextLayout::times, 3, 0}, PassColumns{TextLayout::operations, 5, 2},
                                      PassColumns{TextLayout::products, 7, 0}};
 constexpr std::size_t first_pass = 2;  ///< columns before it: the name and a number
-constexpr double value_bytes = 2;      ///< of an operand and of a result
+constexpr double value_bytes = 2;      ///< bytes of an operand and of a result
 
 /// Returns what a layer with so many columns has for each pass. `num_others` are the columns that are not of a pass.
 const PassColumns& columns_of(std::size_t num_words, std::size_t num_others, const LineReader& lines) {

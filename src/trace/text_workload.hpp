@@ -71,13 +71,13 @@ struct TextLayer {
 
 struct TextWorkload {
   TrainingLoop loop = TrainingLoop::data;
-  TextLayout layout = TextLayout::times;  ///< of all layers
+  TextLayout layout = TextLayout::times;  ///< layout of all layers
   std::uint64_t model_parallel = 1;
   std::uint64_t expert_parallel = 1;
   std::uint64_t pipeline = 1;
   std::uint64_t all_gpus = 0;           ///< 0: the file does not say it
   std::uint64_t pipeline_bytes = 0;     ///< pp_comm
-  std::uint64_t last_bottom_layer = 0;  ///< of DLRM
+  std::uint64_t last_bottom_layer = 0;  ///< number of the last bottom layer of a DLRM
   std::set<std::uint64_t> checkpoints;  ///< layers
   std::set<std::uint64_t> initiates;    ///< layers before whose gradient the forward pass is repeated
   std::vector<TextLayer> layers;

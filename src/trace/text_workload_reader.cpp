@@ -77,7 +77,7 @@ class StepWriter {
   ParsedTrace& trace_;
   std::uint64_t num_npus_;          ///< 0: not known
   std::uint64_t other_dimensions_;  ///< all but the first
-  Ids after_;                       ///< what the next node of the NPU waits for
+  Ids after_;                       ///< nodes that the next node of the NPU waits for
 };
 
 StepWriter::StepWriter(const TextWorkload& workload, ParsedTrace& trace, std::uint64_t num_npus,

@@ -55,14 +55,14 @@ class TraceFile {
   std::filesystem::path path_;
   Source source_;
   WhileReading while_reading_;
-  std::uint64_t size_ = 0;  ///< of the file
+  std::uint64_t size_ = 0;  ///< size of the file
   std::unique_ptr<std::FILE, Close> file_;
   std::unique_ptr<Inflater> inflater_;  ///< null if the file is not packed
   std::unique_ptr<std::uint8_t[]> first_bytes_;
-  std::string_view beginning_;   ///< what is in `first_bytes_`
+  std::string_view beginning_;   ///< contents of `first_bytes_`
   std::size_t given_ = 0;        ///< how many bytes of `beginning_` were given
-  std::uint64_t raw_bytes_ = 0;  ///< that were read
-  std::uint32_t checksum_ = 0;   ///< of these
+  std::uint64_t raw_bytes_ = 0;  ///< bytes that were read
+  std::uint32_t checksum_ = 0;   ///< checksum of these bytes
 };
 
 }  // namespace orrery::trace

@@ -107,7 +107,7 @@ std::string dimensions_attribute(std::uint64_t dimensions) {
 struct Writer::State {
   std::filesystem::path path;
   std::ofstream file;
-  std::vector<std::string> attributes;  ///< of the node that is being written
+  std::vector<std::string> attributes;  ///< attributes of the node that is being written
 
   void frame(const std::string& message) {
     std::string length;

@@ -20,7 +20,7 @@ using enum Operator::Kind;
 struct PlainMlp {
   std::vector<Operator> forward, backward;
   std::uint64_t parameters = 0;
-  std::uint64_t values = 0;  ///< of a sample between and after the layers
+  std::uint64_t values = 0;  ///< values of a sample between and after the layers
 };
 
 /// Makes an MLP that takes `width` values of a sample and whose layers have these widths.

@@ -32,7 +32,7 @@ class FoldedPasses {
  private:
   /// How many passes of a kind and chunk a stage has executed, and the activations that it keeps.
   struct State {
-    std::array<std::array<std::uint32_t, 2>, 4> done{};  ///< by Pass::Kind and chunk
+    std::array<std::array<std::uint32_t, 2>, 4> done{};  ///< passes done, by Pass::Kind and chunk
     std::uint32_t kept = 0;
   };
   using enum Pass::Kind;

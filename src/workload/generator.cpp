@@ -112,7 +112,7 @@ class Assembler {
   std::vector<std::uint32_t> kinds_;  ///< [npus] which tables an NPU has; or empty
   const Description& description_;
   const compute::ComputeModel* estimates_;
-  std::map<std::uint32_t, AssignedLayers> layers_;  ///< by part; 0 for all if experts and tables are used alike
+  std::map<std::uint32_t, AssignedLayers> layers_;  ///< layers by part; one part if all NPUs are equal
   std::map<Kind, StageTrace> stages_;
   std::map<std::pair<GroupKind, NpuId>, GroupId> groups_;
 };

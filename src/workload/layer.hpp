@@ -32,20 +32,20 @@ struct Operator {
     compute,
     collective,
     asynchronous,  ///< a collective for which nothing waits before the next `wait`
-    wait,          ///< what follows waits for all asynchronous collectives
+    wait,          ///< barrier: later operators wait for all asynchronous collectives
   };
   Kind kind = Kind::compute;
   const char* name = "";
   std::uint64_t flops = 0;
   std::uint64_t bytes = 0;  ///< moved by a compute operator; comm_size of a collective
-  Time duration = {};       ///< of a compute operator that is given by its time or that a compute model estimates
+  Time duration = {};  ///< duration of a compute operator that is given by its time or estimated by a compute model
   trace::CollectiveKind collective{};
   GroupKind group{};
-  compute::Operation::Kind operation = compute::Operation::Kind::elementwise;  ///< of a compute operator
-  compute::ProductShape shape = {};                                            ///< of a product's or attention's scores
-  bool is_backward = false;                                                    ///< of a product or attention
-  bool is_causal = false;                                                      ///< of attention
-  bool has_weights = false;  ///< of a product: one operand is parameters, so that half of its backward pass is theirs
+  compute::Operation::Kind operation = compute::Operation::Kind::elementwise;  ///< kind of a compute operator
+  compute::ProductShape shape = {};  ///< shape of a product's or attention's scores
+  bool is_backward = false;          ///< direction of a product or attention
+  bool is_causal = false;            ///< mask of attention
+  bool has_weights = false;          ///< weights of a product, to which half of its backward pass belongs
   compute::Operation::Casts casts = compute::Operation::Casts::all;  ///< casts of a product
   bool is_inference = false;                                         ///< true for a product of inference engines
   double share = 1;  ///< share of the operation that the operator computes
@@ -55,8 +55,8 @@ struct Operator {
 
 /// Those of the parameters `Layer::dense` that have copies elsewhere too.
 struct PartsOfDense {
-  std::uint64_t tied = 0;   ///< in the NPU's embedding group
-  std::uint64_t norms = 0;  ///< in its tp group
+  std::uint64_t tied = 0;   ///< bytes in the NPU's embedding group
+  std::uint64_t norms = 0;  ///< bytes in its tp group
 
   friend bool operator==(const PartsOfDense&, const PartsOfDense&) = default;
 };

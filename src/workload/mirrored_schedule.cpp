@@ -88,7 +88,7 @@ class MirroredPasses {
 
   std::uint32_t half_, stages_, depth_ = 0;
   bool is_second_half_;
-  std::array<std::uint32_t, 2> forwards_{}, backwards_{};  ///< by Direction: passes so far
+  std::array<std::uint32_t, 2> forwards_{}, backwards_{};  ///< passes so far, by Direction
   std::deque<Pass> delayed_;                               ///< gradients of weights that are put off
   std::vector<Pass> passes_;
 };

@@ -43,7 +43,7 @@ Parallel without_rest(const Parallel& parallel) {
 
 struct ModelOutline::Layers {
   Description of;                       ///< without what the layers do not depend on
-  std::vector<Layer> all;               ///< of the model, in order
+  std::vector<Layer> all;               ///< layers of the model, in order
   std::vector<const Layer*> kinds;      ///< one of each kind
   std::vector<std::uint32_t> kind_of;   ///< [all]
   std::vector<std::size_t> end_of_run;  ///< [all] the next layer of another kind

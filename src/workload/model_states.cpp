@@ -13,7 +13,7 @@ using trace::NodeKind;
 
 namespace {
 
-constexpr std::uint64_t optimizer_flops = 12;  ///< of Adam, for each parameter
+constexpr std::uint64_t optimizer_flops = 12;  ///< FLOPs of Adam, for each parameter
 
 /// Returns the bytes that Adam moves for each parameter: it reads the gradient, reads and writes its state, and writes
 /// the parameter.

@@ -65,7 +65,7 @@ class ModelStates {
   struct ParameterGroup {
     GroupKind kind{};
     std::uint64_t parameters = 0;
-    std::string_view prefix;  ///< of names: "", "experts."
+    std::string_view prefix;  ///< prefix of names: "", "experts."
   };
   /// Gradients that are reduced together.
   struct Bucket {
@@ -140,7 +140,7 @@ class ModelStates {
   std::vector<const Layer*> layers_;
   trace::Builder& builder_;
   Chain among_copies_{yielding}, apart_{yielding_more}, among_replicas_{yielding};
-  std::optional<NodeId> last_load_, last_store_;  ///< of the chains of accesses
+  std::optional<NodeId> last_load_, last_store_;  ///< last nodes of the chains of accesses
   std::optional<NodeId> last_update_;
   Bucket dense_, experts_;
   std::vector<Bucket> full_;

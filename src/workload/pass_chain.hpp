@@ -74,7 +74,7 @@ class PassChain {
   Merged merged_;
   std::optional<NodeId> last_;
   std::optional<NodeId> first_;       ///< the first node since add began
-  std::vector<MadeTensor> received_;  ///< what the next node but receives needs
+  std::vector<MadeTensor> received_;  ///< tensors that the next node other than a receive needs
   Nodes* noted_ = nullptr;
 };
 

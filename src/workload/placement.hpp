@@ -17,7 +17,7 @@ std::string_view name(GroupKind kind);
 /// Gives each NPU coordinates in the grid of the axes, and finds its groups.
 class Placement {
  public:
-  using Coordinates = std::array<std::uint32_t, num_axes>;  ///< by Axis
+  using Coordinates = std::array<std::uint32_t, num_axes>;  ///< coordinate along each Axis
 
   explicit Placement(const Parallel& parallel);
 
@@ -43,7 +43,7 @@ class Placement {
   std::uint32_t mirror(const Coordinates& of) const;
 
   const Parallel& parallel_;
-  std::array<std::uint32_t, num_axes> strides_{};  ///< by Axis
+  std::array<std::uint32_t, num_axes> strides_{};  ///< stride of each Axis
 };
 
 }  // namespace orrery::workload

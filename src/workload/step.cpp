@@ -381,7 +381,7 @@ class StepBuilder {
   PassChain chain_;
   std::deque<LayerPass> left_;                                     ///< layer passes to add, the current one first
   std::deque<ModelStates::Fetched> fetched_;                       ///< [up to prefetch + 1] for the first of left_
-  std::map<std::pair<std::uint32_t, const Layer*>, Begun> begun_;  ///< by micro-batch and layer
+  std::map<std::pair<std::uint32_t, const Layer*>, Begun> begun_;  ///< nodes begun, by micro-batch and layer
   ModelStates states_;
 };
 

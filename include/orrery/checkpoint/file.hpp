@@ -37,7 +37,7 @@ std::string write(const std::filesystem::path& path, Older older, std::span<cons
 /// A checkpoint that has been found whole.
 struct Found {
   std::filesystem::path file;   ///< the one that was asked for, or the generation before
-  std::string why_not_newest;   ///< what is wrong with the one that was asked for; empty if nothing is
+  std::string why_not_newest;   ///< fault of the one that was asked for; empty if there is none
   std::vector<std::byte> head;  ///< as it was written
 };
 

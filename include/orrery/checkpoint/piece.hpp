@@ -15,7 +15,7 @@ struct Piece {
 
   LpId lp;
   std::vector<std::byte> bytes;
-  std::uint32_t simulation = 0;  ///< of those of a run that a checkpoint holds
+  std::uint32_t simulation = 0;  ///< number of the simulation among those of a run that a checkpoint holds
 };
 
 }  // namespace orrery::checkpoint

@@ -12,7 +12,7 @@ namespace orrery::cluster {
 /// A job on NPUs of the system.
 struct PlacedJob {
   std::uint32_t job_class = 0;      ///< among those of StepLevel
-  std::vector<std::uint32_t> npus;  ///< in the order of the job's own NPUs
+  std::vector<std::uint32_t> npus;  ///< NPUs in the order of the job's own NPUs
 
   friend bool operator==(const PlacedJob&, const PlacedJob&) = default;
   friend auto operator<=>(const PlacedJob&, const PlacedJob&) = default;
@@ -21,7 +21,7 @@ struct PlacedJob {
 /// What a simulation finds of a job that has the system for itself.
 struct AloneStep {
   double seconds = 0;                ///< time of a step
-  std::vector<std::uint32_t> links;  ///< that its messages pass, ascending
+  std::vector<std::uint32_t> links;  ///< links that its messages pass, ascending
 };
 
 /// Simulates steps of jobs. All functions are collective, with the same arguments on all ranks, and return the same.

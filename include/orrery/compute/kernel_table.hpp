@@ -52,7 +52,7 @@ class KernelTable {
   static double rate(const Part& part);
 
   std::string name_;
-  std::map<std::string, std::vector<Kernel>, std::less<>> kernels_;  ///< by operator, with " backward" for that pass
+  std::map<std::string, std::vector<Kernel>, std::less<>> kernels_;  ///< kernels by operator and pass
 };
 
 }  // namespace orrery::compute

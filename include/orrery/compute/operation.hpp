@@ -16,7 +16,7 @@ struct ProductShape {
 /// One operation of a generated workload, for models that estimate operations one by one.
 struct Operation {
   enum class Kind : std::uint8_t {
-    product,     ///< of matrices, of `shape`
+    product,     ///< product of matrices, of `shape`
     attention,   ///< the core of attention in one kernel, of `shape` for its scores
     elementwise  ///< limited by memory: norms, activations, sums, casts, the optimizer
   };
@@ -28,7 +28,7 @@ struct Operation {
   };
   Kind kind = Kind::elementwise;
   std::string_view name = {};  ///< "attention.qkv"
-  ProductShape shape = {};     ///< of the forward pass
+  ProductShape shape = {};     ///< shape of the forward pass
   bool is_backward = false;    ///< a product: the gradients of both operands, which are two products
   bool is_causal = false;      ///< attention: half of the scores of `shape` are masked and not computed
   Casts casts = Casts::all;    ///< a product

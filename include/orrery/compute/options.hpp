@@ -20,7 +20,7 @@ struct CacheOptions {
 
 /// Memory that an NPU's load and store instructions reach besides its local memory, as over CXL.
 struct ExpandedMemoryOptions {
-  double share = 0;  ///< of the bytes that a node moves, below 1; 0: there is none
+  double share = 0;  ///< share of the bytes that a node moves, below 1; 0: there is none
   Bandwidth bandwidth;
   double latency_ns = 0;
 };
@@ -48,7 +48,7 @@ using ProcessorName = Registered<Processor>;
 /// A rate of an attention kernel on a processor, of heads of 128 values, as shares of the bf16 peak.
 struct AttentionRates {
   std::string_view processor;
-  double forward = 0, backward = 0;  ///< of long sequences, with all scores computed
+  double forward = 0, backward = 0;  ///< rates of long sequences, with all scores computed
   double causal = 0;                 ///< factor of these for causal attention of long sequences
   /// Sequence at which attention reaches half of its rate, with all scores and causal.
   double half_length = 0, causal_half_length = 0;
@@ -83,10 +83,10 @@ struct ProductsOptions {
   AttentionOptions attention = {};
   double power_cap = 0;               ///< watts; 0: that of the processor's data sheet
   double attention_share = 0;         ///< 0: the processor's
-  double elementwise_share = 0.8;     ///< of the memory's bandwidth, reached by operations that memory limits
-  double fp8_share = 0.9;             ///< of the rate that bf16's share of the peak would give
+  double elementwise_share = 0.8;     ///< share of the memory's bandwidth, reached by memory-bound operations
+  double fp8_share = 0.9;             ///< share of the rate that bf16's share of the peak would give
   double nvfp4_share = 0.8;           ///< likewise for nvfp4
-  Time kernel = Time::from_ns(4000);  ///< of a memory-bound kernel besides its bytes
+  Time kernel = Time::from_ns(4000);  ///< time of a memory-bound kernel besides its bytes
 };
 
 /// What stays in a systolic array while the rest passes it.
@@ -97,7 +97,7 @@ enum class Dataflow : std::uint8_t { weight_stationary, output_stationary, input
 struct ArrayBuffers {
   Bytes input, filter, output;  ///< all 0: there are none
   Bandwidth bandwidth;          ///< between each of them and memory
-  Bytes value = Bytes(2);       ///< of an operand and of a result
+  Bytes value = Bytes(2);       ///< size of an operand and of a result
 
   bool any() const { return input > Bytes(0) || filter > Bytes(0) || output > Bytes(0); }
 };
@@ -112,14 +112,14 @@ struct SystolicOptions {
 /// Measured kernels, of the model `table`.
 struct TableOptions {
   std::filesystem::path file;
-  std::string kernels;    ///< what the file holds, as CSV
-  std::string precision;  ///< of the workload, as tables name it
+  std::string kernels;    ///< contents of the file, as CSV
+  std::string precision;  ///< precision of the workload, as tables name it
 };
 
 /// Share of an NPU's compute units that a collective takes while it transfers.
 struct CollectivesShare {
   double fixed = 0;          ///< share of every collective
-  bool of_channels = false;  ///< in its place, the units on which the channels of its library run
+  bool of_channels = false;  ///< units on which the channels of its library run, instead of the share
   double of_channel = 0;     ///< with `of_channels`: share of one unit
 
   bool any() const { return fixed > 0 || of_channels; }

@@ -21,7 +21,7 @@ std::vector<const Tier*> tiers_of(const Prices& prices, std::size_t num_dimensio
 /// What a system costs to buy and to run.
 struct Plant {
   std::uint32_t num_npus = 0;
-  std::vector<std::pair<std::string, double>> items;  ///< what it costs to buy, in USD; without what has no price
+  std::vector<std::pair<std::string, double>> items;  ///< USD of each part that has a price
   double constant_power = 0;                          ///< W of hosts, switches and NICs
   NpuPrices npu;
   OperationPrices operation;

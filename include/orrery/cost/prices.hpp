@@ -13,10 +13,10 @@ struct Tier {
   std::string name;
   double link = 0, switch_port = 0, nic = 0;  ///< USD per Prices::bandwidth_unit of an NPU's links
   double switch_price = 0;                    ///< USD
-  std::uint32_t switch_ports = 0;             ///< of a switch, for the side of the NPUs; 0: switches are not counted
-  std::uint32_t switch_radix = 0;             ///< ports of a switch in all directions; 0: switch_ports says how many
-  double optics = 0;                          ///< USD for a link into its switches: the cable and both transceivers
-  double switch_power = 0, nic_power = 0;     ///< W; a NIC for each NPU
+  std::uint32_t switch_ports = 0;          ///< ports of a switch, for the side of the NPUs; 0: switches are not counted
+  std::uint32_t switch_radix = 0;          ///< ports of a switch in all directions; 0: switch_ports says how many
+  double optics = 0;                       ///< USD for a link into its switches: the cable and both transceivers
+  double switch_power = 0, nic_power = 0;  ///< W; a NIC for each NPU
 
   friend bool operator==(const Tier&, const Tier&) = default;
 };
@@ -33,7 +33,7 @@ struct NpuPrices {
 
 /// What hosts cost and draw, without their NPUs. 0: no price.
 struct HostPrices {
-  std::uint32_t npus = 0;                      ///< of a host; 0: hosts are not counted
+  std::uint32_t npus = 0;                      ///< NPUs of a host; 0: hosts are not counted
   double price = 0, cables = 0, facility = 0;  ///< USD
   double power = 0;                            ///< W
 
@@ -44,7 +44,7 @@ struct HostPrices {
 struct OperationPrices {
   double pue = 1;             ///< power usage effectiveness: power of the facility over that of its computers
   double electricity = 0;     ///< USD per kWh; 0: no price
-  double lifetime_years = 0;  ///< in which the system is paid off; 0: not known
+  double lifetime_years = 0;  ///< years in which the system is paid off; 0: not known
   double utilisation = 1;     ///< share of its lifetime in which the system works
 
   friend bool operator==(const OperationPrices&, const OperationPrices&) = default;

@@ -26,7 +26,7 @@ namespace orrery::fold {
 
 /// What is taken for granted until a run shows that it does not hold (docs/folding.md, *Assumptions*).
 struct Assumptions {
-  Divergences divergences;      ///< what runs have shown so far
+  Divergences divergences;      ///< divergences that runs have shown so far
   std::uint32_t num_wrong = 0;  ///< runs that have shown some
 };
 

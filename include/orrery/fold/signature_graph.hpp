@@ -47,7 +47,7 @@ struct SignatureGraph {
   };
   struct Membership {
     std::uint32_t group = 0;
-    std::uint32_t position = 0;  ///< in the group
+    std::uint32_t position = 0;  ///< position in the group
   };
   /// The other end of a stream.
   struct StreamEnd {
@@ -65,7 +65,7 @@ struct SignatureGraph {
   std::vector<std::uint32_t> signature_of_npu;  ///< [npus] NPUs of different signatures are not equivalent
 
   std::vector<std::size_t> first_member;  ///< [groups of this rank + 1] index into members
-  std::vector<Member> members;            ///< of each group, in its order
+  std::vector<Member> members;            ///< members of each group, in its order
   std::vector<std::uint32_t> layouts;     ///< [groups] groups of different layouts are not equivalent
   std::vector<char> completes_together;   ///< [groups] members that arrive together complete together
   PositionsAmong positions_among;         ///< none: every position has its own number
@@ -77,7 +77,7 @@ struct SignatureGraph {
   std::vector<std::size_t> first_membership;  ///< [NPUs of this rank + 1] index into memberships
   std::vector<Membership> memberships;        ///< [uses] of each NPU; NPUs of one signature have as many
   std::vector<std::size_t> first_stream;      ///< [NPUs of this rank + 1] index into streams
-  std::vector<StreamEnd> streams;             ///< of each NPU; NPUs of one signature have as many
+  std::vector<StreamEnd> streams;             ///< streams of each NPU; NPUs of one signature have equally many
 
   std::uint32_t num_npus() const { return static_cast<std::uint32_t>(signature_of_npu.size()); }
   std::uint32_t num_groups() const { return static_cast<std::uint32_t>(layouts.size()); }

@@ -16,10 +16,10 @@ struct Timing {
   Time whole;                                ///< until the last GPU is over
   std::vector<Time> ends;                    ///< [GPUs]
   std::uint32_t last = 0;                    ///< the GPU that is over last, the lowest of these
-  std::array<Time, num_stalls> stalls = {};  ///< of the block of it that is over last
+  std::array<Time, num_stalls> stalls = {};  ///< stall times of its last block to end
   Time end;                                  ///< from the end of this block to the end of the kernel
-  RequestCounts counts;                      ///< of all GPUs
-  std::uint64_t events = 0;                  ///< of the simulation
+  RequestCounts counts;                      ///< requests of all GPUs
+  std::uint64_t events = 0;                  ///< events of the simulation
 };
 
 /// Simulates a program over the links of a topology, on this rank alone. `members[i]` is the NPU that is GPU i. Throws

@@ -20,9 +20,9 @@ enum class RequestKind : std::uint8_t {
   ack,           ///< to the source of a store: its data can be seen
   load,          ///< asks for data
   answer,        ///< the data that a load asked for
-  word,          ///< of a channel
+  word,          ///< word of a channel
   switch_load,   ///< asks a switch for the sum of the data of a group; the switch asks each member
-  switch_part,   ///< what a member answers the switch, which makes one answer of all of them
+  switch_part,   ///< answer of a member to the switch, which makes one answer of all of them
   switch_store,  ///< data for the switch, which sends them to all members of a group
 };
 inline constexpr std::size_t num_request_kinds = static_cast<std::size_t>(RequestKind::switch_store) + 1;
@@ -37,16 +37,16 @@ constexpr bool is_control(RequestKind kind) {
 struct Request {
   RequestKind kind = RequestKind::store;
   bool is_behind_data = false;  ///< it passes no data though it is a word of control: it is of a copy engine
-  bool wants_ack = false;       ///< of a store: Device::left is called when it has left its first link, too
+  bool wants_ack = false;  ///< acknowledgement of a store: Device::left is called when it has left its first link, too
   Buffer buffer = Buffer::scratch;
   bool has_packets = false;        ///< a store of packets, which readers wait for
   std::uint32_t from = 0, to = 0;  ///< GPUs
-  std::uint32_t group = 0;         ///< in Program::groups, of requests to a switch
-  std::uint32_t block = 0;         ///< of the GPU that asked first
-  std::uint32_t burst = 0;         ///< of its operation
-  std::uint32_t tag = 0;           ///< of a load: which one; of a word: the channel at `to`
-  std::uint64_t offset = 0;        ///< in the buffer at `to`, of packets
-  std::uint64_t bytes = 0;         ///< of data
+  std::uint32_t group = 0;         ///< index in Program::groups, for requests to a switch
+  std::uint32_t block = 0;         ///< block of the GPU that asked first
+  std::uint32_t burst = 0;         ///< burst of its operation
+  std::uint32_t tag = 0;           ///< number of a load; for a word: the channel at `to`
+  std::uint64_t offset = 0;        ///< offset in the buffer at `to`, for packets
+  std::uint64_t bytes = 0;         ///< bytes of data
   std::uint64_t held = 0;          ///< bytes that count against Parameters::posted until it has left its first link
   std::uint64_t wire = 0;          ///< bytes that links carry
 };
@@ -82,7 +82,7 @@ class Simulation {
 
 /// For what a block spends its time.
 enum class Stall : std::uint8_t {
-  launch,   ///< of the kernel, the load of its plan, and its wait for an SM
+  launch,   ///< launch of the kernel, load of its plan, and wait for an SM
   issue,    ///< fixed costs of operations
   memory,   ///< loads from its own memory
   poll,     ///< polls of flags that are there

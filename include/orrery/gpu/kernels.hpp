@@ -14,7 +14,7 @@ struct KernelShape {
   std::uint32_t gpus = 8;
   std::uint32_t blocks = 1;
   std::uint32_t threads = 1024;
-  Bytes bytes = {};  ///< of the collective: docs/gpu.md says of which buffer
+  Bytes bytes = {};  ///< bytes of the collective: docs/gpu.md says of which buffer
 };
 
 /// A kernel that is written by hand, such as those whose times others have published (docs/gpu.md, Kernels).

@@ -20,8 +20,9 @@ enum class Fineness : std::uint8_t {
 
 /// When programs of collectives are simulated.
 enum class Evaluation : std::uint8_t {
-  automatic,   ///< in the run if links are simulated, else alone
-  in_network,  ///< in the run: thread blocks are events of NPUs, and their requests meet all else on the links
+  automatic,   ///< choice by the network: in the run if links are simulated, otherwise alone
+  in_network,  ///< simulation in the run: thread blocks are events of NPUs, and their requests meet all else on the
+               ///< links
   alone,       ///< once for each group, plan and size, with all members arriving together and nothing else on the links
 };
 
@@ -35,7 +36,7 @@ struct Options {
   Fineness fineness = Fineness::burst;
   Evaluation evaluation = Evaluation::automatic;
   bool compute_share = true;  ///< compute nodes have the SMs only that thread blocks leave. Not with `alone`
-  std::map<collective::Kind, Plans> plans;  ///< by the kind that they carry out
+  std::map<collective::Kind, Plans> plans;  ///< plans by the kind that they carry out
 
   Granularity granularity() const { return {fineness == Fineness::line ? 0 : bursts}; }
   /// Throws Error (bad_input) that names the key of a parameter that is not possible.

@@ -24,7 +24,7 @@ enum class Noc : std::uint8_t {
 /// What a kernel and the operations of its blocks cost, whatever they move.
 struct KernelParameters {
   std::uint32_t sms = 132;               ///< streaming multiprocessors
-  std::uint32_t blocks_per_sm = 1;       ///< that are on one at a time
+  std::uint32_t blocks_per_sm = 1;       ///< blocks that run on one SM at a time
   Time launch = Time::from_ns(1050);     ///< from the start of a kernel to the first instruction of its blocks
   Time end = Time::from_ns(100);         ///< from the end of the last block to the end of the kernel
   Time plan_load = Time::from_ns(1250);  ///< an executed plan is copied before its first operation
@@ -71,7 +71,7 @@ struct RequestParameters {
 
 /// Copy engines, and the proxy on the host that starts them.
 struct CopyEngineParameters {
-  Time dma_setup = Time::from_ns(2620);  ///< of a copy engine, for each copy
+  Time dma_setup = Time::from_ns(2620);  ///< setup of a copy engine, for each copy
   Bandwidth dma_rate = Bandwidth::from_bytes_per_ns(390);
   std::uint32_t dma_line = 256;          ///< as `line`, of copy engines
   Time proxy = Time::from_ns(5500);      ///< a request of a block reaches the proxy on the host and is handled
@@ -83,7 +83,7 @@ struct CopyEngineParameters {
 /// The ports of a GPU, with the rate of all ports of a kind together.
 struct PortParameters {
   Noc noc = Noc::none;
-  Bandwidth memory_rate = Bandwidth::from_bytes_per_ns(3350);  ///< of memory, reads and writes together
+  Bandwidth memory_rate = Bandwidth::from_bytes_per_ns(3350);  ///< rate of memory, reads and writes together
   Bandwidth io_rate = Bandwidth::from_bytes_per_ns(450);       ///< to the links, and as much from them
 
   friend bool operator==(const PortParameters&, const PortParameters&) = default;
@@ -101,8 +101,8 @@ struct Profile {
   Parameters parameters = {};
   // How its GPUs are joined where no configuration says it.
   Bandwidth link;                     ///< one way
-  double latency_ns = 150;            ///< of a link
-  std::string_view shape = "Switch";  ///< of topology::ShapeType
+  double latency_ns = 150;            ///< latency of a link
+  std::string_view shape = "Switch";  ///< name of a topology::ShapeType
 
   /// Returns all profiles: the table of src/gpu/profile_registry.cpp. Sources stand there.
   static std::span<const Profile* const> registry();

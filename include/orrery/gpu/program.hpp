@@ -61,7 +61,7 @@ enum class Order : std::uint8_t {
 /// What a `barrier` joins.
 struct BarrierUse {
   std::uint32_t id = 0;
-  std::uint32_t num_blocks = 0;  ///< that it joins
+  std::uint32_t num_blocks = 0;  ///< number of blocks that it joins
 };
 
 /// One operation of a thread block. Its operands are in Gpu::operands, sources first, and its ids in Gpu::ids.
@@ -70,21 +70,21 @@ struct Operation {
   Transport transport = Transport::memory;
   Order order = Order::each_iteration;
   PacketFormat packets = PacketFormat::ll16;
-  bool pays_op = true;         ///< it takes the fixed cost `op` first (plans; own kernels may not)
-  bool operand_first = false;  ///< of packets: the local S[0] is read before the polls and costs nothing after them
-  bool polls_side_by_side = false;  ///< of packets: sources are polled at one time
-  std::uint32_t threads = 0;        ///< that work for each destination or source; 0: all of the block
+  bool pays_op = true;              ///< it takes the fixed cost `op` first (plans; own kernels may not)
+  bool operand_first = false;       ///< order of packets: S[0] is read before the polls, for free
+  bool polls_side_by_side = false;  ///< polling of packets: sources are polled at one time
+  std::uint32_t threads = 0;        ///< threads that work for each destination or source; 0: all of the block
   std::uint32_t first_operand = 0;
   std::uint32_t num_sources = 0;
   std::uint32_t num_destinations = 0;
-  std::uint32_t first_id = 0;  ///< of channels (Gpu::channels) or semaphores (Gpu::semaphores)
+  std::uint32_t first_id = 0;  ///< id of the first channel (Gpu::channels) or semaphore (Gpu::semaphores)
   std::uint32_t num_ids = 0;
-  BarrierUse barrier = {};   ///< of a `barrier`
-  std::uint32_t number = 0;  ///< of the operation in its block of the file, for messages
+  BarrierUse barrier = {};   ///< use of a `barrier`
+  std::uint32_t number = 0;  ///< number of the operation in its block of the file, for messages
 };
 
 struct Block {
-  std::uint32_t id = 0;  ///< in the file
+  std::uint32_t id = 0;  ///< id in the file
   std::uint32_t threads = 1024;
   std::vector<Operation> operations;
 };

@@ -13,10 +13,10 @@ namespace orrery::gpu {
 struct KernelRecord {
   NpuId npu;
   GroupId group;
-  std::uint32_t ordinal = 0;  ///< of the collective in its group
+  std::uint32_t ordinal = 0;  ///< ordinal of the collective in its group
   std::uint32_t blocks = 0;
   Time start, end;
-  std::array<Time, num_stalls> stalls = {};  ///< of its blocks, summed
+  std::array<Time, num_stalls> stalls = {};  ///< stall times of its blocks, summed
 };
 
 /// What one GPU has sent to another one, or to a switch.

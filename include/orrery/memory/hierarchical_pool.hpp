@@ -23,7 +23,7 @@ class HierarchicalPool {
  public:
   struct Access {
     std::span<const NpuId> npus;  ///< one NPU, or the members of a collective
-    Bytes size;                   ///< what each of them gets or gives, positive
+    Bytes size;                   ///< bytes that each of them gets or gives, positive
     PathCollective collective = PathCollective::none;
     std::span<Time> done;  ///< [npus] filled in: when the access of each is over; max() if it does not fit
   };
@@ -31,7 +31,7 @@ class HierarchicalPool {
   struct StageUse {
     std::uint32_t servers = 0;  ///< side by side
     Bytes bytes;
-    Time busy;  ///< of its servers, added up
+    Time busy;  ///< busy time of its servers, added up
   };
 
   HierarchicalPool(const RemoteMemoryOptions& options, std::uint32_t num_npus, Rounding rounding);
@@ -69,12 +69,12 @@ class HierarchicalPool {
   struct Visit {
     NpuId npu;
     std::uint32_t access = 0;
-    std::uint32_t position = 0;  ///< in the access
+    std::uint32_t position = 0;  ///< position in the access
   };
   struct Stage {
-    Bandwidth bandwidth;  ///< of a server
+    Bandwidth bandwidth;  ///< bandwidth of a server
     Time latency;
-    Bytes volume = {};  ///< that has passed all servers together
+    Bytes volume = {};  ///< bytes that have passed all servers together
 
     /// Returns when rounds of so many bytes have passed a server that is free at `free`. They come evenly, as `in`
     /// says.
@@ -85,7 +85,7 @@ class HierarchicalPool {
     std::vector<Cut> cuts;               ///< [accesses]
     std::vector<std::uint64_t> lengths;  ///< distinct numbers of rounds, ascending
     std::vector<Run> runs;
-    std::vector<Visit> visits;                           ///< by NPU, then access
+    std::vector<Visit> visits;                           ///< visits by NPU, then access
     std::vector<std::uint32_t> counted_at;               ///< [accesses] the last node at whose links they were
     std::vector<Bytes> per_round;                        ///< [runs] at the links of the node in hand
     std::vector<Passage> through_groups, through_links;  ///< [runs] the second for the node in hand

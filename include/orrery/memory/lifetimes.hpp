@@ -15,7 +15,7 @@ namespace orrery::memory {
 struct Lifetimes {
   std::vector<bool> is_initial;  ///< [num_tensors] in memory when an iteration begins, because no node makes it
   std::vector<bool> is_result;   ///< [num_tensors] stays until the iteration ends: the last node that lists it makes it
-  Bytes initial;                 ///< of all initial tensors together
+  Bytes initial;                 ///< total size of all initial tensors
   CountdownPlan users;           ///< [num_tensors] where NPUs count the nodes to come that list it
 };
 
@@ -25,7 +25,7 @@ Lifetimes lifetimes_of(const trace::Graph& graph);
 /// Tensors that are in memory together, for messages.
 struct Residents {
   std::vector<std::uint32_t> largest;  ///< at most five, in descending size, of equal ones those listed first
-  std::size_t count = 0;               ///< of all of them
+  std::size_t count = 0;               ///< number of all of them
 
   void serialize(Archive& archive) { archive(largest, count); }
 };

@@ -16,7 +16,7 @@ struct Excess {
   Time since;
   NpuId npu;
   Bytes usage;
-  Residents tensors = {};  ///< that are in the memory in this span
+  Residents tensors = {};  ///< tensors in the memory in this span
 
   void serialize(Archive& archive) { archive(since, npu, usage, tensors); }
 };

@@ -48,7 +48,7 @@ struct Requester {
 /// An access to a server that NPUs share: of one NPU, or of the members of a group that access together.
 struct ServerAccess {
   Time since;
-  Bytes size;  ///< what each requester gets or gives, positive
+  Bytes size;  ///< bytes that each requester gets or gives, positive
   PathCollective collective = PathCollective::none;
   std::span<const Requester> requesters;
   /// With RemoteMemoryOptions::orders_requests, of the end of the access if it is served at once.

@@ -34,13 +34,13 @@ using RemoteMemoryKind = Registered<RemoteMemoryType>;
 /// What lies between a hierarchical pool and the NPUs (docs/memory.md). Its groups, nodes and their memory are in
 /// RemoteMemoryOptions.
 struct HierarchyOptions {
-  std::uint32_t groups = 0;    ///< of memory, each with RemoteMemoryOptions::bandwidth and latency
+  std::uint32_t groups = 0;    ///< memory groups, each with RemoteMemoryOptions::bandwidth and latency
   std::uint32_t switches = 0;  ///< out-node switches, among which groups are divided; each has a link to each node
-  Bandwidth link;              ///< of one such link
+  Bandwidth link;              ///< bandwidth of one such link
   double link_latency_ns = 0;
-  Bandwidth fabric;  ///< of the fabric within a node, to each NPU
+  Bandwidth fabric;  ///< bandwidth of the fabric within a node, to each NPU
   double fabric_latency_ns = 0;
-  Bytes chunk;  ///< what a group sends at a time when all NPUs access together
+  Bytes chunk;  ///< bytes that a group sends at a time when all NPUs access together
 
   /// Throws Error (bad_input) that names the key.
   void validate(std::uint32_t num_npus) const;
@@ -48,7 +48,7 @@ struct HierarchyOptions {
 
 struct RemoteMemoryOptions {
   RemoteMemoryKind kind;
-  Bandwidth bandwidth;  ///< of one memory; of a hierarchical pool: of one group
+  Bandwidth bandwidth;  ///< bandwidth of one memory; of a hierarchical pool: of one group
   double latency_ns = 0;
   std::uint32_t npus_per_node = 0;
   HierarchyOptions hierarchy = {};

@@ -12,7 +12,7 @@ namespace orrery::memory {
 struct MemoryStageRecord {
   std::uint32_t stage = 0;    ///< 0 is at the memory
   std::uint32_t servers = 0;  ///< side by side
-  Bytes bytes;                ///< that have passed the stage
+  Bytes bytes;                ///< bytes that have passed the stage
   Time busy;                  ///< summed over its servers
 
   std::string_view name() const {

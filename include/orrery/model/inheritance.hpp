@@ -20,8 +20,8 @@ struct Inheritance {
   };
 
   Time now;                               ///< all events up to this time have been handled
-  std::vector<checkpoint::Piece> pieces;  ///< by the ids of the run before
-  std::vector<Heir> heirs;                ///< of this rank; all communicators that have no heir here are unused
+  std::vector<checkpoint::Piece> pieces;  ///< pieces by the ids of the previous run
+  std::vector<Heir> heirs;                ///< heirs of this rank; all communicators that have no heir here are unused
   /// Returns what an NPU takes over. The result refers to this object's own data.
   std::function<npu::Predecessor(NpuId heir, NpuId predecessor)> predecessor;
   std::vector<std::vector<GroupId>> communicators_of;  ///< [communicators before] what they have been split into

@@ -40,23 +40,23 @@ struct Flow {
 
 /// All collectives of one communicator.
 struct GroupTraffic {
-  std::vector<NpuId> members;     ///< of the world too all NPUs are listed
-  std::uint64_t bytes = 0;        ///< that all members bring, over all collectives
+  std::vector<NpuId> members;     ///< members; for the world all NPUs are listed
+  std::uint64_t bytes = 0;        ///< bytes that all members contribute, over all collectives
   std::uint64_t collectives = 0;  ///< nodes of all members
 };
 
 /// How much work the NPUs have and how much they communicate with each other: the graph that METIS cuts.
 struct CommunicationGraph {
   std::vector<std::uint64_t> loads;  ///< [num_npus] nodes of the trace
-  std::vector<Flow> flows;           ///< by sender, then receiver, each pair once
-  std::vector<GroupTraffic> groups;  ///< by communicator, as communicator::number_communicators numbers them
+  std::vector<Flow> flows;           ///< flows by sender, then receiver, each pair once
+  std::vector<GroupTraffic> groups;  ///< traffic by communicator, as communicator::number_communicators numbers them
 };
 
 /// The traces that one rank has read.
 struct ReadTraces {
   std::span<const NpuId> npus;
   std::span<const trace::NpuTrace> traces;  ///< [npus]
-  const std::vector<trace::Group>& groups;  ///< what NpuTrace::groups indexes
+  const std::vector<trace::Group>& groups;  ///< groups that NpuTrace::groups indexes
 };
 
 /// Gathers the graph of the traces of all ranks. Every NPU is in the traces of one rank. Without `communicates`, as in

@@ -13,7 +13,7 @@ namespace orrery::partition {
 
 /// How much of the communication crosses ranks, and how evenly work is spread.
 struct Quality {
-  std::uint64_t bytes = 0, total_bytes = 0;        ///< of messages and collectives: between ranks, and in all
+  std::uint64_t bytes = 0, total_bytes = 0;        ///< bytes of messages and collectives: between ranks, and in all
   std::uint64_t groups = 0, total_groups = 0;      ///< communicators
   std::uint64_t messages = 0, total_messages = 0;  ///< point to point
   double balance = 1;                              ///< largest load of a rank over the mean load

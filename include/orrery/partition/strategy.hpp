@@ -22,7 +22,7 @@ struct Problem {
 /// A way to deal NPUs to ranks (partitions/README.md). Each has a file of its own and one line in the registry.
 struct Strategy {
   std::string_view name = {};       ///< as users write it: "dimension"
-  std::string_view parameter = {};  ///< what follows the name after a colon: "<d>"; empty: nothing
+  std::string_view parameter = {};  ///< text that follows the name after a colon: "<d>"; empty: nothing
   std::string_view example = {};    ///< one that can be used as it is: "dimension:0"
   std::string_view help = {};       ///< one line: where NPU i of N goes on R ranks
   bool needs_traces = false;        ///< `make` uses Problem::graph

@@ -13,7 +13,7 @@ namespace orrery::synthesis {
 /// What an attacker measures of the sizes of a kind of node.
 enum class Measure : std::uint8_t {
   count,   ///< how many there are
-  mean,    ///< of the sizes
+  mean,    ///< mean of the sizes
   spread,  ///< the largest over the least one
   share,   ///< count over the geometric mean of all counts
   ratio,   ///< mean over the geometric mean of all means

@@ -15,8 +15,8 @@ namespace orrery::synthesis {
 struct Scale {
   std::map<std::uint32_t, double> axes = {};   ///< factors of axes
   std::optional<std::uint32_t> npus;           ///< the axis of data parallelism is scaled to get so many
-  std::optional<std::uint32_t> layers;         ///< of a replica
-  std::optional<std::uint32_t> micro_batches;  ///< of a step
+  std::optional<std::uint32_t> layers;         ///< layers of a replica
+  std::optional<std::uint32_t> micro_batches;  ///< micro-batches of a step
   double sizes = 1;                            ///< factor of FLOPs, bytes and durations
 };
 
@@ -34,9 +34,9 @@ struct Obfuscation {
 
 struct EmitReport {
   std::uint32_t num_npus = 0;
-  std::uint64_t num_nodes = 0;  ///< of all NPUs
+  std::uint64_t num_nodes = 0;  ///< number of nodes of all NPUs
   std::uint32_t micro_batches = 1, layers = 0;
-  std::uint64_t dropped_edges = 0;  ///< of the programs: their sources are not there at this scale
+  std::uint64_t dropped_edges = 0;  ///< edges of the programs whose sources do not exist at this scale
   std::uint64_t sizes = 0;          ///< positive sizes of the programs
 };
 

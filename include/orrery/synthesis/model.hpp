@@ -14,7 +14,7 @@ struct Axis {
   std::uint32_t size = 1;
   std::uint32_t stride = 1;
   bool has_roles = false;    ///< NPUs along it have different roles
-  double collectives = 0;    ///< of an NPU, on the mean, over groups that reach along it
+  double collectives = 0;    ///< mean number of collectives of an NPU over groups that reach along it
   double messages = 0;       ///< sends of an NPU, on the mean, that go along it
   bool is_pipeline = false;  ///< messages along it go to NPUs of other roles
 };
@@ -43,9 +43,9 @@ using Offsets = std::vector<std::int32_t>;
 struct Family {
   trace::NodeKind kind = trace::NodeKind::instant;
   trace::CollectiveKind collective = trace::CollectiveKind::all_reduce;
-  std::uint64_t dimensions = 0;  ///< of nodes of a group: those that take part
-  GroupShape group = {};         ///< of nodes of a group
-  Offsets peer = {};             ///< of messages
+  std::uint64_t dimensions = 0;  ///< dimensions that take part, for nodes of a group
+  GroupShape group = {};         ///< group of the node, for nodes of a group
+  Offsets peer = {};             ///< peer of a message
   std::int32_t priority = 0;
   std::uint16_t stream = 0;
 
@@ -54,7 +54,7 @@ struct Family {
 
 /// The sizes of a node.
 struct Sizes {
-  std::uint64_t flops = 0;  ///< of a compute node
+  std::uint64_t flops = 0;  ///< FLOPs of a compute node
   std::uint64_t bytes = 0;
   std::int64_t ps = 0;  ///< recorded duration
 
@@ -82,11 +82,11 @@ struct Edge {
     from_end,    ///< iteration count - 1 - `value`
     mirrored,    ///< iteration count - 1 + `value` - the node's
   };
-  std::uint32_t token = 0;   ///< of the source
-  std::uint32_t offset = 0;  ///< of the source, in the body of its token
+  std::uint32_t token = 0;   ///< token of the source
+  std::uint32_t offset = 0;  ///< offset of the source, in the body of its token
   Over micro_batches = Over::none;
   std::int32_t micro_batch = 0;
-  std::uint32_t part = 0;  ///< of the source, among the occurrences of its token in a micro-batch
+  std::uint32_t part = 0;  ///< part of the source, among the occurrences of its token in a micro-batch
   Over layers = Over::none;
   std::int32_t layer = 0;
 
@@ -118,7 +118,7 @@ struct Slot {
   std::uint32_t family = 0;   ///< index into Model::families
   std::uint32_t sketch = 0;   ///< index into Model::sketches
   std::uint32_t rank = 0;     ///< number among the slots of the sketch, by mean size
-  std::uint32_t channel = 0;  ///< of a message: both ends have the same
+  std::uint32_t channel = 0;  ///< channel of a message, equal at both ends
   /// By how much sizes change with the size of each axis: [axes] exponents.
   std::vector<double> exponents = {};
 };
@@ -128,7 +128,7 @@ struct Token {
   std::vector<Slot> body = {};
   std::uint32_t count = 1;            ///< iterations
   bool is_layers = false;             ///< a loop over layers, whose count may be changed
-  std::uint32_t occurrences = 0;      ///< in the sequence
+  std::uint32_t occurrences = 0;      ///< occurrences in the sequence
   std::uint32_t per_micro_batch = 0;  ///< occurrences in each micro-batch; 0: none of its loop
   /// [body] the dependencies of each position: index into Role::edges by occurrence, iteration.
   std::vector<std::vector<std::uint32_t>> edges = {};
@@ -156,8 +156,8 @@ struct Model {
   std::vector<std::uint32_t> role_table =
       {};  ///< roles by the coordinates along axes that have roles, innermost fastest
   std::uint32_t micro_batches = 1;
-  std::uint32_t layers = 0;        ///< of a replica; 0: there are no loops over layers
-  std::uint32_t num_channels = 0;  ///< of messages
+  std::uint32_t layers = 0;        ///< layers of a replica; 0: there are no loops over layers
+  std::uint32_t num_channels = 0;  ///< number of channels of messages
   std::uint32_t merged_slots = 0;  ///< slots whose sizes were pooled with those of others
 
   /// Returns the coordinates of an NPU: [axes].

@@ -46,7 +46,7 @@ struct ComponentGraph {
   std::vector<Component> components;  ///< machine by machine
   std::vector<LinkKind> kinds;
   std::vector<Link> links;
-  std::vector<std::string> notes;  ///< what the file has and the reader does not know
+  std::vector<std::string> notes;  ///< notes on contents of the file that the reader does not know
 };
 
 /// A file that has devices which another one uses.

@@ -18,8 +18,8 @@ namespace orrery::topology {
 struct Dimension {
   Shape shape;
   std::uint32_t size = 1;
-  Bandwidth bandwidth;    ///< of one link
-  double latency_ns = 0;  ///< of one hop
+  Bandwidth bandwidth;    ///< bandwidth of one link
+  double latency_ns = 0;  ///< latency of one hop
   /// Reductions and multicasts that the switch of a group carries out at a time; 0: it only forwards.
   std::uint32_t in_switch_operations = 0;
   std::uint32_t links = 1;  ///< side by side where the shape has one; they carry equal parts of each message

@@ -23,14 +23,14 @@ struct ServerPlan {
   /// Where a link to the network between servers begins: the NIC of an NPU, or a NIC that is a node.
   struct Port {
     std::uint32_t node = 0;
-    std::optional<double> bytes_per_ns;  ///< of the NIC; none: the rate of the links of hosts
+    std::optional<double> bytes_per_ns;  ///< rate of the NIC; none: the rate of the links of hosts
   };
 
   std::uint32_t num_npus = 0;
   std::vector<std::string> devices;  ///< names of the nodes that follow the NPUs
   std::vector<ComponentGraph::LinkKind> kinds;
   std::vector<Link> links;
-  std::vector<Port> ports;    ///< in the order of the NICs
+  std::vector<Port> ports;    ///< ports in the order of the NICs
   bool npus_forward = false;  ///< its NPUs pass on packets of others
 };
 

@@ -67,10 +67,10 @@ class Links {
   struct PerDimension {
     Dimension dimension;
     std::uint32_t stride = 1;
-    std::vector<Port> ports = {{}};        ///< of each kind
+    std::vector<Port> ports = {{}};        ///< ports of each kind
     std::vector<std::uint16_t> kind_of;    ///< [num_npus], or empty: all 0
     std::shared_ptr<const Wiring> wiring;  ///< none where no link has failed
-    std::map<NpuId, FailedLinks> failed;   ///< by the first NPU of the group
+    std::map<NpuId, FailedLinks> failed;   ///< failed links, by the first NPU of the group
     std::map<NpuId, std::uint32_t> lost;   ///< failed ones of several links side by side, by their NPU
 
     std::uint32_t position(NpuId npu) const { return npu.value() / stride % dimension.size; }

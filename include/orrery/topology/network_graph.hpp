@@ -17,7 +17,7 @@ namespace orrery::topology {
 struct NetworkGraph {
   struct Node {
     std::string name;
-    std::uint32_t machine = 0;  ///< in which it is: nodes of one machine have the same number
+    std::uint32_t machine = 0;  ///< number of its machine: nodes of one machine have the same number
   };
   struct Link {
     std::uint32_t a = 0, b = 0;  ///< nodes
@@ -39,7 +39,7 @@ struct LinkPhysics {
 };
 struct LinkDefaults {
   LinkPhysics all;
-  std::map<std::string, LinkPhysics, std::less<>> of_link;  ///< by name; goes before what the file says
+  std::map<std::string, LinkPhysics, std::less<>> of_link;  ///< physics by name of the link; overrides the file
 };
 
 /// Returns the network of machines (docs/inputs.md, *InfraGraph*). A machine with XPUs is a host: its XPUs are NPUs,
@@ -59,7 +59,7 @@ void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const Pla
 
 /// A dimension that was found in a graph.
 struct GraphDimension {
-  std::string_view shape;  ///< of ShapeType: Ring, FullyConnected or Switch
+  std::string_view shape;  ///< name of a ShapeType: Ring, FullyConnected or Switch
   std::uint32_t size = 0;
 
   friend bool operator==(const GraphDimension&, const GraphDimension&) = default;

@@ -25,7 +25,7 @@ struct ShapeParameter {
   std::string_view name;               ///< as configurations spell it
   std::string_view help;               ///< one line
   std::string_view example;            ///< a value
-  std::string_view default_text = {};  ///< what `default_value` computes, for tables
+  std::string_view default_text = {};  ///< text of the value that `default_value` computes, for tables
   /// Computes the value for a dimension that does not set it, from the parameters before it. Null: it must be set.
   std::uint32_t (*default_value)(const Dimension& dimension) = nullptr;
 };

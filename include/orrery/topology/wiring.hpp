@@ -35,7 +35,7 @@ struct GroupLink {
 /// Switches of one kind. The switches of a group are numbered tier by tier.
 struct SwitchTier {
   std::string_view name;
-  std::uint32_t count = 0;  ///< in a group
+  std::uint32_t count = 0;  ///< number in a group
 };
 
 /// What a link is for. An oversubscribed switch has a core, the way through it, and behind it the links that lead from

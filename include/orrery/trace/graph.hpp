@@ -57,7 +57,7 @@ struct Node {
   std::uint32_t num_dependencies;
   std::uint32_t slot;  ///< collective, access of a group: group slot; send and receive: peer slot
   NodeKind kind;
-  CollectiveKind collective;  ///< of a collective, and of an access of a group
+  CollectiveKind collective;  ///< kind of a collective, and of an access of a group
   std::uint16_t stream = 0;   ///< 1 .. num_streams: nodes of a stream take turns and hold no resource; 0: no stream
 
   /// Says whether the node accesses remote memory.
@@ -87,7 +87,7 @@ struct Tensors {
   std::vector<std::uint64_t> sizes;         ///< [num_tensors] bytes, positive; Bytes::most() at most in all
   std::vector<std::uint32_t> num_listings;  ///< [num_tensors] number of nodes that list it, 1 or more
   std::vector<std::uint32_t> first;         ///< [num_nodes + 1] index into listings
-  std::vector<Listing> listings;            ///< by node; a node lists a tensor once
+  std::vector<Listing> listings;            ///< listings by node; a node lists a tensor once
 
   std::span<const Listing> of(NodeId node) const {
     if (first.empty()) return {};
@@ -149,7 +149,7 @@ struct RecordedTime {
   std::int64_t start_ns = 0;
   std::int64_t length_ns = 0;
   std::optional<std::uint32_t> step;  ///< number of the step, if it is one
-  std::vector<RecordedEnd> ends;      ///< of collectives and messages, by node
+  std::vector<RecordedEnd> ends;      ///< ends of collectives and messages, by node
 };
 
 /// The trace of one NPU.
@@ -161,7 +161,7 @@ struct NpuTrace {
   std::vector<NpuId> peers;                      ///< [num_peer_slots]
   std::vector<std::uint64_t> tags;               ///< [num_tag_slots]
   std::uint32_t file = 0;                        ///< index into the Store's files
-  std::shared_ptr<const RecordedTime> recorded;  ///< of a recording
+  std::shared_ptr<const RecordedTime> recorded;  ///< recorded times, for a recording
 
   std::uint64_t id_of(NodeId node) const { return first_id + labels->ids[node.index()]; }
 };

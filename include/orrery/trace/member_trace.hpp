@@ -25,11 +25,11 @@ struct MemberTrace {
     Kind kind = Kind::nothing;
     std::uint64_t id = 0;
     std::string name;
-    std::uint64_t peer = 0;  ///< of a message: position of the other member
+    std::uint64_t peer = 0;  ///< position of the other member, for a message
     std::uint64_t tag = 0;
     Chunks chunks;
-    Bytes size;                               ///< of a message whose chunks are not given
-    Time duration;                            ///< of a computation, as recorded
+    Bytes size;                               ///< size of a message whose chunks are not given
+    Time duration;                            ///< duration of a computation, as recorded
     std::vector<std::uint32_t> dependencies;  ///< earlier operations for which it waits
   };
 

@@ -71,9 +71,9 @@ struct ReadOptions {
   Dependencies dependencies = Dependencies::automatic;
   Streams streams = Streams::by_count;
   RecordingOptions recording = {};
-  CustomNodes custom_nodes = {};     ///< of every NPU's trace; an id whose node is not a collective has no effect
-  std::uint32_t num_npus = 0;        ///< of the topology
-  std::uint32_t num_dimensions = 0;  ///< of the topology; 0: not known
+  CustomNodes custom_nodes = {};     ///< collectives of every NPU's trace that run custom files
+  std::uint32_t num_npus = 0;        ///< number of NPUs of the topology
+  std::uint32_t num_dimensions = 0;  ///< number of dimensions of the topology; 0: not known
   /// The local memory has a size: a tensor that is listed with different sizes is a fault, else a notice.
   bool memory_has_size = false;
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
@@ -122,7 +122,7 @@ NamedGroups read_group_file(const std::filesystem::path& path, std::uint32_t num
 /// A file that was read.
 struct ReadFile {
   std::string name;
-  std::uint64_t digest;  ///< of its bytes
+  std::uint64_t digest;  ///< digest of its bytes
 };
 
 /// What a store has already taken over from another one.

@@ -33,7 +33,7 @@ struct Dlrm {
   std::vector<Table> tables;                 ///< embedding tables
   std::uint64_t pooling = 1;                 ///< rows of a table that a sample looks up
   std::vector<std::uint64_t> poolings = {};  ///< [tables] the same of each table, in place of `pooling`; or empty
-  std::uint32_t cross_layers = 0;  ///< of low rank (Wang et al., DCN V2, arXiv 2008.13535); 0: dot products instead
+  std::uint32_t cross_layers = 0;            ///< layers of low rank (DCN V2, arXiv 2008.13535); 0: dot products instead
   std::uint64_t cross_rank = 512;
   std::vector<std::uint64_t> top;  ///< widths of the MLP over the interaction
 

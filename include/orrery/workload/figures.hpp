@@ -23,7 +23,7 @@ struct MemoryUse {
 /// The sum over the nodes of one kind on one NPU.
 struct CommunicationTotal {
   std::uint64_t count = 0;
-  std::uint64_t bytes = 0;  ///< of comm_size or tensor_size
+  std::uint64_t bytes = 0;  ///< bytes of comm_size or tensor_size
 
   friend bool operator==(const CommunicationTotal&, const CommunicationTotal&) = default;
 };
@@ -31,9 +31,9 @@ struct CommunicationTotal {
 /// The figures of one pipeline stage, per NPU.
 struct StageFigures {
   std::uint64_t nodes = 0;
-  std::uint64_t flops = 0;  ///< of all compute nodes
-  MemoryUse local;          ///< in local memory
-  MemoryUse remote;         ///< in remote memory: what is offloaded
+  std::uint64_t flops = 0;  ///< FLOPs of all compute nodes
+  MemoryUse local;          ///< use of local memory
+  MemoryUse remote;         ///< use of remote memory: offloaded states
   /// By "all-reduce tp", "send pp", ...; "load" and "store" of the NPU alone, "load with all-gather dp", ... on the
   /// path.
   std::map<std::string, CommunicationTotal> communication;
@@ -42,12 +42,12 @@ struct StageFigures {
 /// The figures of a whole description.
 struct Figures {
   std::uint32_t num_npus = 0;
-  std::uint64_t parameters = 0;         ///< of the model
-  std::uint64_t active_parameters = 0;  ///< that a token or sample passes: fewer than all with experts
-  std::uint64_t samples = 0;            ///< of a step
-  std::uint64_t tokens = 0;             ///< of a step; 0 if the model has no tokens
-  double model_flops = 0;               ///< of a step: forward, and twice that backward, without recomputation
-  double executed_flops = 0;            ///< of all compute nodes of all NPUs
+  std::uint64_t parameters = 0;         ///< parameters of the model
+  std::uint64_t active_parameters = 0;  ///< parameters that a token or sample uses: fewer than all with experts
+  std::uint64_t samples = 0;            ///< samples of a step
+  std::uint64_t tokens = 0;             ///< tokens of a step; 0 if the model has no tokens
+  double model_flops = 0;               ///< FLOPs of a step: forward, and twice that backward, without recomputation
+  double executed_flops = 0;            ///< FLOPs of all compute nodes of all NPUs
   std::vector<StageFigures> stages;     ///< [pp]
 };
 

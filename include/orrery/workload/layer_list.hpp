@@ -24,7 +24,7 @@ struct LayerList {
   struct Layer {
     std::string name;
     std::uint64_t parameters = 0;
-    std::uint64_t flops = 0;        ///< of the forward pass of one sample; the backward pass takes twice that
+    std::uint64_t flops = 0;        ///< FLOPs of the forward pass of one sample; the backward pass takes twice that
     std::uint64_t activations = 0;  ///< values of one sample that the layer hands to the next one
     /// Without flops: the times of its passes for a micro-batch, and its part of the optimizer's time.
     Time forward = {}, backward = {}, update = {};

@@ -21,13 +21,13 @@ struct OutlinePass {
 /// What the collectives of a group slot are for.
 struct OutlineGroup {
   enum class Role : std::uint8_t {
-    passes,  ///< of layers: the chain of passes waits for them
+    passes,  ///< collectives of layers: the chain of passes waits for them
     copies,  ///< among copies of states: one chain
     sums,    ///< sums of gradients apart from these: a chain of its own
-    other,   ///< of other stages too, or of another chain
+    other,   ///< collectives of other stages too, or of another chain
   };
   Role role = Role::other;
-  std::vector<NpuId> members;  ///< of such a group of NPU 0, in its stage; ascending
+  std::vector<NpuId> members;  ///< members of such a group of NPU 0, in its stage; ascending
 };
 
 /// The nodes of the NPUs of a stage in a step of one micro-batch. All NPUs of the stage have the same ones, and so have
@@ -36,7 +36,7 @@ struct StageOutline {
   trace::Structure structure;
   std::vector<OutlineGroup> groups;  ///< [num_group_slots]
   std::vector<NodeId> before;        ///< the chain before the passes
-  std::vector<OutlinePass> passes;   ///< in the order of the whole step
+  std::vector<OutlinePass> passes;   ///< passes in the order of the whole step
   std::uint32_t end_of_passes = 0;   ///< nodes from this one on are those of the update
 };
 
@@ -44,12 +44,12 @@ struct StageOutline {
 struct OutlineStage {
   std::uint32_t outline = 0;  ///< its number in Outline::outlines
   NpuId first_npu;
-  OutlinePass first, last;  ///< of the whole step, without their nodes
+  OutlinePass first, last;  ///< first and last pass of the whole step, without their nodes
 };
 
 /// A training step in short: one micro-batch of each stage, from which bounds of the whole step follow.
 struct Outline {
-  std::vector<StageOutline> outlines;   ///< of stages that differ
+  std::vector<StageOutline> outlines;   ///< outlines of the distinct stages
   std::vector<OutlineStage> stages;     ///< [pp]
   std::vector<std::uint32_t> stage_of;  ///< [num_virtual_stages]
   std::vector<std::uint64_t> handed;    ///< [num_virtual_stages - 1] bytes that each hands to the next one, and back

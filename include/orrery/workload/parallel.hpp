@@ -55,7 +55,7 @@ struct Offload {
 /// weight, before which the NPU waits for the host.
 struct Calls {
   std::uint32_t of_layer = 1;  ///< collectives into which a layer's gathers and sums are divided, one after the other
-  Time each = {};              ///< what the host takes to make one
+  Time each = {};              ///< host time to make one call
   Time of_member = {};         ///< likewise for each member: tensors that it slices and copies
 
   friend bool operator==(const Calls&, const Calls&) = default;
@@ -75,7 +75,7 @@ struct Sharding {
   std::uint32_t bucket_buffers = 2;
   bool overlap = true;       ///< gradients are reduced during the backward pass instead of after it
   bool sums_apart = false;   ///< ZeRO 3: sums of gradients yield to gathers, and do not hold them up
-  double exposed_share = 0;  ///< of the bytes of ZeRO 3's collectives: compute waits for them
+  double exposed_share = 0;  ///< share of the bytes of ZeRO 3's collectives for which compute waits
   Calls calls;
   /// ZeRO 1 and 2: new parameters are gathered before each layer's first forward pass instead of after the update.
   bool gather_before_forward = false;
@@ -117,7 +117,7 @@ struct ExpertDivision {
   /// Number of NPUs that share an expert: those of tp (0, or its size), or one, so that each has experts of its own.
   std::uint32_t tp = 0;
   double imbalance = 0;    ///< standard deviation of the logarithm of the experts' loads, which are drawn
-  std::uint32_t seed = 1;  ///< of the draws
+  std::uint32_t seed = 1;  ///< seed of the draws
   ExpertExchange exchange = ExpertExchange::automatic;
   /// In which tokens travel to experts and back, and their gradients likewise. None: by the kernels of the exchange,
   /// fp8 to experts with Precision::fp8; otherwise as other values.
@@ -128,7 +128,7 @@ struct ExpertDivision {
 
 /// What a request asks for.
 struct Request {
-  std::uint64_t tokens = 128;  ///< that are made for each sequence
+  std::uint64_t tokens = 128;  ///< tokens generated for each sequence
   /// Number of the tokens after the first one whose steps are simulated; the times of others lie between. 0: all.
   std::uint64_t samples = 0;
 
@@ -163,7 +163,7 @@ struct Extras {
 
 /// How the training of a model is divided among NPUs.
 struct Parallel {
-  std::array<std::uint32_t, num_axes> sizes = {1, 1, 1, 1, 1};  ///< by Axis
+  std::array<std::uint32_t, num_axes> sizes = {1, 1, 1, 1, 1};  ///< size of each Axis
   /// Axes from the innermost on: NPU ids count along placement[0] fastest.
   std::array<Axis, num_axes> placement = {Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
   std::uint32_t interleaving = 1;  ///< virtual stages on each NPU
@@ -177,8 +177,8 @@ struct Parallel {
   Pipeline pipeline;
   Recompute recompute = Recompute::none;
   Precision precision = Precision::bf16;
-  Time between_steps = {};  ///< what an NPU does before a step besides: data loading, logging, waiting for the host
-  Precision gradients = Precision::bf16;  ///< in which gradients are kept and reduced: bf16 or fp32
+  Time between_steps = {};                ///< time before a step outside the model: data loading, logging, the host
+  Precision gradients = Precision::bf16;  ///< precision in which gradients are kept and reduced: bf16 or fp32
   Detail detail = Detail::block;
 
   std::uint32_t operator[](Axis axis) const { return sizes[static_cast<std::size_t>(axis)]; }

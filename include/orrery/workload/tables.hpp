@@ -16,9 +16,9 @@ enum class TableBalance : std::uint8_t { bytes, lookups };
 
 /// How the embedding tables of a model are divided among NPUs.
 struct TableDivision {
-  TableSharding sharding = TableSharding::even;  ///< of tables that have no division of their own
+  TableSharding sharding = TableSharding::even;  ///< division of tables that have none of their own
   TableBalance balance = TableBalance::bytes;
-  std::uint64_t columns = 32;  ///< of a part of a table that is divided by columns
+  std::uint64_t columns = 32;  ///< columns of a part of a table that is divided by columns
 
   friend bool operator==(const TableDivision&, const TableDivision&) = default;
 };

@@ -12,7 +12,7 @@ namespace {
 /// Rows and columns of the result that a unit computes at a time.
 struct Tile {
   std::uint64_t rows, columns;
-  int halvings;  ///< of the area of the largest
+  int halvings;  ///< halvings of the area of the largest tile
 };
 constexpr std::array tiles = {Tile{256, 128, 0}, Tile{128, 256, 0}, Tile{128, 128, 1},
                               Tile{128, 64, 2},  Tile{64, 128, 2},  Tile{64, 64, 3}};
@@ -151,7 +151,7 @@ class Products final : public ComputeModel {
   double clock_;      ///< factor of the clock at the power cap
   double peak_, bf16_peak_;
   bool is_low_;
-  double operand_bytes_, low_share_;  ///< of a precision below bf16
+  double operand_bytes_, low_share_;  ///< size and share of a precision below bf16
   Rounding rounding_;
 };
 

@@ -54,9 +54,9 @@ class Systolic final : public ComputeModel {
 
   /// How a product lies on the array: what of it is on rows and on columns, and what passes.
   struct Layout {
-    double rows, columns, passes;    ///< of the whole product
+    double rows, columns, passes;    ///< sizes of the whole product
     double row_folds, column_folds;  ///< numbers of folds
-    double cycles;                   ///< of a fold
+    double cycles;                   ///< cycles of a fold
     double folds() const { return row_folds * column_folds; }
   };
   Layout layout(std::uint64_t on_rows, std::uint64_t on_columns, std::uint64_t passes) const {

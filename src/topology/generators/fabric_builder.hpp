@@ -17,7 +17,7 @@ class FabricBuilder {
   /// A port of a server.
   struct Port {
     std::uint32_t server = 0, number = 0;  ///< number among the ports of the server
-    std::uint32_t node = 0;                ///< of the network
+    std::uint32_t node = 0;                ///< number of the node in the network
     std::optional<double> bytes_per_ns;
   };
 

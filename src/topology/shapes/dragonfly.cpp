@@ -90,8 +90,8 @@ class Dragonfly final : public Wiring {
     return share(from, (to + routers_ - from % routers_) % routers_ - 1, first_local);
   }
 
-  std::uint32_t routers_;    ///< of a group
-  std::uint32_t positions_;  ///< of a router
+  std::uint32_t routers_;    ///< routers of a group
+  std::uint32_t positions_;  ///< positions of a router
   std::uint32_t global_;     ///< links of a router to other groups
   std::uint32_t groups_;
   std::uint32_t rounds_;  ///< links from each group to each other one

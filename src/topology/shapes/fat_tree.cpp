@@ -106,7 +106,7 @@ class FatTree final : public Wiring {
     return {Device::Kind::network_switch, first_core() + plane * half_ + number};
   }
 
-  std::uint32_t half_;  ///< of the ports: positions of an edge switch, edge switches of a pod
+  std::uint32_t half_;  ///< half of the ports: positions of an edge switch, edge switches of a pod
   std::uint32_t ups_;   ///< links up of an edge switch, aggregation switches of a pod
   std::uint32_t pods_;
 };

@@ -18,7 +18,7 @@ inline std::uint64_t matrices_into(const Transformer& model) { return model.mlp.
 /// How many tokens pass experts, of those that would if all were used alike.
 struct ExpertLoad {
   double own = 1;   ///< the experts of the NPU
-  double most = 1;  ///< of the NPU whose experts have most
+  double most = 1;  ///< load of the NPU whose experts have most, relative to the mean
 };
 
 /// Draws the load of the experts of a layer. Without a rank `own` is 1. Source of the form: shares of tokens of trained
