@@ -32,11 +32,11 @@ void require_campaign(const config::CampaignCommand& command, const campaign::Op
 void add_prices(CampaignResults& found) {
   const auto& configuration = found.file.configuration;
   if (!found.file.has_system) return;
-  const auto plant = run::plant_of(configuration);
-  if (!plant) return;
-  const auto hour = cost::cost_of_step(*plant, 3600, 1);
-  if (hour.price) found.usd_per_npu_hour = *hour.price / plant->num_npus;
-  if (hour.energy) found.joules_per_npu_hour = *hour.energy / plant->num_npus;
+  const auto hardware = run::hardware_of(configuration);
+  if (!hardware) return;
+  const auto hour = cost::cost_of_step(*hardware, 3600, 1);
+  if (hour.price) found.usd_per_npu_hour = *hour.price / hardware->num_npus;
+  if (hour.energy) found.joules_per_npu_hour = *hour.energy / hardware->num_npus;
 }
 
 /// Tries other settings, if that is asked for. Collective.

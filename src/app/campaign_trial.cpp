@@ -38,9 +38,9 @@ std::map<std::string_view, double> campaign_metrics(const config::Configuration&
   found["campaign_time"] = mean("time");
   if (job.times.tokens > 0)
     found["effective_tokens_per_s"] = job.times.tokens / campaign::seconds(job.times.step) * mean("ettr");
-  if (const auto plant = run::plant_of(configuration)) {
-    const auto hour = cost::cost_of_step(*plant, 3600, 1);
-    const double hours = mean("allocated") / 3600 * setup.npus_per_host / plant->num_npus;
+  if (const auto hardware = run::hardware_of(configuration)) {
+    const auto hour = cost::cost_of_step(*hardware, 3600, 1);
+    const double hours = mean("allocated") / 3600 * setup.npus_per_host / hardware->num_npus;
     if (hour.price) found["campaign_cost"] = hours * *hour.price;
     if (hour.energy) found["campaign_energy"] = hours * *hour.energy;
   }

@@ -292,7 +292,7 @@ void print_table(const std::vector<SizeRow>& rows, bool as_csv) {
     for (const std::size_t k : used) fmt::print(",{} (us)", gpu::name(static_cast<gpu::Stall>(k)));
     fmt::print(",end (us)\n");
   } else {
-    fmt::print("# where the time of the thread block goes that is over last\n");
+    fmt::print("# where the time of the last thread block goes\n");
     fmt::print("#{:>11} {:>12} {:>9} {:>9}", "bytes", "time", "algbw", "busbw");
     for (const std::size_t k : used) fmt::print(" {:>9}", gpu::name(static_cast<gpu::Stall>(k)));
     fmt::print(" {:>9}\n#{:>11} {:>12} {:>9} {:>9}{:>10}\n", "end", "", "(us)", "(GB/s)", "(GB/s)", "(us)");

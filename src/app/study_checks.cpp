@@ -183,15 +183,17 @@ class CommonFaults {
 };
 
 /// Returns the key of a price that a metric needs and a system lacks; empty if it has all.
-std::string lacking_price(std::string_view metric, const std::optional<cost::Plant>& plant) {
-  if (!plant) return "cost";
+std::string lacking_price(std::string_view metric, const std::optional<cost::Hardware>& hardware) {
+  if (!hardware) return "cost";
   const bool is_power = metric == "power" || metric == "energy_per_step" || metric == "tokens_per_j";
   if (is_power)
-    return plant->npu.busy_power <= 0 ? "cost.npu.busy-power" : plant->npu.idle_power <= 0 ? "cost.npu.idle-power" : "";
+    return hardware->npu.busy_power <= 0   ? "cost.npu.busy-power"
+           : hardware->npu.idle_power <= 0 ? "cost.npu.idle-power"
+                                           : "";
   const bool is_price = metric == "usd_per_step" || metric == "tokens_per_usd";
-  if (is_price && plant->npu.rent > 0) return "";
-  if (!plant->capex()) return is_price ? "cost.npu.rent or cost.npu.price" : "cost.npu.price";
-  return is_price && plant->operation.lifetime_years <= 0 ? "cost.npu.rent or cost.operation.lifetime" : "";
+  if (is_price && hardware->npu.rent > 0) return "";
+  if (!hardware->capex()) return is_price ? "cost.npu.rent or cost.npu.price" : "cost.npu.price";
+  return is_price && hardware->operation.lifetime_years <= 0 ? "cost.npu.rent or cost.operation.lifetime" : "";
 }
 
 /// Returns the metrics that a study needs and that follow from prices, with the places that name them.
@@ -258,8 +260,8 @@ void require_prices(const explore::Space& space, const config::ExploreCommand& c
     const auto findings = config::examine(inputs_of(study, command, space.at(choice).value()));
     if (!findings.faults.empty()) continue;
     has_read = true;
-    const auto plant = run::plant_of(*findings.configuration);
-    for (auto& [metric, key] : lacking) key = lacking_price(metric, plant);
+    const auto hardware = run::hardware_of(*findings.configuration);
+    for (auto& [metric, key] : lacking) key = lacking_price(metric, hardware);
     std::erase_if(lacking, [](const auto& one) { return one.second.empty(); });
   }
   if (!has_read) return;

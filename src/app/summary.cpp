@@ -55,9 +55,9 @@ void print_training(const results::Metrics& metrics) {
 }
 
 /// Prints what the system costs and what a step costs on it, as far as it has prices.
-void print_cost(const cost::Plant& plant, const results::CostFigures& cost) {
+void print_cost(const cost::Hardware& hardware, const results::CostFigures& cost) {
   std::vector<std::string> parts;
-  for (const auto& [name, price] : plant.items) parts.push_back(fmt::format("{} {:.0f}", cited(name), price));
+  for (const auto& [name, price] : hardware.items) parts.push_back(fmt::format("{} {:.0f}", cited(name), price));
   if (cost.step.capex) fmt::print("price: {:.0f} USD ({})\n", *cost.step.capex, fmt::join(parts, ", "));
   parts.clear();
   if (cost.step.price) parts.push_back(fmt::format("{:.4g} USD", *cost.step.price));
@@ -270,7 +270,7 @@ void print_summary(const results::Gathered& all, const results::RunDescription& 
   print_path(all.path);
   if (all.metrics) print_traffic(*all.metrics, run.network, configuration.execution.replay_only);
   if (all.metrics && all.metrics->library) print_library(*all.metrics->library);
-  if (all.metrics && run.plant) print_cost(*run.plant, all.metrics->cost);
+  if (all.metrics && run.hardware) print_cost(*run.hardware, all.metrics->cost);
   print_local_memory(all.npus, configuration.execution.room());
   print_links(all.links, run.network.switches, end);
   if (all.metrics)

@@ -140,7 +140,8 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
   auto metrics = results::metrics_of(npus, {}, configuration.execution.iterations, step, all.collective_sums);
   Bytes peak;
   for (const npu::NpuRecord& npu : npus.distinct()) peak = std::max(peak, npu.peak_local_memory);
-  if (const auto plant = run::plant_of(configuration); metrics && plant) results::add_cost(*plant, *metrics);
+  if (const auto hardware = run::hardware_of(configuration); metrics && hardware)
+    results::add_cost(*hardware, *metrics);
   const auto& generated = configuration.workload.generated;
   if (metrics && generated && generated->parallel[workload::Axis::pp] == 1)
     metrics->bubble = {0, 0};  // nobody waits for a pipeline
@@ -175,12 +176,12 @@ std::optional<Trial> with_faults_as_results(const std::function<std::optional<Tr
 }
 
 /// Adds what a step costs at least: it takes no less time, and NPUs compute for no less time. `compute`: seconds.
-void add_cost_bounds(const cost::Plant& plant, double compute, TrialEstimate& estimate) {
+void add_cost_bounds(const cost::Hardware& hardware, double compute, TrialEstimate& estimate) {
   const double seconds = estimate.step.seconds();
-  const bool is_idle_thrifty = plant.npu.idle_power <= plant.npu.busy_power;
-  const auto at_any_time = cost::cost_of_step(plant, seconds, is_idle_thrifty ? 0 : 1);
+  const bool is_idle_thrifty = hardware.npu.idle_power <= hardware.npu.busy_power;
+  const auto at_any_time = cost::cost_of_step(hardware, seconds, is_idle_thrifty ? 0 : 1);
   const double busy = seconds > 0 ? std::min(1.0, compute / seconds) : 0;
-  const auto least = cost::cost_of_step(plant, seconds, is_idle_thrifty ? busy : 1);
+  const auto least = cost::cost_of_step(hardware, seconds, is_idle_thrifty ? busy : 1);
   estimate.capex = least.capex.value_or(0);
   estimate.power = at_any_time.power.value_or(0);
   estimate.energy = least.energy.value_or(0);
@@ -251,7 +252,7 @@ void TrialEstimator::add_bounds(const config::Configuration& configuration, bool
     estimate.step = bounds.step;
     result.is_best = !is_quick || !found;
   }
-  if (const auto plant = run::plant_of(configuration)) add_cost_bounds(*plant, bounds.compute, estimate);
+  if (const auto hardware = run::hardware_of(configuration)) add_cost_bounds(*hardware, bounds.compute, estimate);
   if (!configuration.workload.generated) return;
   const auto& step = *configuration.workload.generated;
   const auto size = workload::size_of_step(step);

@@ -12,7 +12,7 @@ namespace orrery::check {
 
 /// The collectives, and accesses to memory, of one NPU in one communicator.
 struct Sequence {
-  std::vector<std::uint32_t> nodes;  ///< in an order that the dependencies allow
+  std::vector<std::uint32_t> nodes;  ///< nodes in an order that the dependencies allow
   std::uint64_t contents = 0;        ///< digest of kinds and sizes in any order
   std::uint64_t order = 0;           ///< digest of kinds and sizes in the order of `nodes`
 };

@@ -9,7 +9,7 @@ namespace orrery::check {
 struct Calls {
   std::vector<std::uint32_t> first_successor;  ///< [num_nodes + 1]
   std::vector<std::uint32_t> successors;
-  std::vector<std::uint32_t> nodes;   ///< of the collectives, in an order that the dependencies allow
+  std::vector<std::uint32_t> nodes;   ///< nodes of the collectives, in an order that the dependencies allow
   std::vector<std::uint64_t> labels;  ///< [nodes] equal for collectives of the same kind and size
 };
 

@@ -22,7 +22,7 @@ struct Channel {
   std::uint64_t tag = 0;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t digest = 0;  ///< of the sizes in any order
+  std::uint64_t digest = 0;  ///< digest of the sizes in any order
 
   auto key() const { return std::tie(sender, receiver, tag); }
 };

@@ -21,7 +21,7 @@ struct Allocation {
   };
   Kind kind = Kind::contiguous;
   std::vector<NpuRange> listed;
-  std::uint32_t seed = 1;  ///< of the draw
+  std::uint32_t seed = 1;  ///< seed of the draw
 
   std::uint64_t num_listed() const;
 };

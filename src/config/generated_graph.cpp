@@ -60,7 +60,7 @@ struct ServerEntry {
   std::optional<std::uint32_t> npus;
   std::optional<ServerInside> inside;
   topology::LinkPhysics physics;
-  std::shared_ptr<const ServerPlan> topology;  ///< of NCCL
+  std::shared_ptr<const ServerPlan> topology;  ///< plan of an NCCL server
 
   ServerPlan plan(std::uint32_t otherwise) const {
     const ServerPlan made = make_server(topology ? topology->num_npus : npus.value_or(otherwise),

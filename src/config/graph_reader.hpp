@@ -20,9 +20,9 @@ enum class GraphHosts { of_npus, alone };
 struct WholeGraph {
   network::GivenGraph given;
   std::optional<topology::GeneratedGraph> generated;
-  std::vector<std::string> notes;  ///< what the file has and is left out
+  std::vector<std::string> notes;  ///< notes on contents of the file that are left out
 };
-/// Reads a graph of hosts, switches and links (docs/packet-network.md, *A graph of your own*), or the name of a file
+/// Reads a graph of hosts, switches and links (docs/graphs.md), or the name of a file
 /// with one. Switches have no buffers yet. Faults are noted, and what is faulty is left out.
 WholeGraph read_graph(const Value& value, const std::string& path, GraphHosts hosts, Faults& faults);
 /// Returns the words for kinds of routes.

@@ -72,7 +72,7 @@ std::string_view title(Heading heading);
 struct Flag {
   Text name;                        ///< without its dashes
   Heading heading;                  ///< under which the help lists it
-  std::string_view argument;        ///< what the help calls its value; empty if the value is true or false
+  std::string_view argument;        ///< name of its value in the help; empty if the value is true or false
   Takers commands;                  ///< subcommands that take it
   std::string_view bare_unit = {};  ///< the unit of a number that is given without one; empty: there is none
 };
@@ -124,7 +124,7 @@ struct KeyInfo {
   bool default_is_value = false;
   std::string needed_with = {};  ///< when the key is needed, if it is not always: "the roofline is on"
   std::string only_with = {};    ///< when the key is known, if it is not always: "shape: FatTree"
-  std::string hint = {};         ///< what to do about a missing key
+  std::string hint = {};         ///< remedy for a missing key
   std::string_view see = {};
   std::optional<Flag> flag = {};
 

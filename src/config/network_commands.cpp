@@ -15,7 +15,7 @@ std::vector<Option> table_options() { return {{"json", "", "print JSON"}, {"csv"
 
 FlowsCommand make_flows(const Arguments& arguments) {
   FlowsCommand command;
-  if (!arguments.positional()) refuse_usage("orrery flows: no file. Give a FLOWS.yaml (docs/packet-network.md).");
+  if (!arguments.positional()) refuse_usage("orrery flows: no file. Give a FLOWS.yaml (docs/flows.md).");
   command.file = *arguments.positional();
   command.overrides = settings(arguments, "flows");
   command.json = arguments.text("json").value_or("");

@@ -91,7 +91,7 @@ class Ns3ConfigReader {
   std::optional<bool> has_window_, is_largest_;
   std::optional<bool> marks_;
   std::optional<Rates> least_, most_, probability_;
-  std::optional<std::pair<Ns3Line, std::string>> not_for_hpcc_;  // a line that only HPCC heeds, and what is expected
+  std::optional<std::pair<Ns3Line, std::string>> not_for_hpcc_;  // a line that only HPCC honours, and what is expected
 };
 
 /// Reads "count rate value rate value ...".

@@ -12,7 +12,7 @@ namespace orrery::config {
 /// One option of a subcommand.
 struct Option {
   std::string name;
-  std::string argument;  ///< what the value is called in the help; empty: a switch
+  std::string argument;  ///< name of the value in the help; empty: a switch
   std::string help;
   bool repeatable = false;
   bool hidden = false;                       ///< it is taken, but neither the help nor a completion names it
@@ -32,7 +32,7 @@ struct Subcommand {
   std::string_view positional;  ///< "CONFIG.yaml"; empty: takes none; "FILE ...": takes several
   std::string_view example;     ///< lines of the help's end
   std::vector<OptionGroup> groups;
-  std::vector<std::string_view> positional_words = {};  ///< what a completion offers instead of files
+  std::vector<std::string_view> positional_words = {};  ///< words that a completion offers instead of files
 };
 
 /// The options and the positional argument that were given.

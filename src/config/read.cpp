@@ -180,7 +180,7 @@ std::optional<Configuration> enough_for_traces(const Configuration& faulty) {
 /// Says what a file of YAML or JSON is that is no configuration, and which command takes it; nothing if it may be one.
 std::optional<std::string> describe_values(const std::filesystem::path& file) {
   struct Kind {
-    std::string_view key;  ///< of the whole file
+    std::string_view key;  ///< key of the whole file
     std::string_view description;
   };
   constexpr Kind kinds[] = {{"study", "a study: 'orrery explore FILE' takes it"},

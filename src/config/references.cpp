@@ -49,7 +49,7 @@ void put_above(Value& base, const Value& above) {
 /// A key that may name a file.
 struct Reference {
   std::string key;
-  std::string input;         ///< what the text of the file is called in the results
+  std::string input;         ///< name of the file's text in the results
   std::string_view presets;  ///< the folder of its presets
 };
 

@@ -20,7 +20,7 @@ using explore::Parameter;
 using explore::Strategy;
 using explore::Study;
 
-constexpr std::size_t most_values_of_parameter = 100'000;  ///< of a parameter
+constexpr std::size_t most_values_of_parameter = 100'000;  ///< largest number of values of a parameter
 constexpr std::uint32_t most_samples = 1'000'000;
 
 /// Keys that decide what a run writes and whether it resumes from a checkpoint, none of which a trial does.

@@ -22,8 +22,8 @@ struct Reading;
 
 /// What is said of the values of a key, in tables and messages.
 struct TypeInfo {
-  std::string name;                  ///< in tables: "bandwidth"
-  std::string expected;              ///< in messages: "a bandwidth with its unit"
+  std::string name;                  ///< name in tables: "bandwidth"
+  std::string expected;              ///< text in messages: "a bandwidth with its unit"
   std::string unit;                  ///< the base of the units, such as "B/s"; "-": the values have none
   std::string range;                 ///< which values are allowed: "1 B/s or more"
   std::vector<WordInfo> words = {};  ///< the only values, if there are only these

@@ -24,17 +24,17 @@ struct Origin {
 struct Value {
   enum class Kind : std::uint8_t { null, scalar, sequence, mapping };
   struct Entry;
-  using KeyIndex = std::unordered_map<std::string, std::size_t>;  ///< of the keys of a mapping, where they stand
+  using KeyIndex = std::unordered_map<std::string, std::size_t>;  ///< index of the keys of a mapping: their positions
 
   Kind kind = Kind::null;
-  std::string text;     ///< of a scalar
+  std::string text;     ///< text of a scalar
   bool quoted = false;  ///< a scalar that can only be a text
-  bool faulty = false;  ///< what it names cannot be read, which has been noted
+  bool faulty = false;  ///< fault of the file that it names, which has been noted
   std::optional<std::uint64_t> line;
   std::shared_ptr<const Origin> origin;
   std::vector<Value> items;
   std::vector<Entry> entries;
-  std::vector<std::string> notes;  ///< of a mapping: what is to be said of its keys, such as one that is given again
+  std::vector<std::string> notes;  ///< notes on the keys of a mapping, such as one that is given again
 
   /// Adds an entry of a mapping, whose keys stand in `index`. A key that is given again is a fault, but with an equal
   /// value is only noted.

@@ -107,10 +107,11 @@ const Words<gpu::Noc>& gpu_nocs() {
   return words;
 }
 
-const Words<gpu::Fineness>& gpu_finenesses() {
-  using gpu::Fineness;
-  static const Words<Fineness> words = {{"burst", Fineness::burst, "in `bursts` pieces of each operation at most"},
-                                        {"line", Fineness::line, "each iteration of a block by itself"}};
+const Words<gpu::GranularityKind>& gpu_granularities() {
+  using gpu::GranularityKind;
+  static const Words<GranularityKind> words = {
+      {"burst", GranularityKind::burst, "in `bursts` pieces of each operation at most"},
+      {"line", GranularityKind::line, "each iteration of a block by itself"}};
   return words;
 }
 
@@ -292,7 +293,7 @@ const Words<workload::Schedule>& schedules() {
   static const Words<Schedule> words = {
       {"1f1b", Schedule::one_forward_one_backward, "one forward and one backward pass in turn"},
       {"gpipe", Schedule::gpipe, "all forward passes first"},
-      {"zb-h1", Schedule::zb_h1, "1f1b with gradients of weights put off, in the memory of 1f1b"},
+      {"zb-h1", Schedule::zb_h1, "1f1b with delayed gradients of weights, in the memory of 1f1b"},
       {"zb-v", Schedule::zb_v, "zero bubble: two chunks on each NPU, down the stages and back up"},
       {"dualpipe", Schedule::dual_pipe, "two directions, each with its copy of the parameters"}};
   return words;

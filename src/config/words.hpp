@@ -62,7 +62,7 @@ const Words<collective::LinkRates>& link_rates();
 const Words<gpu::ProfileName>& gpu_profiles();
 const Words<gpu::Arbitration>& gpu_arbitrations();
 const Words<gpu::Noc>& gpu_nocs();
-const Words<gpu::Fineness>& gpu_finenesses();
+const Words<gpu::GranularityKind>& gpu_granularities();
 const Words<gpu::Evaluation>& gpu_evaluations();
 const Words<collective::Optimization>& collective_optimizations();
 const Words<collective::DimensionOrder>& dimension_orders();

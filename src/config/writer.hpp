@@ -29,8 +29,8 @@ class Writer {
  private:
   struct Node {
     std::string name;
-    std::string value;               ///< of a key that is no mapping
-    std::vector<std::string> lines;  ///< of a value that takes several lines
+    std::string value;               ///< value of a key that is not a mapping
+    std::vector<std::string> lines;  ///< lines of a value that takes several lines
     std::deque<Node> children;
   };
 

@@ -48,7 +48,7 @@ std::vector<std::uint32_t> finer(std::span<const std::uint32_t> one, std::span<c
 
 }  // namespace
 
-Folding::Folding(const npu::RunContext& context, const Dealing& dealing, const ReadNpus& read,
+Folding::Folding(const npu::RunContext& context, const Assignment& assignment, const ReadNpus& read,
                  parallel::Communicator& world, Assumptions assumptions)
     : own_npus_{context.npus, context.hosting},
       all_communicators_(context.communicators),
@@ -58,7 +58,7 @@ Folding::Folding(const npu::RunContext& context, const Dealing& dealing, const R
       signatures_(signatures_of(context, streams_, world)),
       classes_(classes_under(std::move(assumptions), signatures_.graph, world)) {
   signatures_.graph.positions_among = {};  // it refers to `context`
-  deal(dealing, world.size());
+  deal(assignment, world.size());
   tables_ = RepresentativeTables(classes_.representatives, own_npus_, signatures_.graph, world);
   if (replay_only_)  // in which NPUs do not communicate
     communicators_.assign(all_communicators_.begin(), all_communicators_.end());
@@ -91,18 +91,18 @@ void Folding::host_representatives(const ReadNpus& read, parallel::Communicator&
   }
 }
 
-void Folding::deal(const Dealing& dealing, int ranks) {
+void Folding::deal(const Assignment& assignment, int ranks) {
   const std::uint64_t count = classes_.count();
   const auto num_ranks = static_cast<std::uint64_t>(ranks);
   std::vector<Rank> hosts;  // [classes]
   hosts.reserve(count);
-  if (dealing.rank_of_npu.empty()) {
+  if (assignment.rank_of_npu.empty()) {
     for (std::uint64_t its = 0; its < count; ++its) hosts.emplace_back(static_cast<int>(its * num_ranks / count));
   } else {
     std::vector<std::pair<std::uint32_t, Rank>> possible;  // by class
     possible.reserve(num_npus());
     for (std::size_t npu = 0; npu < num_npus(); ++npu)
-      possible.emplace_back(classes_.of_npu[npu], dealing.rank_of_npu[npu]);
+      possible.emplace_back(classes_.of_npu[npu], assignment.rank_of_npu[npu]);
     std::ranges::sort(possible);
     std::vector<std::uint64_t> loads(num_ranks);  // nodes
     for (auto first = possible.begin(); first != possible.end();) {

@@ -17,8 +17,8 @@ void sort_and_keep_each_once(std::vector<T>& values) {
 
 }  // namespace
 
-DealtLoad::DealtLoad(const Load& load, Dealing dealing)
-    : dealing_(std::move(dealing)),
+DealtLoad::DealtLoad(const Load& load, Assignment assignment)
+    : assignment_(std::move(assignment)),
       runs_ahead_(load.runs_ahead),
       bins_per_delay_(load.record.least_delay == Time::max() ? 0
                                                              : static_cast<double>(load.record.least_delay.ps()) /
@@ -36,12 +36,12 @@ DealtLoad::DealtLoad(const Load& load, Dealing dealing)
 
 void DealtLoad::deal_events(const Load& load) {
   events_.resize(std::size_t{num_bins_} * num_workers());
-  for (const auto& row : load.record.events) events_[at(row.bin, dealing_.worker_of[row.block])] += row.events;
+  for (const auto& row : load.record.events) events_[at(row.bin, assignment_.worker_of[row.block])] += row.events;
 }
 
 void DealtLoad::deal_flows(const Load& load) {
   for (const auto& row : load.record.flows) {
-    const std::uint32_t from = dealing_.worker_of[row.from], to = dealing_.worker_of[row.to];
+    const std::uint32_t from = assignment_.worker_of[row.from], to = assignment_.worker_of[row.to];
     if (from == to) continue;
     dependencies_.push_back({std::max(row.arrives, row.sent + 1), row.sent, from, to});
     if (!are_apart(from, to)) continue;
@@ -54,8 +54,8 @@ void DealtLoad::deal_flows(const Load& load) {
 void DealtLoad::deal_communicators(const Load& load) {
   for (const LoadCommunicator& communicator : load.communicators) {
     Members& members = communicators_.emplace_back();
-    members.host = dealing_.worker_of[communicator.host];
-    for (const std::uint32_t block : communicator.blocks) members.workers.push_back(dealing_.worker_of[block]);
+    members.host = assignment_.worker_of[communicator.host];
+    for (const std::uint32_t block : communicator.blocks) members.workers.push_back(assignment_.worker_of[block]);
     sort_and_keep_each_once(members.workers);
   }
 }

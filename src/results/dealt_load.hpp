@@ -12,7 +12,7 @@ namespace orrery::results {
 
 /// Which worker has a block, and which rank has a worker. Workers are ranks; or they are blocks, as if each had a
 /// processor of its own, though messages take time between ranks only.
-struct Dealing {
+struct Assignment {
   std::vector<std::uint32_t> worker_of;  ///< [blocks]
   std::vector<std::uint32_t> rank_of;    ///< [workers]
 };
@@ -20,7 +20,7 @@ struct Dealing {
 /// A load that is dealt to workers, and the recurrence over bins that gives its time (docs/scaling.md, *The model*).
 class DealtLoad {
  public:
-  DealtLoad(const Load& load, Dealing dealing);
+  DealtLoad(const Load& load, Assignment assignment);
 
   struct Outcome {
     double time = 0;          ///< when the last worker has handled its last event
@@ -65,8 +65,8 @@ class DealtLoad {
   };
 
   std::size_t at(std::uint32_t bin, std::uint32_t worker) const { return std::size_t{bin} * num_workers() + worker; }
-  std::uint32_t num_workers() const { return static_cast<std::uint32_t>(dealing_.rank_of.size()); }
-  bool are_apart(std::uint32_t a, std::uint32_t b) const { return dealing_.rank_of[a] != dealing_.rank_of[b]; }
+  std::uint32_t num_workers() const { return static_cast<std::uint32_t>(assignment_.rank_of.size()); }
+  bool are_apart(std::uint32_t a, std::uint32_t b) const { return assignment_.rank_of[a] != assignment_.rank_of[b]; }
   double latency_between(std::uint32_t a, std::uint32_t b, double latency) const {
     return are_apart(a, b) ? latency : 0;
   }
@@ -78,7 +78,7 @@ class DealtLoad {
   void wait_for_data(std::uint32_t bin, double latency, Progress& progress) const;
   std::uint64_t wait_for_promises(std::uint32_t bin, double latency, Progress& progress) const;
 
-  Dealing dealing_;
+  Assignment assignment_;
   std::uint32_t num_bins_ = 0;
   std::vector<std::uint64_t> events_;            // [bins][workers]
   std::vector<std::uint64_t> handled_messages_;  // [bins][workers] sent in the bin, or received in it

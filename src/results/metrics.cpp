@@ -130,10 +130,10 @@ std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& 
   return metrics;
 }
 
-void add_cost(const cost::Plant& plant, Metrics& metrics) {
+void add_cost(const cost::Hardware& hardware, Metrics& metrics) {
   const auto& rates = metrics.training;
   const double seconds = rates.request_time.value_or(metrics.step_time.seconds());
-  metrics.cost.step = cost::cost_of_step(plant, seconds, metrics.shares.compute);
+  metrics.cost.step = cost::cost_of_step(hardware, seconds, metrics.shares.compute);
   const auto rate = rates.tokens_per_second ? rates.tokens_per_second : rates.samples_per_second;
   if (!rate) return;
   const auto per = [&](const std::optional<double>& of_step) {

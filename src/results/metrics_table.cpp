@@ -258,7 +258,7 @@ std::optional<Metrics> write_metrics(Output& output, const RunDescription& run, 
     if (!metrics) return;
     metrics->library = library_effects(library, metrics->breakdown, metrics->bytes_per_step.size());
     metrics->hints = hints_of(*metrics, run, npus);
-    if (run.plant) add_cost(*run.plant, *metrics);
+    if (run.hardware) add_cost(*run.hardware, *metrics);
     write_figures(file, *metrics);
   });
   return metrics;

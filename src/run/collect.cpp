@@ -220,9 +220,9 @@ results::RunDescription describe(const config::Configuration& configuration, con
   return run;
 }
 
-std::optional<cost::Plant> plant_of(const config::Configuration& configuration) {
+std::optional<cost::Hardware> hardware_of(const config::Configuration& configuration) {
   if (configuration.prices.empty()) return {};
-  return cost::plant_of(configuration.prices, configuration.dimensions, configuration.execution.room());
+  return cost::hardware_of(configuration.prices, configuration.dimensions, configuration.execution.room());
 }
 
 results::TrainingStep training_step(const config::Configuration& configuration, const workload::Description& generated,

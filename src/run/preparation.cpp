@@ -63,7 +63,7 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   const check::Findings findings{faults, mine};
   check::run_checks(check::checks_of_nodes(), {configuration, unfolded_context(rank_.npus), traces_.store, readable_},
                     world, findings);
-  if (folds && !parallel::any_faults(faults, world)) fold(dealing(world), {}, world);
+  if (folds && !parallel::any_faults(faults, world)) fold(assignment(world), {}, world);
   // In a folded run the other NPUs would only repeat what these do.
   const auto compared = folded_ ? folded_->folding.npus_to_compare() : std::vector<npu::NpuSpec>();
   check::run_checks(check::checks_of_agreement(),
@@ -74,14 +74,14 @@ Preparation::Preparation(const config::Configuration& configuration, parallel::C
   notices_ = parallel::gather_notices(mine, world);
 }
 
-Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, const fold::ReadNpus& read,
+Preparation::FoldedRun::FoldedRun(const npu::RunContext& unfolded, fold::Assignment ranks, const fold::ReadNpus& read,
                                   parallel::Communicator& world, fold::Assumptions assumptions)
-    : dealing(std::move(ranks)),
-      folding(unfolded, dealing, read, world, std::move(assumptions)),
+    : assignment(std::move(ranks)),
+      folding(unfolded, assignment, read, world, std::move(assumptions)),
       host_of_server(hosts_of_servers(unfolded.memory, folding.host_of_npu())) {}
 
 /// Folds the run. Collective.
-void Preparation::fold(fold::Dealing dealing, fold::Assumptions assumptions, parallel::Communicator& world) {
+void Preparation::fold(fold::Assignment assignment, fold::Assumptions assumptions, parallel::Communicator& world) {
   const auto read = [this](std::span<const NpuId> npus) {
     read_more(npus);
     std::vector<npu::NpuSpec> specs;
@@ -91,14 +91,14 @@ void Preparation::fold(fold::Dealing dealing, fold::Assumptions assumptions, par
     }
     return specs;
   };
-  folded_.emplace(unfolded_context(rank_.npus), std::move(dealing), read, world, std::move(assumptions));
+  folded_.emplace(unfolded_context(rank_.npus), std::move(assignment), read, world, std::move(assumptions));
   require_same_traces(store(), world);  // several ranks have read those of representatives
 }
 
 void Preparation::fold_again(std::span<const communicator::Divergence> divergences, parallel::Communicator& world) {
   auto assumptions = folded_->folding.assumptions_after(divergences);
-  fold::Dealing dealing = folded_->dealing;
-  fold(std::move(dealing), std::move(assumptions), world);
+  fold::Assignment assignment = folded_->assignment;
+  fold(std::move(assignment), std::move(assumptions), world);
 }
 
 /// Reads the traces of NPUs that other ranks host, as far as this rank has not read them yet.
@@ -140,10 +140,10 @@ void Preparation::note_split(std::optional<fold::EarlierClasses> before) {
 }
 
 /// Returns which ranks simulate the classes, as the partition says. Collective.
-fold::Dealing Preparation::dealing(parallel::Communicator& world) const {
+fold::Assignment Preparation::assignment(parallel::Communicator& world) const {
   if (configuration_.run.partition.is_default()) return {};
   const auto made = make_partition(traces_, configuration_, *system_, world);
-  fold::Dealing result;
+  fold::Assignment result;
   result.rank_of_npu.assign(made.ranks().begin(), made.ranks().end());
   return result;
 }

@@ -15,16 +15,16 @@ using trace::NodeKind;
 
 /// The end of a communication by the clock of an NPU.
 struct Mark {
-  std::uint64_t link = 0;  ///< what NPUs have in common: a group, or the two ends of messages
+  std::uint64_t link = 0;  ///< common property of NPUs: a group, or the two ends of messages
   std::int64_t end_ns = 0;
   std::uint32_t npu = 0;
-  std::uint32_t count = 0;   ///< of communications of the link
-  std::uint32_t number = 0;  ///< of this one among them
+  std::uint32_t count = 0;   ///< number of communications of the link
+  std::uint32_t number = 0;  ///< number of this one among them
   std::uint32_t unused = 0;
 };
 
-constexpr std::uint64_t of_messages = std::uint64_t{1} << 63U;  ///< in links, so that those of groups come first
-constexpr std::size_t most_marks = 65;                          ///< of an NPU in a link
+constexpr std::uint64_t of_messages = std::uint64_t{1} << 63U;  ///< bit of messages, which follow groups
+constexpr std::size_t most_marks = 65;                          ///< largest number of marks of an NPU in a link
 
 /// Says whether all members of a collective end it together.
 bool ends_together(CollectiveKind kind) {

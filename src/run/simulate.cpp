@@ -109,7 +109,7 @@ void complete_description(const config::Configuration& configuration, const Prep
     description.step->generation = std::move(generation);
   }
   description.groups = preparation.groups();
-  description.plant = plant_of(configuration);
+  description.hardware = hardware_of(configuration);
   if (description.network.has_links)
     description.network.switches = switches_of(configuration, preparation.system().topology());
 }

@@ -30,8 +30,9 @@ class Validation {
              fmt::format("0: only the switch of a {} dimension carries out operations",
                          names_where<ShapeType>([](const ShapeType& s) { return s.has_switch_operations; })));
     validate_oversubscription();
-    if (dimension_.shape->objection == nullptr) return;
-    if (const auto objection = dimension_.shape->objection(dimension_)) refuse(objection->found, objection->expected);
+    if (dimension_.shape->validation_error == nullptr) return;
+    if (const auto validation_error = dimension_.shape->validation_error(dimension_))
+      refuse(validation_error->found, validation_error->expected);
   }
 
  private:

@@ -39,13 +39,14 @@ bool dimension_loses_one(const Dimension& dimension, const LinkFault& fault) {
 }
 
 /// Throws what says that a shape cannot lose any link.
-[[noreturn]] void refuse_without_detours(Shape shape, const std::optional<Objection>& objection) {
+[[noreturn]] void refuse_without_detours(Shape shape, const std::optional<ValidationError>& validation_error) {
   const std::string expected =
       fmt::format("a failed link of a {}", names_where<ShapeType>([](const ShapeType& s) { return s.has_detours; }));
   if (shape->sends_over_one_link)
     refuse(fmt::format("in a {} each NPU has one link, and nothing leads around it", shape.name()), expected,
            "Make the link slow, or leave the NPU out of the system.");
-  refuse(objection ? objection->found : fmt::format("a {} has no way around a failed link", shape.name()), expected);
+  refuse(validation_error ? validation_error->found : fmt::format("a {} has no way around a failed link", shape.name()),
+         expected);
 }
 
 }  // namespace
@@ -125,11 +126,12 @@ void Links::add_failed(PerDimension& of, const LinkFault& fault) {
   if (const auto found = of.failed.find(group.first); found != of.failed.end()) failed = found->second;
   if (topology::has_failed(failed, low, high)) return;
   failed.emplace_back(low, high);
-  if (!shape->has_detours) refuse_without_detours(shape, of.wiring->objection(failed, group));
+  if (!shape->has_detours) refuse_without_detours(shape, of.wiring->validation_error(failed, group));
   if (!are_joined(*of.wiring, low, high))
     refuse(fmt::format("NPU {} and NPU {} are no neighbours on the {}", a.value(), b.value(), shape.name()),
            "two neighbours, which a link joins");
-  if (const auto objection = of.wiring->objection(failed, group)) refuse(objection->found, objection->expected);
+  if (const auto validation_error = of.wiring->validation_error(failed, group))
+    refuse(validation_error->found, validation_error->expected);
   of.failed[group.first] = std::move(failed);
 }
 

@@ -35,7 +35,7 @@ bool Wiring::exists(GroupLink) const { return true; }
 
 LinkRole Wiring::role(GroupLink) const { return LinkRole::plain; }
 
-std::optional<Objection> Wiring::objection(const FailedLinks&, const GroupNpus&) const { return {}; }
+std::optional<ValidationError> Wiring::validation_error(const FailedLinks&, const GroupNpus&) const { return {}; }
 
 std::uint32_t Wiring::next_around(const FailedLinks&, std::uint32_t, std::uint32_t) const {
   ensure_failed("a way around failed links in a shape that has none", std::source_location::current());

@@ -54,7 +54,7 @@ class MirroredPasses {
       backward(near);
     }
   }
-  /// From the middle of the last backward passes on, the gradients of weights are put off.
+  /// From the middle of the last backward passes on, the gradients of weights are delayed.
   void drain(std::uint32_t above) {
     const std::uint32_t last = 2 * (depth_ + 1), whole = (depth_ + 1) / 2 * 2 + (depth_ % 2 == 0 ? 1 : 0);
     for (std::uint32_t i = 0; i < last; ++i) {
@@ -89,7 +89,7 @@ class MirroredPasses {
   std::uint32_t half_, stages_, depth_ = 0;
   bool is_second_half_;
   std::array<std::uint32_t, 2> forwards_{}, backwards_{};  ///< passes so far, by Direction
-  std::deque<Pass> delayed_;                               ///< gradients of weights that are put off
+  std::deque<Pass> delayed_;                               ///< gradients of weights that are delayed
   std::vector<Pass> passes_;
 };
 

@@ -33,9 +33,9 @@ Json kernel_times(const Json& question) {
   shape.gpus = question.value("gpus", shape.gpus);
   shape.blocks = question.value("blocks", shape.blocks);
   shape.threads = question.value("threads", shape.threads);
-  if ((*kernel)->objection != nullptr)
-    if (const auto objection = (*kernel)->objection(shape); !objection.empty())
-      throw Error(ErrorCode::bad_input, std::string(objection));
+  if ((*kernel)->validation_error != nullptr)
+    if (const auto validation_error = (*kernel)->validation_error(shape); !validation_error.empty())
+      throw Error(ErrorCode::bad_input, std::string(validation_error));
   Profile where = **profile;
   where.link = Bandwidth::from_bytes_per_ns(question.value("link", where.link.bytes_per_ns()));
   where.latency_ns = question.value("latency", where.latency_ns);
@@ -94,8 +94,7 @@ Json offset_of(const Json& question) {
                             {"input_chunks", 1},
                             {"output_chunks", 1},
                             {"threadblocks", Json::array({{{"id", 0}, {"ops", Json::array({copy})}}})}});
-  const Program program =
-      make_program(parse_plan(plan.dump(), "offset"), Bytes(number("units") * number("alignment")));
+  const Program program = make_program(parse_plan(plan.dump(), "offset"), Bytes(number("units") * number("alignment")));
   const Gpu& gpu = program.gpus[0];
   return {{"bytes", gpu.sources(gpu.blocks[0].operations[0])[0].offset}};
 }

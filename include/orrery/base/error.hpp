@@ -32,7 +32,7 @@ struct Place {
   std::optional<std::uint32_t> npu = {};
   std::optional<std::uint64_t> node = {};  ///< the trace's own id
   std::string node_name = {};
-  std::string key = {};  ///< of a configuration, or an option with its "--"
+  std::string key = {};  ///< key of a configuration, or an option with its "--"
 };
 
 /// The only exception that the program throws on purpose. Only `main` and `app::run_job` catch it.

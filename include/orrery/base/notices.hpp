@@ -12,8 +12,8 @@ namespace orrery {
 class Notices {
  public:
   struct Entry {
-    std::string text;         ///< of the lowest NPU that caused the warning
-    std::uint32_t npu = 0;    ///< that NPU; 0 where no NPU was given
+    std::string text;         ///< text of the lowest NPU that caused the warning
+    std::uint32_t npu = 0;    ///< number of that NPU; 0 where no NPU was given
     std::uint64_t count = 0;  ///< occurrences
   };
 

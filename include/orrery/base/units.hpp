@@ -18,7 +18,7 @@ struct Unit {
 struct UnitFamily {
   std::string_view si;  ///< the SI unit, as UDUNITS writes it
   std::span<const Unit> units;
-  double si_multiplier = 1;  ///< what the first unit is in SI units: si_multiplier / si_divisor
+  double si_multiplier = 1;  ///< multiplier of the first unit in SI units: si_multiplier / si_divisor
   double si_divisor = 1;
 
   /// Returns what one of a unit of this family is in SI units, rounded once.

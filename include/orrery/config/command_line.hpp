@@ -68,9 +68,9 @@ struct ExploreCommand {
   bool list = false;                   ///< print the configurations, simulate nothing
   bool dry_run = false;                ///< print the bounds of the configurations, simulate nothing
   bool strict = false;                 ///< end at the first trial that is faulty
-  StudyParts parts;                    ///< of the study, if several jobs share it
+  StudyParts parts;                    ///< parts of the study, if several jobs share it
   KeptResults keep_results = KeptResults::none;
-  bool write_configurations = false;  ///< of the trials that are listed, beside the output
+  bool write_configurations = false;  ///< configurations of the listed trials are written next to the output
   bool no_sensitivity = false;        ///< leave out what the best trial depends on
   bool force = false;                 ///< replace existing files
   double max_walltime_s = 0;          ///< wall-clock seconds of the job; 0: no limit
@@ -114,8 +114,8 @@ struct ConvertCommand {
   std::vector<std::string> inputs;              ///< one file per NPU, one of several NPUs, or a name with {npu}
   std::filesystem::path output;                 ///< PREFIX of PREFIX.<npu>.et, or the name of the YAML file
   std::optional<std::filesystem::path> groups;  ///< communicator file of the traces
-  std::optional<std::uint32_t> npus;            ///< of the system; none: as many as there are traces
-  std::optional<std::uint32_t> nodes;           ///< of a system that is made from the topology of one node
+  std::optional<std::uint32_t> npus;            ///< NPUs of the system; none: as many as there are traces
+  std::optional<std::uint32_t> nodes;           ///< nodes of a system that is made from the topology of one node
   trace::RecordingOptions recording;
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   bool force = false;  ///< replace existing files
@@ -123,7 +123,7 @@ struct ConvertCommand {
 
 /// `orrery synthesize`: learn from traces, or take a learned model, and write traces of another scale.
 struct SynthesizeCommand {
-  ConvertCommand traces;                       ///< what is learned from, `output` and `force`; no inputs: `model`
+  ConvertCommand traces;                       ///< traces to learn from, `output` and `force`; no inputs: `model`
   std::optional<std::filesystem::path> model;  ///< a model that was learned before
   std::optional<std::filesystem::path> model_output;
   std::optional<std::string> reference;                   ///< traces of the same program with another size of one axis
@@ -197,7 +197,7 @@ struct ShowPlanCommand {
 
   std::filesystem::path file;
   std::optional<Bytes> smallest, largest;  ///< messages of sizes from one to the other, each twice the one before
-  std::string profile;                     ///< of gpu::Profile::registry(); empty: the first
+  std::string profile;                     ///< name in gpu::Profile::registry(); empty: the first
   std::optional<Inputs> system;            ///< the GPUs and their network in place of a profile; system_only
   std::optional<std::uint32_t> bursts;     ///< most pieces of an operation; 0: all
   Form form = Form::text;                  ///< operations: each as JSON in a line
@@ -224,7 +224,7 @@ struct ShowFlowsCommand {
 /// `orrery show collisions FILE`: on which links messages of a packet network met, from the results of a run.
 struct ShowCollisionsCommand {
   std::filesystem::path file;
-  std::uint32_t most_links = 10;  ///< that are listed
+  std::uint32_t most_links = 10;  ///< number of links that are listed
   TableForm form = TableForm::text;
 };
 
@@ -232,14 +232,14 @@ struct ShowCollisionsCommand {
 /// run.
 struct ShowQueuesCommand {
   std::filesystem::path file;
-  std::uint32_t most_links = 10;  ///< that are listed
+  std::uint32_t most_links = 10;  ///< number of links that are listed
   TableForm form = TableForm::text;
 };
 
 /// `orrery show network CONFIG`: what the graph of a network allows.
 struct ShowNetworkCommand {
   Inputs inputs;               ///< system_only
-  std::uint32_t seed = 1;      ///< of the choice of pairs
+  std::uint32_t seed = 1;      ///< seed of the choice of pairs
   std::uint32_t pairs = 1000;  ///< pairs of NPUs whose paths are counted, at the most
   bool json = false;
 };
@@ -254,9 +254,9 @@ struct ShowKernelCommand {
 struct ShowScalingCommand {
   std::filesystem::path file;
   std::vector<std::uint32_t> ranks;    ///< empty: 2, 4, ... up to the number of blocks
-  std::optional<double> event_time_s;  ///< of an event; none: as measured in the run
-  double latency_s = 2e-6;             ///< of a message from rank to rank
-  double message_time_s = 1e-6;        ///< that each of the two ranks spends on a message
+  std::optional<double> event_time_s;  ///< time of an event; none: as measured in the run
+  double latency_s = 2e-6;             ///< latency of a message from rank to rank
+  double message_time_s = 1e-6;        ///< time that each of the two ranks spends on a message
   TableForm form = TableForm::text;
 };
 

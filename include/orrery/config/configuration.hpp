@@ -60,12 +60,12 @@ struct Workload {
   std::vector<TraceFiles> traces;
   SurplusTraces surplus = SurplusTraces::of_no_concern;  ///< Not compared
   std::optional<std::filesystem::path> groups;           ///< communicator file (JSON), for trace::parse_groups
-  std::optional<InputText> groups_text;                  ///< what `groups` holds, if it was read. Not compared
+  std::optional<InputText> groups_text;                  ///< contents of `groups`, if read. Not compared
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::automatic;
   trace::RecordingOptions recording;
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
-  std::vector<Job> jobs;            ///< of the system, which have no NPU in common; with any, there is nothing else
+  std::vector<Job> jobs;            ///< jobs on disjoint NPUs; with any, the rest is empty
   bool jobs_alone = false;          ///< simulate each job without the others too
   bool is_one_of_jobs = false;  ///< the only job is one of several, and its groups carry its name as with the others
 
@@ -170,7 +170,7 @@ struct RunOptions : NpuDivision {
 /// The whole resolved configuration of a run. Each key of CONFIG.yaml has a descriptor in src/config/keys, which says
 /// which of these members it sets; reading, writing and comparing a configuration follow from the descriptors.
 struct Configuration {
-  RuleSet rule_set = RuleSet::physical;         ///< of `follow`
+  RuleSet rule_set = RuleSet::physical;         ///< rule set of `follow`
   std::vector<topology::Dimension> dimensions;  ///< dimension 0 innermost
   topology::PortRates port_rates;               ///< rates of the ports that dimensions name
   collective::Options collectives;              ///< algorithm lists: one entry per dimension
@@ -190,7 +190,7 @@ struct Configuration {
   /// The text inputs that were read, but for groups_text and partition_text. Not compared.
   std::vector<InputText> inputs;
   std::string model_file;                   ///< file of the generated workload's model; empty: none. Not compared
-  std::optional<InputText> partition_text;  ///< what the rank map's file holds, if there is one. Not compared
+  std::optional<InputText> partition_text;  ///< contents of the rank map's file, if there is one. Not compared
   /// What was accepted but has no meaning or effect here, to be said once. Not compared.
   std::vector<std::string> warnings;
   /// Where each key was given, by its path: a line of a file, or an option. Not compared.

@@ -15,8 +15,8 @@ namespace orrery::config {
 struct GraphFile {
   network::GivenGraph given;
   topology::NetworkGraph network;
-  std::vector<topology::GraphDimension> dimensions;  ///< that lie on the graph; empty if none were found
-  std::vector<std::string> notes;                    ///< what the file has and is left out
+  std::vector<topology::GraphDimension> dimensions;  ///< dimensions that lie on the graph; empty if none were found
+  std::vector<std::string> notes;                    ///< notes on contents of the file that are left out
 };
 
 /// Reads the graph of a file: of a configuration, a mapping of hosts, switches and links, one with a generator, or a
@@ -31,7 +31,7 @@ GraphFile graph_file_of(topology::NetworkGraph network);
 
 /// The NPUs between which no links lead when all failures have happened.
 struct CutOff {
-  std::uint64_t pairs = 0;          ///< of NPUs, each in both directions
+  std::uint64_t pairs = 0;          ///< pairs of NPUs, each in both directions
   std::uint32_t from = 0;           ///< the first NPU that reaches the most others
   std::vector<std::uint32_t> npus;  ///< which it does not reach
 };

@@ -20,7 +20,7 @@ struct Provenance {
     double npus = 0, parameters = 0, sequence = 0;
   };
 
-  std::string basis;     ///< what the numbers are, and to which steps they were fitted
+  std::string basis;     ///< basis of the numbers, and the steps to which they were fitted
   double deviation = 0;  ///< standard deviation of the logarithm of a measured time over the predicted one
   std::vector<Range> ranges;
   std::vector<Known> steps;

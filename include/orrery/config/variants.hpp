@@ -31,7 +31,7 @@ class Variants {
   bool knows(std::vector<std::string> others, Faults& faults);
 
   Inputs common_;
-  std::unique_ptr<Known> known_;  ///< what was read last
+  std::unique_ptr<Known> known_;  ///< result of the last reading
 };
 
 }  // namespace orrery::config

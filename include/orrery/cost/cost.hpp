@@ -19,7 +19,7 @@ namespace orrery::cost {
 std::vector<const Tier*> tiers_of(const Prices& prices, std::size_t num_dimensions);
 
 /// What a system costs to buy and to run.
-struct Plant {
+struct Hardware {
   std::uint32_t num_npus = 0;
   std::vector<std::pair<std::string, double>> items;  ///< USD of each part that has a price
   double constant_power = 0;                          ///< W of hosts, switches and NICs
@@ -29,8 +29,8 @@ struct Plant {
   /// Returns the sum of the items; nothing if there are none.
   std::optional<double> capex() const;
 };
-/// Returns the plant of a system. `local_memory` is the size of an NPU's. Throws as tiers_of. O(dimensions).
-Plant plant_of(const Prices& prices, std::span<const topology::Dimension> dimensions, Bytes local_memory);
+/// Returns the hardware of a system. `local_memory` is the size of an NPU's. Throws as tiers_of. O(dimensions).
+Hardware hardware_of(const Prices& prices, std::span<const topology::Dimension> dimensions, Bytes local_memory);
 
 /// What a step costs. Nothing stands for what has no price.
 struct StepCost {
@@ -41,6 +41,6 @@ struct StepCost {
 };
 /// Returns what a step of this time costs in which NPUs compute for `busy` of their time (0 to 1). It grows with both,
 /// so bounds of times give bounds of costs, if idle NPUs draw no more than busy ones.
-StepCost cost_of_step(const Plant& plant, double seconds, double busy);
+StepCost cost_of_step(const Hardware& hardware, double seconds, double busy);
 
 }  // namespace orrery::cost

@@ -47,7 +47,7 @@ double as_real(const Value& value);
 /// has no side effects.
 class Expression {
  public:
-  enum class Op : std::uint8_t;  ///< what a node of the tree does
+  enum class Op : std::uint8_t;  ///< operation of a node of the tree
 
   /// Parses a text of up to 1000 characters. `place`: where it stands. Throws Error (bad_input) with the position of
   /// what cannot be read.
@@ -84,8 +84,8 @@ class Expression {
   struct Node {
     Op op;
     Value value = std::int64_t{0};
-    std::string name = {};                            ///< of Op::name
-    std::optional<PhysicalDimension> dimension = {};  ///< of Op::value, if it has a unit
+    std::string name = {};                            ///< name of Op::name
+    std::optional<PhysicalDimension> dimension = {};  ///< dimension of Op::value, if it has a unit
     std::vector<std::size_t> operands = {};
   };
 

@@ -22,7 +22,7 @@ inline constexpr std::uint32_t otherwise = 0xffffffffU;
 struct Point {
   std::uint64_t number = 0;  ///< among the legal ones, from 0, in the order of the study
   Choice choice;
-  Names names;  ///< of parameters and derived values, and those that are given
+  Names names;  ///< names of parameters and derived values, and those that are given
   std::vector<std::pair<std::string, std::string>> settings;  ///< keys of CONFIG.yaml with their texts
 };
 

@@ -17,14 +17,14 @@ namespace orrery::explore {
 /// All numbers from one to another.
 struct Interval {
   double from = 0, to = 0;
-  std::string unit;     ///< of both, with the space before it
+  std::string unit;     ///< unit of both, with the space before it
   bool is_log = false;  ///< samples are even on a logarithmic scale
 };
 
 /// One thing that a study varies.
 struct Parameter {
   std::string name;
-  std::string key;                       ///< of CONFIG.yaml; empty: a name for expressions only
+  std::string key;                       ///< key of CONFIG.yaml; empty: a name for expressions only
   std::vector<std::string> values;       ///< as the configuration has them; empty: those of `interval`
   std::optional<Interval> interval;      ///< for strategies that draw samples
   std::optional<Expression> when;        ///< it takes its values where this holds
@@ -37,7 +37,7 @@ struct Derived {
   std::string name;
   std::string key;  ///< empty: a name for expressions only
   Expression value;
-  std::string unit = {};  ///< in which the key has the value, such as "GB/s"; empty: the value is a plain number
+  std::string unit = {};  ///< unit in which the key has the value, such as "GB/s"; empty: the value is a plain number
 };
 
 struct Objective {
@@ -62,8 +62,8 @@ bool draws_samples(Strategy strategy);
 struct Sampling {
   std::uint32_t samples = 100;
   std::uint64_t seed = 1;
-  std::uint32_t rounds = 0;  ///< of further samples, around the best trials so far
-  double factor = 2;         ///< by which their region shrinks in each round
+  std::uint32_t rounds = 0;  ///< rounds of further samples, around the best trials so far
+  double factor = 2;         ///< factor by which their region shrinks in each round
 };
 
 /// A rule that marks trials whose metrics may be too good.
@@ -75,7 +75,7 @@ struct Caveat {
 
 /// What a trial may take; 0: no limit.
 struct TrialLimits {
-  double seconds = 0;        ///< of a clock
+  double seconds = 0;        ///< seconds of wall-clock time
   std::uint64_t memory = 0;  ///< bytes of its simulation, by estimate
 };
 
@@ -87,7 +87,7 @@ struct Fidelity {
 
 /// What `orrery explore` searches (docs/exploration.md).
 struct Study {
-  std::string text;                   ///< of STUDY.yaml, verbatim
+  std::string text;                   ///< text of STUDY.yaml, verbatim
   std::filesystem::path base;         ///< CONFIG.yaml
   Place base_place;                   ///< where the study names it
   std::string cost;                   ///< prices: a file or a preset; empty: those of the base
@@ -95,12 +95,12 @@ struct Study {
   std::vector<Derived> derived;
   std::vector<Expression> constraints;
   std::vector<Objective> objectives;
-  std::uint32_t keep = 20;  ///< of the best trials, with one objective
+  std::uint32_t keep = 20;  ///< number of best trials that are kept, with one objective
   Strategy strategy = Strategy::grid;
   Sampling sampling;
   std::vector<Caveat> caveats;
   Fidelity fidelity;
-  TrialLimits most;         ///< what each trial may take
+  TrialLimits most;         ///< limits of each trial
   bool sensitivity = true;  ///< find what the best trial depends on
 };
 

@@ -37,7 +37,7 @@ struct EarlierClasses {
 };
 
 /// Which ranks simulate the classes.
-struct Dealing {
+struct Assignment {
   /// [npus] which rank would host each NPU in a run that is not folded. Each class goes to the one of the ranks of its
   /// members that has the least to do so far. Empty: classes go to ranks in blocks.
   std::vector<Rank> rank_of_npu = {};
@@ -54,8 +54,8 @@ class Folding {
  public:
   /// `context`: as for signatures_of. Calls `read` for the representatives that this rank simulates and other ranks
   /// have. Collective.
-  Folding(const npu::RunContext& context, const Dealing& dealing, const ReadNpus& read, parallel::Communicator& world,
-          Assumptions assumptions = {});
+  Folding(const npu::RunContext& context, const Assignment& assignment, const ReadNpus& read,
+          parallel::Communicator& world, Assumptions assumptions = {});
   Folding(const Folding&) = delete;
   Folding& operator=(const Folding&) = delete;
 
@@ -102,7 +102,7 @@ class Folding {
   std::string description(std::span<const EarlierClasses> earlier = {}) const;
 
  private:
-  void deal(const Dealing& dealing, int num_ranks);
+  void deal(const Assignment& assignment, int num_ranks);
   std::vector<GroupId> choose_groups();
   std::vector<std::uint32_t> uses_of_members(std::span<const GroupId> chosen, parallel::Communicator& world) const;
   void choose_communicators(parallel::Communicator& world);

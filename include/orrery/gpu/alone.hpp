@@ -11,11 +11,11 @@
 
 namespace orrery::gpu {
 
-/// What a program takes if all GPUs begin together and nothing else is under way.
+/// Times of a program if all GPUs begin together and nothing else is in progress.
 struct Timing {
-  Time whole;                                ///< until the last GPU is over
+  Time whole;                                ///< time until the last GPU finishes
   std::vector<Time> ends;                    ///< [GPUs]
-  std::uint32_t last = 0;                    ///< the GPU that is over last, the lowest of these
+  std::uint32_t last = 0;                    ///< last GPU to finish, the lowest of these
   std::array<Time, num_stalls> stalls = {};  ///< stall times of its last block to end
   Time end;                                  ///< from the end of this block to the end of the kernel
   RequestCounts counts;                      ///< requests of all GPUs

@@ -25,7 +25,7 @@ struct Kernel {
   /// Makes the program. Cost O(GPUs^2 blocks).
   Program (*make)(const KernelShape& shape) = nullptr;
   /// Says what is wrong with a shape; empty if nothing is.
-  std::string_view (*objection)(const KernelShape& shape) = nullptr;
+  std::string_view (*validation_error)(const KernelShape& shape) = nullptr;
 
   /// Returns all kernels: the table of src/gpu/kernel_registry.cpp.
   static std::span<const Kernel* const> registry();

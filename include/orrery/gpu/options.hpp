@@ -13,7 +13,7 @@
 namespace orrery::gpu {
 
 /// How finely programs are simulated.
-enum class Fineness : std::uint8_t {
+enum class GranularityKind : std::uint8_t {
   burst,  ///< at most Options::bursts pieces of each operation
   line,   ///< one piece for each iteration of a thread block
 };
@@ -33,12 +33,12 @@ struct Options {
   std::optional<ProfileName> profile;  ///< none: no GPUs are simulated
   Parameters parameters;               ///< those of the profile, as far as nothing else is said
   std::uint32_t bursts = 256;
-  Fineness fineness = Fineness::burst;
+  GranularityKind granularity_kind = GranularityKind::burst;
   Evaluation evaluation = Evaluation::automatic;
   bool compute_share = true;  ///< compute nodes have the SMs only that thread blocks leave. Not with `alone`
   std::map<collective::Kind, Plans> plans;  ///< plans by the kind that they carry out
 
-  Granularity granularity() const { return {fineness == Fineness::line ? 0 : bursts}; }
+  Granularity granularity() const { return {granularity_kind == GranularityKind::line ? 0 : bursts}; }
   /// Throws Error (bad_input) that names the key of a parameter that is not possible.
   void validate() const;
 };

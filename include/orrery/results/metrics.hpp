@@ -165,6 +165,6 @@ std::optional<Metrics> metrics_of(const NpuRecords& npus, const NetworkFigures& 
                                   const std::optional<TrainingStep>& step,
                                   std::span<const communicator::CollectiveSum> collectives);
 /// Adds what the step costs on a system with prices (docs/cost.md). A request counts as the step.
-void add_cost(const cost::Plant& plant, Metrics& metrics);
+void add_cost(const cost::Hardware& hardware, Metrics& metrics);
 
 }  // namespace orrery::results

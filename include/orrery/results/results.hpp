@@ -140,7 +140,7 @@ struct RunDescription {
   std::vector<Repetition> repetitions = {};  ///< of a run that was repeated, the first one included
   std::vector<JobDescription> jobs = {};     ///< if several jobs share the system; only rank 0 needs their times alone
   std::optional<TrainingStep> step = {};     ///< of a generated workload; only rank 0 needs it
-  std::optional<cost::Plant> plant = {};     ///< if there are prices; only rank 0 needs it
+  std::optional<cost::Hardware> hardware = {};  ///< if there are prices; only rank 0 needs it
 };
 
 /// Does what orrery::check_output does, but lets results of an interrupted run be replaced without `force`. Not

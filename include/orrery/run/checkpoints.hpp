@@ -36,11 +36,11 @@ struct CheckpointHead {
   using Digests = std::vector<std::pair<std::string, std::uint64_t>>;
 
   std::string program;        ///< version and revision of the program that wrote it
-  std::string configuration;  ///< what results depend on, as YAML
-  Digests texts;              ///< of the texts that the configuration names, by their names
-  Digests traces;             ///< of the trace files, by their names
+  std::string configuration;  ///< configuration on which results depend, as YAML
+  Digests texts;              ///< digests of the texts that the configuration names, by their names
+  Digests traces;             ///< digests of the trace files, by their names
   SavedSimulation first;
-  std::vector<results::Repetition> complete;  ///< of perturbation.repetitions. Empty: the first one is under way
+  std::vector<results::Repetition> complete;  ///< complete repetitions; empty: the first one is in progress
   SavedSimulation later;                      ///< the one under way, if it is not the first one
 
   void serialize(Archive& archive) { archive(program, configuration, texts, traces, first, complete, later); }
@@ -89,15 +89,15 @@ class Checkpoints {
 
   parallel::Communicator& world_;
   std::filesystem::path file_, restart_;               ///< empty: none
-  checkpoint::Older older_ = checkpoint::Older::none;  ///< what is at the place of the next one, on rank 0
+  checkpoint::Older older_ = checkpoint::Older::none;  ///< state of the place of the next one, on rank 0
   std::filesystem::path found_;                        ///< the generation of restart_ that is read, on rank 0
   std::chrono::duration<double> interval_;
   Clock::time_point last_ = Clock::now();
-  Clock::duration cost_{};  ///< of the last one
+  Clock::duration cost_{};  ///< cost of the last one
   bool is_quiet_;
   bool has_repetitions_;
   bool is_later_ = false;  ///< the first simulation is over
-  CheckpointHead head_;    ///< of this run
+  CheckpointHead head_;    ///< head of this run
   std::vector<checkpoint::Piece> end_of_first_;
   std::filesystem::path written_;
 };

@@ -28,6 +28,6 @@ results::TrainingStep training_step(const config::Configuration& configuration, 
                                     const workload::Figures& figures);
 
 /// Returns what the system costs; nothing without prices.
-std::optional<cost::Plant> plant_of(const config::Configuration& configuration);
+std::optional<cost::Hardware> hardware_of(const config::Configuration& configuration);
 
 }  // namespace orrery::run

@@ -25,7 +25,7 @@ struct HostedTraces {
   trace::Store store;
   std::vector<NpuId> npus;              ///< hosted NPUs whose traces could be read, ascending
   std::vector<trace::NpuTrace> traces;  ///< [npus]
-  Notices notices;                      ///< of the traces that this rank has read
+  Notices notices;                      ///< notices of the traces that this rank has read
   bool groups_are_known = true;         ///< the communicator file has no faults
   std::vector<Time> delays = {};        ///< [npus of all ranks] in a folded run: how much later they begin; empty: none
 };

@@ -84,10 +84,10 @@ class Preparation {
     bool turns_go_on = false;  ///< npu::turns_go_on_over_all
   };
   struct FoldedRun {
-    FoldedRun(const npu::RunContext& unfolded, fold::Dealing ranks, const fold::ReadNpus& read,
+    FoldedRun(const npu::RunContext& unfolded, fold::Assignment ranks, const fold::ReadNpus& read,
               parallel::Communicator& world, fold::Assumptions assumptions);
 
-    fold::Dealing dealing;
+    fold::Assignment assignment;
     fold::Folding folding;
     std::vector<Rank> host_of_server;
   };
@@ -95,8 +95,8 @@ class Preparation {
   static RankNpus number(const config::Configuration& configuration, const System& system, const HostedTraces& traces,
                          const npu::Programs& programs, parallel::Communicator& world);
   npu::RunContext unfolded_context(std::span<const npu::NpuSpec> npus);
-  fold::Dealing dealing(parallel::Communicator& world) const;
-  void fold(fold::Dealing dealing, fold::Assumptions assumptions, parallel::Communicator& world);
+  fold::Assignment assignment(parallel::Communicator& world) const;
+  void fold(fold::Assignment assignment, fold::Assumptions assumptions, parallel::Communicator& world);
   void read_more(std::span<const NpuId> npus);
   std::vector<std::uint32_t> share_bandwidth(parallel::Communicator& world);
 

@@ -15,12 +15,12 @@ namespace orrery::run {
 
 /// How far a run is, over all ranks.
 struct ProgressFigures {
-  double share = 0;  ///< of the nodes of all iterations
+  double share = 0;  ///< share of the nodes of all iterations
   std::uint64_t npus_done = 0;
   std::uint64_t num_npus = 0;
   double events_per_second = 0;
   double elapsed_s = 0;  ///< wall-clock time of the simulation
-  Time simulated;        ///< of the rank that is furthest
+  Time simulated;        ///< simulated time of the rank that is furthest
 };
 
 /// Returns the line for a terminal of so many columns: a bar, the share, NPUs, events per second and the time left. It
@@ -90,7 +90,7 @@ class ProgressLine {
   bool renews_ = false;  ///< one line that renews itself
   bool shown_ = false;
   const std::uint64_t own_npus_;
-  std::uint64_t num_npus_ = 0, num_nodes_ = 0;  ///< of all ranks
+  std::uint64_t num_npus_ = 0, num_nodes_ = 0;  ///< NPUs and nodes of all ranks
   std::chrono::duration<double> interval_;
   Clock::time_point start_, last_;
   std::uint64_t last_events_ = 0;

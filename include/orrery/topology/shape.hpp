@@ -15,7 +15,7 @@ struct Dimension;
 class Wiring;
 
 /// Why a dimension or a fault is not possible: what was found and what was expected, as parts of a message.
-struct Objection {
+struct ValidationError {
   std::string found;
   std::string expected = {};
 };
@@ -69,7 +69,7 @@ struct ShapeType {
   bool has_switch_operations = false;  ///< Dimension::in_switch_operations may be more than 0
   bool has_detours = false;            ///< messages have a way around a failed link (Wiring::next_around)
   /// Says which parameter of the shape, or which size, is not possible; nothing if all are. Null: all are possible.
-  std::optional<Objection> (*objection)(const Dimension& dimension) = nullptr;
+  std::optional<ValidationError> (*validation_error)(const Dimension& dimension) = nullptr;
   /// Makes the wiring of a dimension that is valid.
   std::unique_ptr<const Wiring> (*make)(const Dimension& dimension) = nullptr;
 

@@ -94,7 +94,7 @@ class Wiring {
 
   /// Says why a group cannot lose these links, of which the last one is new. Returns nothing if it can, or if the shape
   /// has no reason of its own.
-  virtual std::optional<Objection> objection(const FailedLinks& failed, const GroupNpus& npus) const;
+  virtual std::optional<ValidationError> validation_error(const FailedLinks& failed, const GroupNpus& npus) const;
   /// Returns the position next to `from` on the way to another position around the failed links.
   virtual std::uint32_t next_around(const FailedLinks& failed, std::uint32_t from, std::uint32_t to) const;
   /// Returns the hops of that way.

@@ -7,7 +7,7 @@ namespace orrery::config {
 namespace {
 
 struct Renamed {
-  std::string_view before;  ///< in the files of ASTRA-sim 1.0
+  std::string_view before;  ///< key in the files of ASTRA-sim 1.0
   std::string_view now;
 };
 constexpr std::array renamed = {Renamed{"topologies-per-dim", "topology"}, Renamed{"units-count", "npus_count"},

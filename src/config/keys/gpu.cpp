@@ -88,7 +88,7 @@ constexpr Row<Configuration> gpu_rows[] = {
     {"system.gpu.bursts", "most pieces of an operation that are simulated one by one", "64", Default::built_in(),
      count(1, 1U << 20U), [](auto& c) { return &c.gpu.bursts; }, only_if(has_gpu, "profile")},
     {"system.gpu.granularity", "how finely thread blocks are simulated", "line", Default::built_in(),
-     word<gpu_finenesses>(), [](auto& c) { return &c.gpu.fineness; }, only_if(has_gpu, "profile")},
+     word<gpu_granularities>(), [](auto& c) { return &c.gpu.granularity_kind; }, only_if(has_gpu, "profile")},
     {"system.gpu.evaluate", "when the plans of collectives are simulated", "alone", Default::built_in(),
      word<gpu_evaluations>(), [](auto& c) { return &c.gpu.evaluation; }, only_if(has_gpu, "profile")},
     {"system.gpu.compute-share",

@@ -58,7 +58,7 @@ const Keys<Configuration>& run_keys();
 /// An entry of system.network.dimensions, which stands for one dimension, or for several of one shape and bandwidth.
 struct DimensionEntry {
   ShapeWord shape;
-  std::vector<std::uint32_t> sizes;  ///< of each of its dimensions; 0: not known
+  std::vector<std::uint32_t> sizes;  ///< sizes of each of its dimensions; 0: not known
   topology::Dimension dimension;     ///< all but the size
   bool lies_on_graph = false;        ///< bandwidth and latency are those of system.network.graph
 };
@@ -130,7 +130,7 @@ struct JobEntry {
   std::optional<std::uint32_t> npus;  ///< none: as many as the allocation lists, or the workload has
   Allocation allocation;
   Time start;
-  Configuration holder;  ///< of the workload: its keys are read into it
+  Configuration holder;  ///< configuration of the workload: its keys are read into it
 };
 const Keys<JobEntry>& job_keys();
 /// Reads jobs[`number`].workload. The entry has its other keys already.

@@ -82,7 +82,7 @@ FlowControl flow_control_of(const PacketRules& rules) {
 
 const Words<FlowControl>& flow_controls() {
   static const Words<FlowControl> words = {
-      {"pauses", FlowControl::pauses, "switches pause the ports before them when their buffers fill (PFC)"},
+      {"pauses", FlowControl::pauses, "switches pause the upstream ports when their buffers fill (PFC)"},
       {"credits", FlowControl::credits, "a packet is sent only if the end of its link has room for it"},
       {"none", FlowControl::none, "switches drop packets when their buffers are full"}};
   return words;
@@ -153,9 +153,9 @@ const Words<network::Spraying>& sprayings() {
   static const Words<Spraying> words = {
       {"none", Spraying::none, "one path for each flow"},
       {"oblivious", Spraying::oblivious, "all of 64 values in turn"},
-      {"bitmap", Spraying::bitmap, "all in turn, but for those with marks and losses"},
-      {"reps", Spraying::reps, "again those that came back without a mark, else at random"},
-      {"mixed", Spraying::mixed, "again those that came back without a mark, else as bitmap"}};
+      {"bitmap", Spraying::bitmap, "all in turn, except those with ECN marks and losses"},
+      {"reps", Spraying::reps, "those that came back without an ECN mark, otherwise at random"},
+      {"mixed", Spraying::mixed, "those that came back without an ECN mark, otherwise as bitmap"}};
   return words;
 }
 
@@ -265,7 +265,7 @@ constexpr Row<Configuration> packet_rows[] = {
          byte_count<std::uint32_t>(1), [](auto& rules) { return &rules.header; }),
     rule("system.network.packets.acknowledgement", "size of an acknowledgement, which each data packet has", "60 B",
          Default::built_in(), byte_count<std::uint32_t>(1), [](auto& rules) { return &rules.acknowledgement; }),
-    rule("system.network.packets.pause-frame", "size of a frame that pauses a port or lets it go on", "43 B",
+    rule("system.network.packets.pause-frame", "size of a PFC frame, which pauses or resumes a port", "43 B",
          Default::built_in(), byte_count<std::uint32_t>(1), [](auto& rules) { return &rules.pause_frame; }),
     rule("system.network.packets.time-unit", "unit to which transmission times are rounded", "ns", Default::built_in(),
          word<ticks>(), [](auto& rules) { return &rules.tick; }),
@@ -277,18 +277,19 @@ constexpr Row<Configuration> packet_rows[] = {
          "4", Default::built_in(), count(0, 30), [](auto& rules) { return &rules.share_shift; }),
     rule("system.network.packets.reserve", "buffer of each port of its own", "8 KiB", Default::built_in(),
          byte_count<std::uint32_t>(0), [](auto& rules) { return &rules.reserve; }),
-    rule("system.network.packets.resume-offset", "bytes below the threshold of pauses at which a port may go on",
-         "8 KiB", Default::built_in(), byte_count<std::uint32_t>(0), [](auto& rules) { return &rules.resume_offset; }),
-    rule("system.network.packets.headroom", "buffer of each port for what comes after a pause", "100 kB",
+    rule("system.network.packets.resume-offset", "bytes below the threshold of PFC at which a port is resumed", "8 KiB",
+         Default::built_in(), byte_count<std::uint32_t>(0), [](auto& rules) { return &rules.resume_offset; }),
+    rule("system.network.packets.headroom", "buffer of each port for packets that arrive after a PFC pause", "100 kB",
          Default::described("1.5 round trips of the link"), byte_count<std::uint64_t>(0),
          optional_bytes<&PacketRules::headroom, 0>()),
     rule("system.network.packets.marks",
-         "rows [rate, least, most, probability]: ports of this rate mark packets that leave more bytes "
+         "rows [rate, least, most, probability]: ports of this rate set the ECN mark of packets that leave more bytes "
          "behind than `least`, with a probability that rises up to `most`; above it always",
          "[[100 Gb/s, 400 kB, 1600 kB, 0.2]]", Default::described("none"),
          ValueInfo("list", marks_expected, "-", "rates that differ"), marks_handling()),
-    rule("system.network.packets.seed", "seed of all draws: marks, equal next hops, detours, and what UEC trims", "7",
-         Default::built_in(), count(0), [](auto& rules) { return &rules.seed; }),
+    rule("system.network.packets.seed",
+         "seed of all draws: ECN marks, equal next hops, detours, packets that UEC trims", "7", Default::built_in(),
+         count(0), [](auto& rules) { return &rules.seed; }),
     rule("system.network.packets.flow-control", "what keeps switches from losing packets", "credits",
          Default::described("pauses"), word<flow_controls>(), flow_control_handling(),
          see("packet-network.md, *Credits*")),
@@ -347,9 +348,9 @@ constexpr Row<Configuration> packet_rows[] = {
          Type(bit_rate), [](auto& rules) { return &rules.parameters.additive_increase; }),
     rule("system.network.packets.fast-increase", "step by which rates rise after several steps (DCQCN, TIMELY)",
          "200 Mb/s", Default::built_in(), Type(bit_rate), [](auto& rules) { return &rules.parameters.fast_increase; }),
-    rule("system.network.packets.gain", "weight of the newest share of marks (DCQCN, DCTCP)", "0.0625",
+    rule("system.network.packets.gain", "weight of the newest share of ECN marks (DCQCN, DCTCP)", "0.0625",
          Default::built_in(), share(), [](auto& rules) { return &rules.parameters.gain; }),
-    rule("system.network.packets.alpha-interval", "time between updates of the share of marks (DCQCN)", "50 us",
+    rule("system.network.packets.alpha-interval", "time between updates of the share of ECN marks (DCQCN)", "50 us",
          Default::built_in(), duration(), [](auto& rules) { return &rules.parameters.alpha_interval; }),
     rule("system.network.packets.decrease-interval", "time between decreases of the rate (DCQCN)", "50 us",
          Default::built_in(), duration(), [](auto& rules) { return &rules.parameters.decrease_interval; }),

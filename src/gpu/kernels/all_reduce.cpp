@@ -240,12 +240,12 @@ constinit const Kernel one_shot_blocks_kernel{
     .help = "all-reduce: packets of 16 bytes to all, a block for each peer (MSCCL++)",
     .usual = {.gpus = 8, .blocks = 7, .threads = 1024},
     .make = one_shot_by_blocks,
-    .objection = need_block_for_each_peer};
+    .validation_error = need_block_for_each_peer};
 constinit const Kernel two_shot_kernel{.name = "two-shot",
                                        .help = "all-reduce: packets of chunks, then of their sums (MSCCL++)",
                                        .usual = {.gpus = 8, .blocks = 21, .threads = 512},
                                        .make = two_shot,
-                                       .objection = need_blocks_for_each_peer};
+                                       .validation_error = need_blocks_for_each_peer};
 constinit const Kernel one_stage_kernel{.name = "one-stage",
                                         .help = "all-reduce: loads all data of all others (vLLM, SGLang)",
                                         .usual = {.gpus = 8, .blocks = 36, .threads = 512},

@@ -113,33 +113,33 @@ constinit const Kernel put_kernel{.name = "put",
                                   .help = "two GPUs store their buffers to each other (MSCCL++ tutorial 03)",
                                   .usual = {.gpus = 2, .blocks = 32},
                                   .make = [](const KernelShape& shape) { return exchange(shape, "put", Way::put); },
-                                  .objection = need_pairs};
+                                  .validation_error = need_pairs};
 constinit const Kernel get_kernel{.name = "get",
                                   .help = "two GPUs load each other's buffers (MSCCL++ tutorial 03)",
                                   .usual = {.gpus = 2, .blocks = 32},
                                   .make = [](const KernelShape& shape) { return exchange(shape, "get", Way::get); },
-                                  .objection = need_pairs};
+                                  .validation_error = need_pairs};
 constinit const Kernel packets_kernel{
     .name = "packets",
     .help = "two GPUs send each other packets of 16 bytes (MSCCL++ tutorial 03)",
     .usual = {.gpus = 2, .blocks = 32},
     .make = [](const KernelShape& shape) { return exchange(shape, "packets", Way::packets); },
-    .objection = need_pairs};
+    .validation_error = need_pairs};
 constinit const Kernel copy_kernel{.name = "copy",
                                    .help = "one GPU stores its buffer to another one",
                                    .usual = {.gpus = 2, .blocks = 8},
                                    .make = one_way,
-                                   .objection = need_pairs};
+                                   .validation_error = need_pairs};
 constinit const Kernel copy_engine_kernel{.name = "copy-engine",
                                           .help = "two GPUs let copy engines send their buffers (MSCCL++ tutorial 04)",
                                           .usual = {.gpus = 2, .blocks = 1, .threads = 1},
                                           .make = by_engine,
-                                          .objection = need_pairs};
+                                          .validation_error = need_pairs};
 constinit const Kernel engine_copies_kernel{.name = "engine-copies",
                                             .help = "a copy engine copies a buffer `blocks` times",
                                             .usual = {.gpus = 2, .blocks = 4, .threads = 1},
                                             .make = engine_copies,
-                                            .objection = need_pairs};
+                                            .validation_error = need_pairs};
 constinit const Kernel scale_kernel{.name = "scale",
                                     .help = "one GPU reads and writes its own memory",
                                     .usual = {.gpus = 1, .blocks = 64, .threads = 256},

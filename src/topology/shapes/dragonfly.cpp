@@ -108,17 +108,17 @@ constexpr ShapeParameter dragonfly_parameters[] = {
      [](const Dimension& dimension) { return dimension.parameter("npus-per-router"); }},
 };
 
-std::optional<Objection> dragonfly_objection(const Dimension& dimension) {
+std::optional<ValidationError> dragonfly_error(const Dimension& dimension) {
   const std::uint32_t a = dimension.parameter("routers"), p = dimension.parameter("npus-per-router");
   const std::uint32_t h = dimension.parameter("global-links");
   if (std::min({a, p, h}) == 0 || std::max({a, p, h}) > most_of_each)
-    return Objection{fmt::format("its groups have {} routers, its routers {} NPUs and {} global links", a, p, h),
-                     fmt::format("1 to {} of each", most_of_each)};
+    return ValidationError{fmt::format("its groups have {} routers, its routers {} NPUs and {} global links", a, p, h),
+                           fmt::format("1 to {} of each", most_of_each)};
   const std::uint64_t group = std::uint64_t{a} * p, most = std::uint64_t{a} * h + 1;
   if (dimension.size % group == 0 && dimension.size / group <= most) return {};
-  return Objection{fmt::format("its size is {}", dimension.size),
-                   fmt::format("a multiple of {} up to {}: 1 to {} groups of {} routers with {} NPUs each", group,
-                               group * most, most, a, p)};
+  return ValidationError{fmt::format("its size is {}", dimension.size),
+                         fmt::format("a multiple of {} up to {}: 1 to {} groups of {} routers with {} NPUs each", group,
+                                     group * most, most, a, p)};
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ constinit const ShapeType dragonfly_shape{
     .pattern = TrafficPattern::exchanges,
     .is_of_links_only = true,
     .sends_over_one_link = true,
-    .objection = dragonfly_objection,
+    .validation_error = dragonfly_error,
     .make = [](const Dimension& dimension) -> std::unique_ptr<const Wiring> {
       return std::make_unique<Dragonfly>(dimension);
     },

@@ -114,17 +114,18 @@ class FatTree final : public Wiring {
 constexpr ShapeParameter fat_tree_parameters[] = {
     {"ports", "ports k of a switch; the size is a multiple of k^2/4 up to k^3/4", "16"}};
 
-std::optional<Objection> fat_tree_objection(const Dimension& dimension) {
+std::optional<ValidationError> fat_tree_error(const Dimension& dimension) {
   const std::uint32_t k = dimension.parameter("ports");
   if (k < 2 || k % 2 != 0 || k > most_ports)
-    return Objection{fmt::format("its switches have {} ports", k), fmt::format("an even number, 2 to {}", most_ports)};
+    return ValidationError{fmt::format("its switches have {} ports", k),
+                           fmt::format("an even number, 2 to {}", most_ports)};
   const double ups = k / 2 / dimension.oversubscription;
   if (ups != std::floor(ups) || ups < 1)
-    return Objection{fmt::format("its oversubscription is {}", dimension.oversubscription),
-                     fmt::format("a divisor of half of the {} ports of a switch", k)};
+    return ValidationError{fmt::format("its oversubscription is {}", dimension.oversubscription),
+                           fmt::format("a divisor of half of the {} ports of a switch", k)};
   const std::uint64_t pod = std::uint64_t{k} / 2 * (k / 2);
   if (dimension.size % pod == 0 && dimension.size / pod <= k) return {};
-  return Objection{
+  return ValidationError{
       fmt::format("its size is {}", dimension.size),
       fmt::format("a multiple of {} up to {}: 1 to {} pods of {} NPUs on {}-port switches", pod, pod * k, k, pod, k)};
 }
@@ -141,7 +142,7 @@ constinit const ShapeType fat_tree_shape{
     .is_of_links_only = true,
     .sends_over_one_link = true,
     .may_be_oversubscribed = true,
-    .objection = fat_tree_objection,
+    .validation_error = fat_tree_error,
     .make = [](const Dimension& dimension) -> std::unique_ptr<const Wiring> {
       return std::make_unique<FatTree>(dimension);
     },

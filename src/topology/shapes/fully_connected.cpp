@@ -23,12 +23,12 @@ class FullyConnected final : public Wiring {
   }
 
   /// Without their own link two positions need a third one that both have a link to.
-  std::optional<Objection> objection(const FailedLinks& failed, const GroupNpus& npus) const override {
+  std::optional<ValidationError> validation_error(const FailedLinks& failed, const GroupNpus& npus) const override {
     for (const auto& [a, b] : failed)
       if (between(failed, a, b) == size())
-        return Objection{fmt::format("NPU {} and NPU {} have no link and no third NPU that both have a link to",
-                                     npus[a].value(), npus[b].value()),
-                         "a way by one other NPU"};
+        return ValidationError{fmt::format("NPU {} and NPU {} have no link and no third NPU that both have a link to",
+                                           npus[a].value(), npus[b].value()),
+                               "a way by one other NPU"};
     return {};
   }
   std::uint32_t next_around(const FailedLinks& failed, std::uint32_t from, std::uint32_t to) const override {

@@ -24,8 +24,8 @@ class Mesh final : public Wiring {
     return {at.number, direction(at.number, position)};
   }
 
-  std::optional<Objection> objection(const FailedLinks&, const GroupNpus& npus) const override {
-    return Objection{fmt::format("a failed link cuts the Mesh of NPU {} in two", npus[0].value())};
+  std::optional<ValidationError> validation_error(const FailedLinks&, const GroupNpus& npus) const override {
+    return ValidationError{fmt::format("a failed link cuts the Mesh of NPU {} in two", npus[0].value())};
   }
 
   std::uint32_t hops(std::uint32_t from, std::uint32_t to) const override { return from > to ? from - to : to - from; }

@@ -27,11 +27,13 @@ class Ring final : public Wiring {
   }
 
   /// A ring without one of its links is a row. It cannot lose a second one.
-  std::optional<Objection> objection(const FailedLinks& failed, const GroupNpus& npus) const override {
-    if (size() == 2) return Objection{"a Ring of 2 has one link, and nothing leads around it", "a Ring of 3 or more"};
+  std::optional<ValidationError> validation_error(const FailedLinks& failed, const GroupNpus& npus) const override {
+    if (size() == 2)
+      return ValidationError{"a Ring of 2 has one link, and nothing leads around it", "a Ring of 3 or more"};
     if (failed.size() < 2) return {};
-    return Objection{fmt::format("two failed links cut the Ring of NPU {} in two", npus[failed.back().first].value()),
-                     "one failed link of a Ring at the most"};
+    return ValidationError{
+        fmt::format("two failed links cut the Ring of NPU {} in two", npus[failed.back().first].value()),
+        "one failed link of a Ring at the most"};
   }
   std::uint32_t next_around(const FailedLinks& failed, std::uint32_t from, std::uint32_t to) const override {
     return position_in_row(failed, from) < position_in_row(failed, to) ? next(from) : previous(from);

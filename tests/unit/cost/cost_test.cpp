@@ -36,14 +36,14 @@ TEST(Cost, CometsNetworkCostsWhatIsPublished) {
   Prices prices = prices_by_bandwidth();
   prices.chosen = {"package", "pod"};
   const std::vector<Dimension> dimensions{dimension("Switch", 16, 25 * gibi, 6), dimension("Switch", 64, 12.5 * gibi)};
-  const Plant plant = plant_of(prices, dimensions, Bytes(0));
+  const Hardware hardware = hardware_of(prices, dimensions, Bytes(0));
   const std::vector<std::pair<std::string, double>> items{{"package links", 614400},
                                                           {"package switch ports", 1996800},
                                                           {"pod links", 94720},
                                                           {"pod switch ports", 303360},
                                                           {"pod NICs", 611840}};
-  EXPECT_EQ(plant.items, items);
-  EXPECT_EQ(plant.capex(), 3621120);
+  EXPECT_EQ(hardware.items, items);
+  EXPECT_EQ(hardware.capex(), 3621120);
 }
 
 // A ring of 4 in each of 8 groups, 10 GB/s per link: each NPU has two links. With 2 USD per GB/s all of them cost
@@ -53,13 +53,13 @@ TEST(Cost, LinksOfPairsAreCountedAtEachEndOrShared) {
   Prices prices;
   prices.tiers = {{.name = "a", .link = 2, .switch_port = 5, .nic = 7}, {.name = "b"}};
   std::vector<Dimension> dimensions{dimension("Ring", 4, 10), dimension("Switch", 8, 1)};
-  EXPECT_EQ(plant_of(prices, dimensions, Bytes(0)).capex(), 1280);
+  EXPECT_EQ(hardware_of(prices, dimensions, Bytes(0)).capex(), 1280);
   prices.pair_share = 0.5;
-  EXPECT_EQ(plant_of(prices, dimensions, Bytes(0)).capex(), 640);
+  EXPECT_EQ(hardware_of(prices, dimensions, Bytes(0)).capex(), 640);
   dimensions[0] = dimension("Ring", 2, 10);
-  EXPECT_EQ(plant_of(prices, dimensions, Bytes(0)).capex(), 16 * 1 * 10 * 2 / 2);
+  EXPECT_EQ(hardware_of(prices, dimensions, Bytes(0)).capex(), 16 * 1 * 10 * 2 / 2);
   dimensions[0] = dimension("FullyConnected", 4, 10);
-  EXPECT_EQ(plant_of(prices, dimensions, Bytes(0)).capex(), 32 * 3 * 10 * 2 / 2);
+  EXPECT_EQ(hardware_of(prices, dimensions, Bytes(0)).capex(), 32 * 3 * 10 * 2 / 2);
 }
 
 // 1,024 NPUs in hosts of 8 on leaf switches of 32 and spine switches of 64 ports: 128 hosts, 32 + 16 switches, as a
@@ -72,14 +72,14 @@ TEST(Cost, AClusterByParts) {
                   {.name = "spine", .switch_price = 36000, .switch_ports = 64, .nic_power = 10}};
   const std::vector<Dimension> dimensions{dimension("Switch", 8, 450), dimension("Switch", 32, 50),
                                           dimension("Switch", 4, 50)};
-  const Plant plant = plant_of(prices, dimensions, Bytes(0));
-  EXPECT_EQ(plant.capex(), 50429440);
-  EXPECT_EQ(plant.constant_power, 128 * 4600 + 32 * 1000 + 1024 * 10);
+  const Hardware hardware = hardware_of(prices, dimensions, Bytes(0));
+  EXPECT_EQ(hardware.capex(), 50429440);
+  EXPECT_EQ(hardware.constant_power, 128 * 4600 + 32 * 1000 + 1024 * 10);
 }
 
-/// Returns the number of things that an item of a plant pays for at this price each; 0 if it has no such item.
-double count_of(const Plant& plant, const std::string& item, double price) {
-  for (const auto& [name, sum] : plant.items)
+/// Returns the number of things that an item of a hardware pays for at this price each; 0 if it has no such item.
+double count_of(const Hardware& hardware, const std::string& item, double price) {
+  for (const auto& [name, sum] : hardware.items)
     if (name == item) return sum / price;
   return 0;
 }
@@ -96,11 +96,11 @@ TEST(Cost, SwitchesAndOpticsFollowOversubscription) {
                                     dimension("Switch", 4, 50)};
   const auto counts = [&](double oversubscription) {
     dimensions[2].oversubscription = oversubscription;
-    const Plant plant = plant_of(prices, dimensions, Bytes(0));
-    EXPECT_EQ(count_of(plant, "leaf NICs", 50), 1024);
-    EXPECT_EQ(count_of(plant, "leaf optics", 10), 1024);
-    return std::vector<double>{count_of(plant, "leaf switches", 100), count_of(plant, "spine optics", 10),
-                               count_of(plant, "spine switches", 100)};
+    const Hardware hardware = hardware_of(prices, dimensions, Bytes(0));
+    EXPECT_EQ(count_of(hardware, "leaf NICs", 50), 1024);
+    EXPECT_EQ(count_of(hardware, "leaf optics", 10), 1024);
+    return std::vector<double>{count_of(hardware, "leaf switches", 100), count_of(hardware, "spine optics", 10),
+                               count_of(hardware, "spine switches", 100)};
   };
   EXPECT_EQ(counts(1), (std::vector<double>{32, 1024, 16}));
   EXPECT_EQ(counts(3), (std::vector<double>{22, 342, 6}));
@@ -116,8 +116,8 @@ TEST(Cost, FatTreesHaveTheSwitchesOfTheirLevels) {
   dimensions[0].parameters["ports"] = 8;
   const auto counts = [&](double oversubscription) {
     dimensions[0].oversubscription = oversubscription;
-    const Plant plant = plant_of(prices, dimensions, Bytes(0));
-    return std::pair{count_of(plant, "tree switches", 100), count_of(plant, "tree optics", 10)};
+    const Hardware hardware = hardware_of(prices, dimensions, Bytes(0));
+    return std::pair{count_of(hardware, "tree switches", 100), count_of(hardware, "tree optics", 10)};
   };
   EXPECT_EQ(counts(1), (std::pair{16.0 + 16 + 16, 3.0 * 64}));
   EXPECT_EQ(counts(2), (std::pair{16.0 + 8 + 8, 2.0 * 64}));
@@ -126,18 +126,18 @@ TEST(Cost, FatTreesHaveTheSwitchesOfTheirLevels) {
 // 4 NPUs of 100 W and 20 W, which compute for a quarter of 10 s, and a host of 60 W, with a power usage effectiveness
 // of 1.5: (4 x 40 + 60) x 1.5 = 330 W and 3,300 J. 1,000 USD in 2 years at a utilisation of one half.
 TEST(Cost, AStepPaysForItsTimeAndEnergy) {
-  Plant plant;
-  plant.num_npus = 4;
-  plant.items = {{"all", 1000}};
-  plant.constant_power = 60;
-  plant.npu = {.busy_power = 100, .idle_power = 20};
-  plant.operation = {.pue = 1.5, .electricity = 0.36, .lifetime_years = 2, .utilisation = 0.5};
-  const StepCost cost = cost_of_step(plant, 10, 0.25);
+  Hardware hardware;
+  hardware.num_npus = 4;
+  hardware.items = {{"all", 1000}};
+  hardware.constant_power = 60;
+  hardware.npu = {.busy_power = 100, .idle_power = 20};
+  hardware.operation = {.pue = 1.5, .electricity = 0.36, .lifetime_years = 2, .utilisation = 0.5};
+  const StepCost cost = cost_of_step(hardware, 10, 0.25);
   EXPECT_DOUBLE_EQ(cost.power.value(), 330);
   EXPECT_DOUBLE_EQ(cost.energy.value(), 3300);
   EXPECT_DOUBLE_EQ(cost.price.value(), 1000.0 / (2 * 8760 * 3600 * 0.5) * 10 + 3300 / 3.6e6 * 0.36);
-  plant.npu.rent = 3.6;
-  EXPECT_DOUBLE_EQ(cost_of_step(plant, 10, 0.25).price.value(), 4 * 3.6 / 3600 * 10);
+  hardware.npu.rent = 3.6;
+  EXPECT_DOUBLE_EQ(cost_of_step(hardware, 10, 0.25).price.value(), 4 * 3.6 / 3600 * 10);
 }
 
 // Nothing is guessed: without one of the powers there is no energy, without a lifetime or rent no price of a step, and
@@ -146,12 +146,12 @@ TEST(Cost, WhatHasNoPriceIsNotKnown) {
   const std::vector<Dimension> dimensions{dimension("Ring", 4, 10)};
   Prices prices;
   prices.npu.busy_power = 100;
-  StepCost cost = cost_of_step(plant_of(prices, dimensions, Bytes(0)), 1, 1);
+  StepCost cost = cost_of_step(hardware_of(prices, dimensions, Bytes(0)), 1, 1);
   EXPECT_FALSE(cost.capex || cost.power || cost.energy || cost.price);
   prices.npu.idle_power = 10;
   prices.npu.memory = 5;
   prices.operation.electricity = 1;
-  cost = cost_of_step(plant_of(prices, dimensions, Bytes(16'000'000'000)), 1, 1);
+  cost = cost_of_step(hardware_of(prices, dimensions, Bytes(16'000'000'000)), 1, 1);
   EXPECT_EQ(cost.capex, 4 * 16 * 5);
   EXPECT_EQ(cost.energy, 400);
   EXPECT_FALSE(cost.price);

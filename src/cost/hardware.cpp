@@ -21,35 +21,35 @@ std::string names_of(const std::vector<Tier>& tiers) {
 }
 
 /// Collects what a system costs and draws.
-class PlantBuilder {
+class HardwareBuilder {
  public:
-  PlantBuilder(const Prices& prices, std::span<const topology::Dimension> dimensions)
+  HardwareBuilder(const Prices& prices, std::span<const topology::Dimension> dimensions)
       : prices_(prices), dimensions_(dimensions) {
-    plant_.num_npus = 1;
-    for (const auto& dimension : dimensions) plant_.num_npus *= dimension.size;
-    plant_.npu = prices.npu;
-    plant_.operation = prices.operation;
+    hardware_.num_npus = 1;
+    for (const auto& dimension : dimensions) hardware_.num_npus *= dimension.size;
+    hardware_.npu = prices.npu;
+    hardware_.operation = prices.operation;
   }
 
-  Plant build(Bytes local_memory) {
-    add("NPUs", plant_.num_npus, prices_.npu.price);
-    add("local memory", plant_.num_npus,
+  Hardware build(Bytes local_memory) {
+    add("NPUs", hardware_.num_npus, prices_.npu.price);
+    add("local memory", hardware_.num_npus,
         prices_.npu.memory * (static_cast<double>(local_memory.count()) / bytes_of_gb));
     if (prices_.host.npus > 0) {
-      const double hosts = std::ceil(static_cast<double>(plant_.num_npus) / prices_.host.npus);
+      const double hosts = std::ceil(static_cast<double>(hardware_.num_npus) / prices_.host.npus);
       add("hosts", hosts, prices_.host.price);
       add("cables", hosts, prices_.host.cables);
       add("facility", hosts, prices_.host.facility);
-      plant_.constant_power += hosts * prices_.host.power;
+      hardware_.constant_power += hosts * prices_.host.power;
     }
     const auto tiers = tiers_of(prices_, dimensions_.size());
     for (std::size_t d = 0; d < tiers.size(); ++d) add_dimension(*tiers[d], d);
-    return std::move(plant_);
+    return std::move(hardware_);
   }
 
  private:
   void add(const std::string& name, double count, double price) {
-    if (price > 0) plant_.items.emplace_back(name, std::round(count * price * cents) / cents);
+    if (price > 0) hardware_.items.emplace_back(name, std::round(count * price * cents) / cents);
   }
   double oversubscription(std::size_t d) const { return std::max(dimensions_[d].oversubscription, 1.0); }
   /// Says whether the switches of a dimension stand above those of the dimension inside it, whose NPUs reach them
@@ -72,10 +72,10 @@ class PlantBuilder {
   double switches_of(const Tier& tier, std::size_t d, const std::vector<topology::SwitchTier>& levels) const {
     const double ports = ports_down(tier, d);
     if (!dimensions_[d].shape->sends_over_one_link || ports == 0) return 0;
-    if (tier.switch_radix == 0 || levels.size() == 1) return std::ceil(plant_.num_npus / links_into(d) / ports);
+    if (tier.switch_radix == 0 || levels.size() == 1) return std::ceil(hardware_.num_npus / links_into(d) / ports);
     double all = 0;
     for (const topology::SwitchTier& level : levels) all += level.count;
-    return all * plant_.num_npus / dimensions_[d].size;
+    return all * hardware_.num_npus / dimensions_[d].size;
   }
   /// Returns how many links the way up through the switches of a dimension has for an NPU: one for each level, of which
   /// those above the first one are fewer if the dimension is oversubscribed.
@@ -86,7 +86,7 @@ class PlantBuilder {
   void add_dimension(const Tier& tier, std::size_t d) {
     const topology::Dimension& dimension = dimensions_[d];
     if (dimension.size == 1) return;
-    const double groups = static_cast<double>(plant_.num_npus) / dimension.size;
+    const double groups = static_cast<double>(hardware_.num_npus) / dimension.size;
     const auto wiring = topology::make_wiring(dimension);
     auto levels = wiring->switch_tiers();
     if (wiring->core_bandwidth() > 0) levels.resize(1);  // the core of an oversubscribed switch is no further switch
@@ -97,18 +97,18 @@ class PlantBuilder {
     add(fmt::format("{} links", tier.name), leading_in, tier.link);
     if (!joins_pairs) add(fmt::format("{} switch ports", tier.name), bandwidth / links_into(d), tier.switch_port);
     add(fmt::format("{} NICs", tier.name), bandwidth, joins_pairs ? 0 : tier.nic);
-    plant_.constant_power += plant_.num_npus * tier.nic_power;
+    hardware_.constant_power += hardware_.num_npus * tier.nic_power;
     if (!joins_pairs)
-      add(fmt::format("{} optics", tier.name), std::ceil(plant_.num_npus / links_into(d)) * links_up(d, levels),
+      add(fmt::format("{} optics", tier.name), std::ceil(hardware_.num_npus / links_into(d)) * links_up(d, levels),
           tier.optics);
     const double switches = switches_of(tier, d, levels);
     add(fmt::format("{} switches", tier.name), switches, tier.switch_price);
-    plant_.constant_power += switches * tier.switch_power;
+    hardware_.constant_power += switches * tier.switch_power;
   }
 
   const Prices& prices_;
   std::span<const topology::Dimension> dimensions_;
-  Plant plant_;
+  Hardware hardware_;
 };
 
 }  // namespace
@@ -138,30 +138,30 @@ std::vector<const Tier*> tiers_of(const Prices& prices, std::size_t num_dimensio
   return found;
 }
 
-std::optional<double> Plant::capex() const {
+std::optional<double> Hardware::capex() const {
   if (items.empty()) return {};
   double sum = 0;
   for (const auto& [name, price] : items) sum += price;
   return std::round(sum * cents) / cents;
 }
 
-Plant plant_of(const Prices& prices, std::span<const topology::Dimension> dimensions, Bytes local_memory) {
-  return PlantBuilder(prices, dimensions).build(local_memory);
+Hardware hardware_of(const Prices& prices, std::span<const topology::Dimension> dimensions, Bytes local_memory) {
+  return HardwareBuilder(prices, dimensions).build(local_memory);
 }
 
-StepCost cost_of_step(const Plant& plant, double seconds, double busy) {
+StepCost cost_of_step(const Hardware& hardware, double seconds, double busy) {
   constexpr double seconds_of_hour = 3600, hours_of_year = 8760, joules_of_kwh = 3.6e6;
   StepCost cost;
-  cost.capex = plant.capex();
-  const NpuPrices& npu = plant.npu;
-  const OperationPrices& operation = plant.operation;
+  cost.capex = hardware.capex();
+  const NpuPrices& npu = hardware.npu;
+  const OperationPrices& operation = hardware.operation;
   if (npu.busy_power > 0 && npu.idle_power > 0) {
     const double of_npu = busy * npu.busy_power + (1 - busy) * npu.idle_power;
-    cost.power = operation.pue * (plant.num_npus * of_npu + plant.constant_power);
+    cost.power = operation.pue * (hardware.num_npus * of_npu + hardware.constant_power);
     cost.energy = *cost.power * seconds;
   }
   if (npu.rent > 0) {
-    cost.price = npu.rent * plant.num_npus * seconds / seconds_of_hour;
+    cost.price = npu.rent * hardware.num_npus * seconds / seconds_of_hour;
   } else if (cost.capex && operation.lifetime_years > 0) {
     const double lifetime = operation.lifetime_years * hours_of_year * seconds_of_hour;
     cost.price = *cost.capex / (lifetime * operation.utilisation) * seconds;
