@@ -3,7 +3,7 @@
 # and on two ranks, draws the results, and removes the package. It needs debootstrap and the network, and takes some minutes.
 set -euo pipefail
 if [ $# -ne 1 ] || [ ! -f "$1" ]; then
-  echo "check_deb: give the .deb, such as build/release/orrery_0.1.0_amd64.deb" >&2
+  echo "check_deb: give the .deb, such as build/release/orrery_0.2.0_amd64.deb" >&2
   exit 2
 fi
 if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap > /dev/null; then

@@ -22,7 +22,7 @@ import harness  # noqa: E402
 
 BUILD = sys.argv.pop() if len(sys.argv) > 1 and pathlib.Path(sys.argv[-1]).is_dir() else None
 RECIPES = harness.SOURCE / "scripts/packaging"
-EASYCONFIG = RECIPES / "orrery-0.1.0-foss-2023a.eb"
+EASYCONFIG = RECIPES / "orrery-0.2.0-foss-2023a.eb"
 CMAKE = (harness.SOURCE / "CMakeLists.txt").read_text()
 VERSION = re.search(r"project\(orrery VERSION ([\d.]+)", CMAKE)[1]
 NEEDED = ("cpack", "dpkg-deb", "dpkg-shlibdeps", "file")

@@ -397,7 +397,7 @@ class Errors(Runs):
         self.check_refused(self.folder, "folder", "open_many")
         self.check_refused(text, "HDF5 cannot open")
         self.check_refused(other, "Orrery did not write")
-        self.check_refused(newer, "version 2", "version 1", "0.1.0")
+        self.check_refused(newer, "version 2", "version 1", "0.2.0")
 
     def python(self, code, missing):
         """Runs code in a Python in which the package `missing` cannot be imported."""

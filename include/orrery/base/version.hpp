@@ -5,7 +5,7 @@
 
 namespace orrery {
 
-/// Returns "0.1.0".
+/// Returns the version, such as "0.2.0".
 std::string_view version();
 
 /// Returns the commit that was built, with "-dirty" after it if the source differed from it; "unknown" outside a

@@ -1,7 +1,7 @@
 """Orrery for Spack. From the root of a clone, which is the source:
 
     spack repo add scripts/packaging/spack
-    spack dev-build orrery@0.1.0
+    spack dev-build orrery@0.2.0
 """
 from spack.package import *
 
@@ -11,7 +11,7 @@ class Orrery(CMakePackage):
     goes. It runs alone or on many ranks of MPI."""
 
     license("MIT")
-    version("0.1.0")
+    version("0.2.0")
 
     variant("python", default=True, description="Install what the Python package and the plot scripts need")
 
