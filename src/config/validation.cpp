@@ -416,7 +416,7 @@ void Validation::validate_generated() {
           "true, with system.compute.peak and system.compute.local-memory.bandwidth");
   const auto& offload = generated.parallel.sharding.offload;
   require(!offload.any() || c_.remote_memory.kind->has_memory, "workload.parallel.offload",
-          "found what lives in remote memory, but the system has none",
+          "found model states in remote memory, but the system has none",
           "system.remote-memory with a kind, or nothing offloaded");
   require(!offload.on_path || c_.remote_memory.kind->combines_on_path, "workload.parallel.offload-collectives",
           "found path, but the remote memory has no switches that gather and add up",

@@ -141,7 +141,7 @@ constexpr Row<FailureEntry> failure_rows[] = {
      "times between failures: exponential, or {weibull: SHAPE} with a shape from 0.1 to 10", "{weibull: 0.7}",
      Default::described("exponential"),
      ValueInfo("distribution", "exponential or {weibull: SHAPE}", "-", "shape from 0.1 to 10"), life_distribution()},
-    {"campaign.failures.symptom", "what a failure does to the job", "hang", Default::built_in(), word<symptoms>(),
+    {"campaign.failures.symptom", "effect of a failure on the job", "hang", Default::built_in(), word<symptoms>(),
      [](auto& entry) { return &entry.options.process.symptom; }, see("campaign.md")},
     {"campaign.failures.while", "when units are exposed", "running", Default::built_in(), word<exposures>(),
      [](auto& entry) { return &entry.options.process.exposure; }},
@@ -375,7 +375,7 @@ constexpr Handling<Configuration> ettr_accuracy() {
 }
 
 constexpr Row<Configuration> campaign_rows[] = {
-    {"campaign.base", "file whose keys hold where `campaign` has none of its own", "llama3-2024", Default::none(),
+    {"campaign.base", "file whose keys apply where `campaign` does not set them", "llama3-2024", Default::none(),
      file(), replaced_before(), see("campaign.md")},
     {"campaign.work", "work of the campaign: time of the full configuration, steps or tokens", "2 T tokens",
      Default::none(), work_amount(), [](auto& c) { return &c.campaign.work; }, see("campaign.md")},
@@ -455,7 +455,7 @@ constexpr Row<Configuration> campaign_rows[] = {
     {"campaign.elastic.hosts-per-replica", "hosts of a replica, of which the job can lose some; 0: it cannot", "2",
      Default::built_in(), count(0, 1U << 24U), [](auto& c) { return &c.campaign.elastic.hosts_per_replica; },
      written_unless_default()},
-    {"campaign.elastic.least", "fewest replicas with which the job goes on", "12", Default::built_in(),
+    {"campaign.elastic.least", "fewest replicas with which the job continues", "12", Default::built_in(),
      count(1, 1U << 24U), [](auto& c) { return &c.campaign.elastic.least; }, written_unless_default()},
     {"campaign.elastic.batch", "batch with fewer replicas, where speeds are simulated", "scaled", Default::built_in(),
      word<elastic_batches>(), [](auto& c) { return &c.campaign.elastic.scales_batch; }, written_unless_default()},

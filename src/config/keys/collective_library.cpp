@@ -171,13 +171,13 @@ constexpr Row<Configuration> collective_library_rows[] = {
      written_if([](const Configuration& c) { return c.collectives.library.nic_shares.all_to_all > 0; })},
     measured_row<Kind::all_reduce>(
         "system.collectives.library.all-reduce",
-        "what all_reduce_perf of nccl-tests printed on the machine: it corrects the library's times", "all-reduce.txt"),
-    measured_row<Kind::all_gather>("system.collectives.library.all-gather", "the same of all_gather_perf",
-                                   "all-gather.txt"),
-    measured_row<Kind::reduce_scatter>("system.collectives.library.reduce-scatter", "the same of reduce_scatter_perf",
-                                       "reduce-scatter.txt"),
-    measured_row<Kind::all_to_all>("system.collectives.library.all-to-all", "the same of alltoall_perf",
-                                   "all-to-all.txt"),
+        "output of all_reduce_perf of nccl-tests on the machine, which corrects the library's times", "all-reduce.txt"),
+    measured_row<Kind::all_gather>("system.collectives.library.all-gather",
+                                   "output of all_gather_perf, used in the same way", "all-gather.txt"),
+    measured_row<Kind::reduce_scatter>("system.collectives.library.reduce-scatter",
+                                       "output of reduce_scatter_perf, used in the same way", "reduce-scatter.txt"),
+    measured_row<Kind::all_to_all>("system.collectives.library.all-to-all",
+                                   "output of alltoall_perf, used in the same way", "all-to-all.txt"),
 };
 
 }  // namespace

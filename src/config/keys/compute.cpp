@@ -123,7 +123,7 @@ constexpr auto noise_seed = count(0);
 
 constexpr Row<Configuration> compute_rows[] = {
     {"system.compute.roofline",
-     "compute the durations of compute nodes by the roofline; else take the recorded ones",
+     "compute the durations of compute nodes by the roofline; otherwise use the recorded ones",
      "true",
      Default::value("false"),
      boolean(),
@@ -192,7 +192,7 @@ constexpr Row<Configuration> compute_rows[] = {
 
     // Adds what the model `products` works with.
     {"system.compute.processor",
-     "what the NPUs are: with `model: products`, its measured kernels say what products reach", "h100",
+     "kind of the NPUs: with `model: products`, its measured kernels give the rates of products", "h100",
      Default::described("h100, with a warning where it matters"), word<processors>(), processor(), see("compute.md")},
     {"system.compute.attention", "share of the bf16 peak that fused attention reaches, with `model: products`", "0.5",
      Default::described("the processor's"), efficiency(),
@@ -242,7 +242,7 @@ constexpr Row<Configuration> compute_rows[] = {
      [](auto& c) { return &c.execution.compute.systolic.columns; }, written_if(has_array)},
     {"system.compute.array.cycle", "time of a cycle", "1.06 ns", Default::needed_in_mapping(), nanoseconds(),
      [](auto& c) { return &c.execution.compute.systolic.cycle_ns; }, written_if(has_array)},
-    {"system.compute.array.dataflow", "what stays in the array", "output-stationary", Default::built_in(),
+    {"system.compute.array.dataflow", "operand that stays in the array", "output-stationary", Default::built_in(),
      word<dataflows>(), [](auto& c) { return &c.execution.compute.systolic.dataflow; }, written_if(has_array)},
 
     // Adds the buffers of the array.
@@ -274,12 +274,11 @@ constexpr Row<Configuration> compute_rows[] = {
      "one, as over CXL",
      "0.25", Default::needed_in_mapping(), share(), [](auto& c) { return &c.execution.compute.expanded.share; },
      check(require_roofline), written_if(has_expanded_memory)},
-    {"system.compute.expanded-memory.bandwidth", "bandwidth of the memory beside the local one", "64 GB/s",
+    {"system.compute.expanded-memory.bandwidth", "bandwidth of the expanded memory", "64 GB/s",
      Default::needed_in_mapping(), bandwidth(), [](auto& c) { return &c.execution.compute.expanded.bandwidth; },
      written_if(has_expanded_memory)},
-    {"system.compute.expanded-memory.latency", "latency of the memory beside the local one", "1 us",
-     Default::built_in(), nanoseconds(), [](auto& c) { return &c.execution.compute.expanded.latency_ns; },
-     written_if(has_expanded_memory)},
+    {"system.compute.expanded-memory.latency", "latency of the expanded memory", "1 us", Default::built_in(),
+     nanoseconds(), [](auto& c) { return &c.execution.compute.expanded.latency_ns; }, written_if(has_expanded_memory)},
     {"system.compute.streams",
      "compute nodes that an NPU executes at a time, but for those of `workload.streams: trace`", "2",
      Default::built_in(), count(), [](auto& c) { return &c.execution.compute_streams; }},
@@ -298,7 +297,7 @@ constexpr Row<Configuration> communication_rows[] = {
      Default::built_in(), word<communication_orders>(), [](auto& c) { return &c.execution.comm_order; }},
     {"system.communication.rendezvous", "let a sender wait until its receiver is ready, inside collectives too", "true",
      Default::built_in(), boolean(), [](auto& c) { return &c.execution.rendezvous; }},
-    {"system.communication.durations", "what says how long collectives and messages of traces take", "recorded",
+    {"system.communication.durations", "source of the durations of collectives and messages of traces", "recorded",
      Default::built_in(), word<communication_durations>(), [](auto& c) { return &c.execution.recorded_communication; },
      see("model.md"), flag("communication-durations", Heading::model, "WORD", {Taker::run, Taker::check})},
 };

@@ -63,7 +63,7 @@ constexpr Handling<Configuration> chosen_tiers() {
 }
 
 constexpr Row<Configuration> cost_rows[] = {
-    {"cost.base", "file whose keys hold where `cost` has none of its own", "prices/ours.yaml", Default::none(), file(),
+    {"cost.base", "file whose keys apply where `cost` does not set them", "prices/ours.yaml", Default::none(), file(),
      replaced_before()},
     {"cost.source", "where the prices were found", "offer of a vendor", Default::needed_in_mapping(),
      any_text("a text"), [](auto& c) { return &c.prices.source; }, see("cost.md"), written_unless_default()},

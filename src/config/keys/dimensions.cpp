@@ -155,7 +155,7 @@ constexpr Row<DimensionEntry> dimension_rows[] = {
      written_unless_default()},
     {"system.network.dimensions.port",
      "port of an NPU through which its links lead; dimensions that name one port share its rate", "nic",
-     Default::described("shared by Switches in a row whose links have one bandwidth, else one of its own"),
+     Default::described("shared by consecutive Switches whose links have one bandwidth, otherwise a separate one"),
      any_text("a name"), [](auto& entry) { return &entry.dimension.port; }, check(refuse_on_graph),
      written_unless_default()},
 };

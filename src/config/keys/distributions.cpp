@@ -51,7 +51,7 @@ constexpr Handling<Variation> measured_values() {
 }
 
 constexpr Row<Variation> distribution_rows[] = {
-    {"perturbation.distributions.per", "for what a factor is drawn, and which time it multiplies", "machine",
+    {"perturbation.distributions.per", "object for which a factor is drawn, and the time that it multiplies", "machine",
      Default::needed(), word<drawn_per>(), [](auto& v) { return &v.per; }},
     {"perturbation.distributions.machine-size", "NPUs of a machine; they have consecutive numbers", "4",
      Default::built_in(), count(1), [](auto& v) { return &v.machine_size; },

@@ -80,7 +80,7 @@ constexpr Row<Configuration> gpu_rows[] = {
     parameter<&P::dma_rate>("system.gpu.dma-rate", "most that a copy engine moves", "390 GB/s", bandwidth()),
     parameter<&P::arbitration>("system.gpu.arbitration", "whether words of control pass data that wait for a link",
                                "fifo", word<gpu_arbitrations>()),
-    parameter<&P::noc>("system.gpu.noc", "what is simulated of the inside of a GPU", "ports", word<gpu_nocs>()),
+    parameter<&P::noc>("system.gpu.noc", "simulated parts inside a GPU", "ports", word<gpu_nocs>()),
     parameter<&P::memory_rate>("system.gpu.memory-rate", "with `noc: ports`: of memory, reads and writes together",
                                "3350 GB/s", bandwidth()),
     parameter<&P::io_rate>("system.gpu.io-rate", "with `noc: ports`: of the ports to the links, in each direction",

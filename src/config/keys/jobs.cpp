@@ -241,14 +241,14 @@ constexpr Row<JobEntry> job_rows[] = {
              "allocation: random")},
     {"jobs.start", "simulated time at which the first nodes of the job are ready", "5 ms", Default::built_in(),
      duration(), [](auto& entry) { return &entry.start; }},
-    {"jobs.workload", "what the job executes; the keys are those of `workload`, and NPUs count from 0 within the job",
+    {"jobs.workload", "work of the job; the keys are those of `workload`, and NPUs count from 0 within the job",
      "{traces: traces/llama}", Default::needed(),
      ValueInfo("mapping", "a mapping of keys to values", "-", "the keys of `workload`"), job_workload(),
      see("jobs.md")},
 };
 
 constexpr Row<Configuration> job_list_rows[] = {
-    {"jobs", "workloads that share the system, each on NPUs of its own",
+    {"jobs", "workloads that share the system, each on separate NPUs",
      "[{npus: 8, workload: {traces: a}}, {npus: 8, workload: {traces: b}}]", Default::none(),
      ValueInfo("list", "a list of jobs", "-", "the keys below"), job_list(), see("jobs.md")},
 };

@@ -93,7 +93,7 @@ constexpr Row<Transformer> transformer_rows[] = {
      Default::built_in(), large_count(), [](auto& model) { return &model.mlp.dense_width; }},
     {"workload.model.router-bias", "the router has a bias, which balances experts without a loss of their own", "true",
      Default::built_in(), boolean(), [](auto& model) { return &model.mlp.router_bias; }},
-    {"workload.model.further-tokens", "tokens after the next one that the model predicts, each by a block of its own",
+    {"workload.model.further-tokens", "tokens after the next one that the model predicts, each by a separate block",
      "1", Default::built_in(), count(0), [](auto& model) { return &model.further_tokens; }},
 
     // Adds the widths of multi-head latent attention.

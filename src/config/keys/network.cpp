@@ -112,11 +112,11 @@ void take_circuits(const Value& value, const std::string& path, Configuration& t
 }
 
 constexpr Row<Configuration> system_rows[] = {
-    {"system.base", "file whose keys hold where `system` has none of its own", "systems/dgx-h100-superpod.yaml",
+    {"system.base", "file whose keys apply where `system` does not set them", "systems/dgx-h100-superpod.yaml",
      Default::none(), file(), replaced_before()},
     {"system.npus",
-     "number of NPUs of the system, whose dimensions are filled from the first on; the last one takes what is left",
-     "128", Default::described("the product of the sizes of the dimensions"), count(), replaced_before(),
+     "number of NPUs of the system, whose dimensions are filled from the first on; the last one takes the rest", "128",
+     Default::described("the product of the sizes of the dimensions"), count(), replaced_before(),
      see("configuration.md, *Presets*"),
      flag("npus", Heading::model, "N", {Taker::run, Taker::check, Taker::show_topology})},
     {"system.rules",
@@ -146,7 +146,7 @@ constexpr Row<Configuration> network_rows[] = {
      "size of the pieces in which links serve messages, with cut-through; `0 B`: whole messages", "4 KiB",
      Default::built_in(), size(0, "4096 B"), [](auto& c) { return &c.execution.network.packet; }},
     {"system.network.graph",
-     "hosts, switches and links on which the dimensions lie, what generates them, or a file; NPU i is host i",
+     "hosts, switches and links on which the dimensions lie, a generator of them, or a file; NPU i is host i",
      "{hosts: 2, switches: 1, links: [[0, 2, 400 Gb/s, 1 us], [1, 2, 400 Gb/s, 1 us]]}",
      Default::described("the links of the shapes"),
      ValueInfo("mapping or file", "a mapping of hosts, switches and links, or the name of a file with one", "-", "any"),
@@ -167,7 +167,8 @@ constexpr Row<Configuration> network_rows[] = {
      {read_dimensions, write_dimensions,
       [](const Configuration& a, const Configuration& b) { return a.dimensions == b.dimensions; }}},
     {"system.network.circuits",
-     "what optical switches join: configurations with the NPU at each position, which groups use which, and the time "
+     "connections of optical switches: configurations with the NPU at each position, the groups that use them, and the "
+     "time "
      "of "
      "a change",
      "{switching-time: 10 us, configurations: [{name: next, stride: 1}], groups: {dp: next}}",

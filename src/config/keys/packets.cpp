@@ -162,8 +162,8 @@ const Words<network::Spraying>& sprayings() {
 const Words<network::PacketLoss>& losses() {
   using network::PacketLoss;
   static const Words<PacketLoss> words = {
-      {"go-back-n", PacketLoss::go_back_n, "the receiver drops what comes after a gap, and the sender goes back to it"},
-      {"selective", PacketLoss::selective, "the receiver keeps it, and the sender sends again what is missing"}};
+      {"go-back-n", PacketLoss::go_back_n, "the receiver drops packets after a gap, and the sender goes back to it"},
+      {"selective", PacketLoss::selective, "the receiver keeps them, and the sender retransmits missing packets only"}};
   return words;
 }
 
@@ -252,7 +252,7 @@ consteval Row<Configuration> rule(Text path, Text help, Text example, Default ot
 }
 
 constexpr Row<Configuration> packet_rows[] = {
-    rule("system.network.packets.preset", "what the other keys of packets are where they are not given", "simai-ns3",
+    rule("system.network.packets.preset", "defaults of the other keys of packets", "simai-ns3",
          Default::described("astra-sim-ns3, without marks"), word<registered<network::PacketPresetName>>(),
          preset_handling()),
     rule("system.network.packets.file",
@@ -261,7 +261,7 @@ constexpr Row<Configuration> packet_rows[] = {
          "config.txt", Default::none(), file(), file_handling(), see("packet-network.md, *Configurations of ns-3*")),
     rule("system.network.packets.payload", "bytes of the message in a full packet", "4096 B", Default::built_in(),
          byte_count<std::uint32_t>(1), [](auto& rules) { return &rules.payload; }),
-    rule("system.network.packets.header", "bytes of a data packet beside its payload", "48 B", Default::built_in(),
+    rule("system.network.packets.header", "bytes of a data packet besides its payload", "48 B", Default::built_in(),
          byte_count<std::uint32_t>(1), [](auto& rules) { return &rules.header; }),
     rule("system.network.packets.acknowledgement", "size of an acknowledgement, which each data packet has", "60 B",
          Default::built_in(), byte_count<std::uint32_t>(1), [](auto& rules) { return &rules.acknowledgement; }),
@@ -275,7 +275,7 @@ constexpr Row<Configuration> packet_rows[] = {
          "n: a port may fill 1 / 2^n of the free buffer, one less for each doubling of its rate above that "
          "of hosts",
          "4", Default::built_in(), count(0, 30), [](auto& rules) { return &rules.share_shift; }),
-    rule("system.network.packets.reserve", "buffer of each port of its own", "8 KiB", Default::built_in(),
+    rule("system.network.packets.reserve", "buffer that belongs to each port", "8 KiB", Default::built_in(),
          byte_count<std::uint32_t>(0), [](auto& rules) { return &rules.reserve; }),
     rule("system.network.packets.resume-offset", "bytes below the threshold of PFC at which a port is resumed", "8 KiB",
          Default::built_in(), byte_count<std::uint32_t>(0), [](auto& rules) { return &rules.resume_offset; }),
@@ -290,7 +290,7 @@ constexpr Row<Configuration> packet_rows[] = {
     rule("system.network.packets.seed",
          "seed of all draws: ECN marks, equal next hops, detours, packets that UEC trims", "7", Default::built_in(),
          count(0), [](auto& rules) { return &rules.seed; }),
-    rule("system.network.packets.flow-control", "what keeps switches from losing packets", "credits",
+    rule("system.network.packets.flow-control", "mechanism that keeps switches from losing packets", "credits",
          Default::described("pauses"), word<flow_controls>(), flow_control_handling(),
          see("packet-network.md, *Credits*")),
     rule("system.network.packets.pauses",
@@ -305,7 +305,7 @@ constexpr Row<Configuration> packet_rows[] = {
          "with `flow-control: credits`: channels of each link, which have credits of their own", "2",
          Default::built_in(), count(1, network::CreditRules::most_channels),
          [](auto& rules) { return &rules.virtual_channels; }),
-    rule("system.network.packets.window", "bytes of a message that may be under way", "64 KiB", Default::built_in(),
+    rule("system.network.packets.window", "bytes of a message that may be in flight", "64 KiB", Default::built_in(),
          Type(window_kind), [](auto& rules) { return &rules.window; }),
     rule("system.network.packets.window-follows-rate", "the window shrinks as the rate does", "false",
          Default::built_in(), boolean(), [](auto& rules) { return &rules.window_follows_rate; }),
@@ -316,9 +316,8 @@ constexpr Row<Configuration> packet_rows[] = {
         word<registered<network::ControlName>>(), [](auto& rules) { return &rules.control; },
         see("packet-network.md, *Congestion control*")),
     rule(
-        "system.network.packets.fast-forward",
-        "periods of long transfers that repeat themselves are skipped; results are the same", "false",
-        Default::built_in(), boolean(), [](auto& rules) { return &rules.fast_forward; },
+        "system.network.packets.fast-forward", "skip periods of long transfers that repeat, with identical results",
+        "false", Default::built_in(), boolean(), [](auto& rules) { return &rules.fast_forward; },
         see("packet-network.md, *Long transfers*")),
     rule(
         "system.network.packets.transport", "how hosts send packets, and again those that were lost", "uec",
@@ -337,11 +336,11 @@ constexpr Row<Configuration> packet_rows[] = {
         "which of the next hops that are equally near a switch takes for a data packet", "adaptive",
         Default::built_in(), word<routings>(), [](auto& rules) { return &rules.routing; },
         see("packet-network.md, *Rules*")),
-    rule("system.network.packets.loss", "what becomes of packets that come after one that is lost", "selective",
-         Default::built_in(), word<losses>(), [](auto& rules) { return &rules.loss; }),
+    rule("system.network.packets.loss", "fate of packets after a lost one", "selective", Default::built_in(),
+         word<losses>(), [](auto& rules) { return &rules.loss; }),
     rule("system.network.packets.retransmission-timeout",
-         "for how long a sender waits for news of a message before it sends again what is not acknowledged", "100 us",
-         Default::described("path with `loss: selective`, else none"), timeout_info, timeout_handling()),
+         "time that a sender waits for news of a message before it retransmits unacknowledged packets", "100 us",
+         Default::described("path with `loss: selective`, otherwise none"), timeout_info, timeout_handling()),
     rule("system.network.packets.least-rate", "rate below which no control goes", "1 Gb/s", Default::built_in(),
          Type(bit_rate), [](auto& rules) { return &rules.parameters.least_rate; }),
     rule("system.network.packets.additive-increase", "step by which rates rise", "40 Mb/s", Default::built_in(),

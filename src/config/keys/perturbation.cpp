@@ -144,7 +144,7 @@ constexpr Handling<Configuration> distributions() {
 }
 
 constexpr Row<Configuration> perturbation_rows[] = {
-    {"perturbation.base", "file whose keys hold where `perturbation` has none of its own",
+    {"perturbation.base", "file whose keys apply where `perturbation` does not set them",
      "perturbations/megascale.yaml", Default::none(), file(), replaced_before()},
 
     // Adds what is drawn.
@@ -189,7 +189,7 @@ constexpr Row<Configuration> perturbation_rows[] = {
 constexpr Row<Perturbation::SlowNpus> slow_npu_rows[] = {
     {"perturbation.slow-npus.npus", "NPUs that are meant", "\"3,17,64-71\"", Default::needed(), npu_list(),
      [](auto& slow) { return &slow.npus; }},
-    {"perturbation.slow-npus.compute", "factor of their compute speed; factors for the same NPU multiply", "0.8",
+    {"perturbation.slow-npus.compute", "factor of their compute speed; factors for one NPU multiply", "0.8",
      Default::needed(), factor(), [](auto& slow) { return &slow.compute; }},
 };
 

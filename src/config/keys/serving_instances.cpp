@@ -42,7 +42,7 @@ constexpr Handling<InstanceOptions> allocation() {
           [](const InstanceOptions& a, const InstanceOptions& b) { return a.npus == b.npus; }};
 }
 
-constexpr auto blocks_help = "KV blocks of each scheduler; 0: what the memory leaves, less vLLM's null block";
+constexpr auto blocks_help = "KV blocks of each scheduler; 0: the rest of the memory, less vLLM's null block";
 
 constexpr Row<InstanceOptions> instance_rows[] = {
     {"serving.instances.name", "name in results and messages", "decode", Default::described("instance"),

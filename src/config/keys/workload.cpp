@@ -173,7 +173,7 @@ void require_traces(const Configuration& c, const Place& place, const Reading&) 
 constexpr Row<ModelChoice> model_rows[] = {
     {"workload.model.kind", "family of the model, which decides its other keys", "dlrm", Default::built_in(),
      word<model_families>(), [](auto& choice) { return &choice.family; }},
-    {"workload.model.base", "file whose keys hold where `model` has none of its own", "models/llama3-70b.yaml",
+    {"workload.model.base", "file whose keys apply where `model` does not set them", "models/llama3-70b.yaml",
      Default::none(), file(), replaced_before<ModelChoice>()},
 };
 
