@@ -39,7 +39,7 @@ std::vector<double> values_of(std::span<const Row> rows, Value value) {
   return values;
 }
 
-/// A column of the results: its name, its unit, what it says, and its value.
+/// A column of the results: its name, unit, meaning and value.
 struct Metric {
   std::string_view name, unit, text;
   double (*value)(const Row& row, const Setup& setup);

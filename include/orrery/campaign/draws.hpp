@@ -10,7 +10,7 @@ namespace orrery::campaign {
 /// Returns a number above 0 and below 1 that depends on its key alone.
 constexpr double unit_of(std::uint64_t key) { return (static_cast<double>(key >> 11U) + 0.5) * 0x1p-53; }
 
-/// Draws that depend on what they are for and on nothing else: each has a stream and one or two words.
+/// Draws that depend on their purpose only: each has a stream and one or two words.
 class Draws {
  public:
   constexpr Draws(std::uint64_t seed, std::uint64_t replication) : key_(mix(seed, replication)) {}

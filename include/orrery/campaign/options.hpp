@@ -102,8 +102,8 @@ struct Times {
       {};  ///< replicas and the speed of the job with them, if simulated
 };
 
-/// Returns what is simulated. `num_npus`: of the job, which decides how many hosts it needs unless `hosts.active` says
-/// it. Throws Error (bad_input) at the key of CONFIG.yaml.
+/// Returns the set-up that is simulated. `num_npus`: of the job, which decides how many hosts it needs unless
+/// `hosts.active` says it. Throws Error (bad_input) at the key of CONFIG.yaml.
 Setup setup_of(const Options& options, const Times& times, std::uint32_t num_npus);
 
 }  // namespace orrery::campaign

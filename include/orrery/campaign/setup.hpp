@@ -122,7 +122,7 @@ struct Setup {
   double failure_rate() const;
   /// Returns the rate of one process in failures per second.
   double failure_rate(const Process& process) const;
-  /// Throws Error (bad_input) for what cannot be simulated, at the key of CONFIG.yaml.
+  /// Throws Error (bad_input) for a set-up that cannot be simulated, at the key of CONFIG.yaml.
   void validate() const;
 };
 

@@ -19,7 +19,7 @@ struct Readable {
   bool groups = true;  ///< the communicator file
 };
 
-/// What is checked before a run: all NPUs, or some of them, and what they run on.
+/// The subject of checks before a run: all NPUs, or some of them, and their system.
 struct Subject {
   const config::Configuration& configuration;
   npu::RunContext run;  ///< `run.npus` are the NPUs of this rank that are checked
@@ -45,14 +45,14 @@ struct Check {
   std::variant<Local, Collective> run;
 };
 
-/// Returns the checks of what each NPU does by itself. They are made for all NPUs.
+/// Returns the checks of each NPU on its own. They are made for all NPUs.
 std::span<const Check> checks_of_nodes();
 
-/// Returns the checks of what NPUs do with each other. For a folded run those NPUs suffice that
+/// Returns the checks of interactions between NPUs. For a folded run those NPUs suffice that
 /// fold::Folding::npus_to_compare returns.
 std::span<const Check> checks_of_agreement();
 
-/// Returns the checks of what the simulated NPUs need: their Subject is the context of the run, folded or not.
+/// Returns the checks of the needs of the simulated NPUs: their Subject is the context of the run, folded or not.
 std::span<const Check> checks_of_simulated_npus();
 
 /// Makes the checks in their order. Every rank adds the faults of its own NPUs. Collective.

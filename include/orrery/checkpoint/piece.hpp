@@ -10,7 +10,7 @@ namespace orrery::checkpoint {
 
 /// What a checkpoint holds of one logical process, which belongs on the rank that hosts it.
 struct Piece {
-  /// Of what belongs to no logical process, such as sums over all of them. It goes to rank 0.
+  /// State without a logical process, such as sums over all of them. It goes to rank 0.
   static constexpr LpId of_all{~0U};
 
   LpId lp;

@@ -10,7 +10,7 @@
 
 namespace orrery::cluster {
 
-/// A change of what is used.
+/// A change of the use of the cluster.
 struct Usage {
   Nanoseconds time = 0;
   std::uint32_t busy = 0, free = 0, queue = 0;
@@ -53,7 +53,7 @@ class Slowdown {
   virtual double factor(std::uint32_t job) = 0;
 };
 
-/// What a run keeps beside the results of jobs.
+/// The records of a run besides the results of jobs.
 struct Keep {
   bool places = false, usage = false, leaves = true;
 };

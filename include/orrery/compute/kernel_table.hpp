@@ -22,8 +22,8 @@ class KernelTable {
   /// name of the file and the line.
   static KernelTable parse(std::string_view text, const std::string& name, std::string_view precision);
 
-  /// Returns the seconds of an operation: those of the kernel with its shape, else its work over the rate of the four
-  /// nearest kernels, weighted by the inverse square of the distance in the logarithms of the sizes. Throws Error
+  /// Returns the seconds of an operation: those of the kernel with its shape, otherwise its work over the rate of the
+  /// four nearest kernels, weighted by the inverse square of the distance in the logarithms of the sizes. Throws Error
   /// (bad_input) if there are no kernels for the operation. Cost O(kernels of the operator).
   double seconds(const Operation& operation) const;
   /// Says in which size an operation lies outside of the measured kernels; none if it lies inside, or has none.

@@ -40,7 +40,7 @@ class ComputeModel {
   }
   /// Returns why an estimate is less certain than others; none if it is not.
   virtual std::optional<std::string> doubt(const Operation&) const { return {}; }
-  /// Returns the names of what was measured and is none of these operations.
+  /// Returns the names of measured kernels that are none of these operations.
   virtual std::vector<std::string> unused(std::span<const Operation>) const { return {}; }
 };
 

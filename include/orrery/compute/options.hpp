@@ -11,7 +11,7 @@
 
 namespace orrery::compute {
 
-/// A cache on the processor. All bytes pass it, and those of a node that it holds pass nothing else.
+/// A cache on the processor. All bytes pass it, and the bytes of a node that it holds pass no other level.
 struct CacheOptions {
   Bytes size;  ///< 0: there is none
   Bandwidth bandwidth;
@@ -77,7 +77,7 @@ struct AttentionOptions {
 /// power beyond that at rest grows with a power of the clock (`clock_exponent`). 1 if it draws less than the cap.
 double clock_factor(double cap, double rest, double full, double clock_exponent);
 
-/// What `products` needs beside the peak and the memory.
+/// Parameters of `products` besides the peak and the memory.
 struct ProductsOptions {
   std::optional<ProcessorName> processor;  ///< none: the first of the registry
   AttentionOptions attention = {};
@@ -143,7 +143,7 @@ struct Options {
   CacheOptions cache = {};
   ExpandedMemoryOptions expanded = {};
   Rounding rounding = Rounding::up_to_ps;
-  /// A node without bytes takes no time, whatever it computes; else num_ops / peak.
+  /// A node without bytes takes no time, whatever it computes; otherwise num_ops / peak.
   bool ignore_nodes_without_bytes = false;
   CollectivesShare collectives_share = {};
   double experts_share = 0;    ///< share of the compute units that an exchange of experts holds from begin to end

@@ -32,14 +32,14 @@ struct Hardware {
 /// Returns the hardware of a system. `local_memory` is the size of an NPU's. Throws as tiers_of. O(dimensions).
 Hardware hardware_of(const Prices& prices, std::span<const topology::Dimension> dimensions, Bytes local_memory);
 
-/// What a step costs. Nothing stands for what has no price.
+/// The cost of a step. Empty values stand for parts without a price.
 struct StepCost {
   std::optional<double> capex;   ///< USD
   std::optional<double> power;   ///< W, the mean over the step, with the facility's part
   std::optional<double> energy;  ///< J of a step
   std::optional<double> price;   ///< USD of a step: rent; or depreciation, and electricity if it has a price
 };
-/// Returns what a step of this time costs in which NPUs compute for `busy` of their time (0 to 1). It grows with both,
+/// Returns the cost of a step of this time in which NPUs compute for `busy` of their time (0 to 1). It grows with both,
 /// so bounds of times give bounds of costs, if idle NPUs draw no more than busy ones.
 StepCost cost_of_step(const Hardware& hardware, double seconds, double busy);
 

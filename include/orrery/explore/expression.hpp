@@ -22,8 +22,8 @@ using Value = std::variant<std::int64_t, double, bool, std::string>;
 /// Values by name.
 using Names = std::map<std::string, Value, std::less<>>;
 
-/// Returns what a text is: a number, a quantity such as "80 GB", "50 GB/s", "400 Gb/s", "2 us" or "312 TFLOPS", true or
-/// false, else a word.
+/// Returns the value of a text: a number, a quantity such as "80 GB", "50 GB/s", "400 Gb/s", "2 us" or "312 TFLOPS",
+/// true or false, otherwise a word.
 Value value_of(std::string_view text);
 
 /// Returns the SI unit of a quantity, as UDUNITS writes it: "byte", "byte/s", "s", "1/s" of FLOPs, or "1".
@@ -68,7 +68,7 @@ class Expression {
   std::optional<std::string> demanded_name() const;
   /// Returns the numbers on both sides of a comparison; nothing if it is none of numbers.
   std::optional<std::pair<double, double>> sides(const Names& names) const;
-  /// Returns what kind of quantity it is; nothing for truths and words, and where parts are not known. `of_name`: the
+  /// Returns the kind of quantity; nothing for truths and words, and where parts are not known. `of_name`: the
   /// same of its names. Throws Error (bad_input), which names both, if quantities of two kinds are compared, added or
   /// the like. A number without a unit goes with all.
   std::optional<PhysicalDimension> dimension(

@@ -18,7 +18,7 @@ struct PhysicalDimension {
 /// Returns the dimension of a unit of quantities ("GB/s", "us", "%") or of metrics ("byte", "1/USD", "W"); nothing for
 /// another text. FLOPS are FLOPs per second.
 std::optional<PhysicalDimension> dimension_of_unit(std::string_view unit);
-/// Returns the dimension of a quantity such as "80 GB"; nothing for what has no unit, which may be anything.
+/// Returns the dimension of a quantity such as "80 GB"; nothing for a number without a unit, which may be anything.
 std::optional<PhysicalDimension> dimension_of_quantity(std::string_view text);
 /// Returns the unit of a dimension: "byte/s", or "1 (a plain number)".
 std::string to_text(const PhysicalDimension& dimension);

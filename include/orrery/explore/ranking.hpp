@@ -15,7 +15,7 @@ namespace orrery::explore {
 std::vector<std::size_t> best_of(std::span<const std::vector<double>> rows, std::span<const Objective> objectives,
                                  std::size_t keep);
 
-/// The best trials so far, by which bounds say what need not be tried.
+/// The best trials so far, against which bounds exclude further ones.
 class Incumbents {
  public:
   /// As `best_of` has them.

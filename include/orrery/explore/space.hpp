@@ -26,7 +26,7 @@ struct Point {
   std::vector<std::pair<std::string, std::string>> settings;  ///< keys of CONFIG.yaml with their texts
 };
 
-/// How many points fell to what, before anything was simulated. The points that are cut or alike and the legal ones are
+/// The number of points that each rule removed before any simulation. Removed, equivalent and legal points together are
 /// all.
 struct Funnel {
   std::uint64_t raw = 0;           ///< products of the numbers of values; of samples the draws

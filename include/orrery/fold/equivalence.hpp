@@ -27,7 +27,7 @@ struct EquivalenceClasses {
 /// not complete together, they also have the same position as far as it matters. Groups of one class have the same
 /// layout and members of the same classes in the same order.
 ///
-/// This is colour refinement. It looks again only at what is connected to a change, and the largest part of a class
+/// This is colour refinement. It inspects again only items connected to a change, and the largest part of a class
 /// that falls apart keeps its number (Hopcroft's rule). Each rank looks at its own NPUs and groups. Ranks compare the
 /// distinct signatures of all of them word by word, and tell each other which items have got another class. The result
 /// is the same on all ranks, and on any number of them. Collective. Cost about O((members + streams of this rank) log

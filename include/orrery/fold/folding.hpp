@@ -64,13 +64,13 @@ class Folding {
   std::span<const npu::NpuSpec> npus() const { return npus_; }
   /// Returns the communicators that are simulated, on all ranks.
   std::span<const communicator::CommunicatorSpec> communicators() const { return communicators_; }
-  /// Returns what to assume after a run with these divergences. `found`: of all ranks.
+  /// Returns the assumptions after a run with these divergences. `found`: of all ranks.
   Assumptions assumptions_after(std::span<const communicator::Divergence> found) const;
   /// Returns who represents whom. The run must not be a replay. O(NPUs + groups).
   Origins origins() const;
   /// Returns whether the classes of NPUs and groups are those of `origins`, or parts of them. O(NPUs + groups).
   bool refines(const Origins& origins) const;
-  /// Returns what each communicator of `origins` has become, which these classes refine: [communicators there].
+  /// Returns the successor of each communicator of `origins`, which these classes refine: [communicators there].
   std::vector<std::vector<GroupId>> successors(const Origins& origins) const;
   /// Returns the rank that hosts the class of each NPU: [npus].
   std::span<const Rank> host_of_npu() const { return host_of_npu_; }
@@ -97,7 +97,7 @@ class Folding {
   std::vector<npu::TimelineRecord> expand(std::span<const npu::TimelineRecord> records,
                                           parallel::Communicator& world) const;
 
-  /// Says how many classes there are and what told them apart: "folded: 65536 NPUs in 8 classes: 8 structures".
+  /// Returns the number of classes and the causes that separate them: "folded: 65536 NPUs in 8 classes: 8 structures".
   /// `earlier`: from how many classes they have been split, in order of time.
   std::string description(std::span<const EarlierClasses> earlier = {}) const;
 

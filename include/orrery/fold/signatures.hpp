@@ -39,11 +39,12 @@ struct Signatures {
   }
 };
 
-/// Returns what tells the NPUs of a run apart. `context.npus` are the NPUs that `context.hosting` gives this rank, and
-/// rank r has lower ones than rank r + 1; the run is not folded. Each rank has the uses and streams of its own NPUs,
-/// and the members of a block of the groups; of all others it has the signature and the layout. In a replay NPUs do not
-/// communicate. `context` outlives the graph's positions_among. Collective. O(streams log streams of an NPU) for each
-/// NPU of this rank, O(members), and one computation of each distinct layout, kind and size of collectives.
+/// Returns the properties that separate the NPUs of a run. `context.npus` are the NPUs that `context.hosting` gives
+/// this rank, and rank r has lower ones than rank r + 1; the run is not folded. Each rank has the uses and streams of
+/// its own NPUs, and the members of a block of the groups; of all others it has the signature and the layout. In a
+/// replay NPUs do not communicate. `context` outlives the graph's positions_among. Collective. O(streams log streams of
+/// an NPU) for each NPU of this rank, O(members), and one computation of each distinct layout, kind and size of
+/// collectives.
 Signatures signatures_of(const npu::RunContext& context, const StreamsOf& streams, parallel::Communicator& world);
 
 }  // namespace orrery::fold

@@ -23,7 +23,7 @@ struct Timing {
 };
 
 /// Simulates a program over the links of a topology, on this rank alone. `members[i]` is the NPU that is GPU i. Throws
-/// Error: bad_input if blocks wait for ever, with what they wait for, or if an operation needs a switch that its group
+/// Error: bad_input if blocks wait forever, with the reasons, or if an operation needs a switch that its group
 /// does not have; the place names `program.file`. Cost O(log(bursts under way)) for each burst at each link.
 Timing simulate_alone(const Program& program, const Parameters& parameters, Granularity granularity,
                       const network::DelayModel& delays, std::span<const NpuId> members);

@@ -23,7 +23,7 @@ struct Findings {
 /// written, and if a GPU ends without its result. Cost O(operations x blocks).
 Findings check_program(const Program& program, collective::Kind kind, Bytes message, std::uint32_t root = 0);
 
-/// Returns a message that brings out what a plan does: each part of a chunk that blocks share has a few units, and
+/// Returns a message that shows the behaviour of a plan: each part of a chunk that blocks share has a few units, and
 /// pipelines have three iterations.
 Bytes test_message(const Plan& plan);
 

@@ -80,7 +80,7 @@ class Simulation {
   ~Simulation() = default;
 };
 
-/// For what a block spends its time.
+/// The activities on which a block spends its time.
 enum class Stall : std::uint8_t {
   launch,   ///< launch of the kernel, load of its plan, and wait for an SM
   issue,    ///< fixed costs of operations
@@ -123,7 +123,7 @@ class Device {
   bool is_over() const;
   /// Returns whether it is over, and nothing that its blocks have sent will still be answered.
   bool is_quiet() const;
-  /// Returns what the blocks that are not over wait for, one line each.
+  /// Returns the reasons for which unfinished blocks wait, one line each.
   std::vector<std::string> waits() const;
   /// Returns the time of a block by reason. [num_stalls]
   const std::array<Time, num_stalls>& stalls(std::uint32_t block) const;

@@ -24,7 +24,7 @@ struct Kernel {
   KernelShape usual;      ///< as it was measured; its bytes are 0
   /// Makes the program. Cost O(GPUs^2 blocks).
   Program (*make)(const KernelShape& shape) = nullptr;
-  /// Says what is wrong with a shape; empty if nothing is.
+  /// Returns the fault of a shape; empty if there is none.
   std::string_view (*validation_error)(const KernelShape& shape) = nullptr;
 
   /// Returns all kernels: the table of src/gpu/kernel_registry.cpp.

@@ -43,7 +43,7 @@ struct Options {
   void validate() const;
 };
 
-/// Returns what the plans take, each simulated alone. A collective takes the plan of its kind for so many GPUs whose
+/// Returns the times of the plans, each simulated alone. A collective takes the plan of its kind for so many GPUs whose
 /// range of sizes has its own, rounded up to the size that the plan can carry out.
 std::shared_ptr<const collective::WholeDurations> plan_durations(const Options& options);
 

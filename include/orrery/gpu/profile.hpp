@@ -89,7 +89,7 @@ struct PortParameters {
   friend bool operator==(const PortParameters&, const PortParameters&) = default;
 };
 
-/// The costs of what the thread blocks of a GPU do (docs/gpu.md, Parameters).
+/// The costs of the actions of thread blocks of a GPU (docs/gpu.md, Parameters).
 struct Parameters : KernelParameters, MemoryParameters, RequestParameters, CopyEngineParameters, PortParameters {
   friend bool operator==(const Parameters&, const Parameters&) = default;
 };

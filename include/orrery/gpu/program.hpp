@@ -119,7 +119,8 @@ struct Program {
   std::string name;
   std::string file;  ///< it was read from; empty: from none
   bool in_place = false;
-  /// It is copied to shared memory before the first operation (parameter `plan-load`); else `prologue` polls of L2.
+  /// It is copied to shared memory before the first operation (parameter `plan-load`); otherwise `prologue` polls of
+  /// L2.
   bool is_plan = true;
   std::uint32_t prologue = 0;
   std::vector<Gpu> gpus;

@@ -26,7 +26,7 @@ struct Excess {
 /// that is given must be no earlier than the one before it.
 class LocalMemory {
  public:
-  /// `size`: what the memory has room for; 0: for anything. Tensors and lifetimes must outlive it.
+  /// `size`: the capacity of the memory; 0: no limit. Tensors and lifetimes must outlive it.
   LocalMemory(NpuId npu, const trace::Tensors& tensors, const Lifetimes& lifetimes, Bytes size);
 
   /// Begins an iteration: only the initial tensors are in the memory. With `is_recorded` the timeline records its

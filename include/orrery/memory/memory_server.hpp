@@ -73,7 +73,7 @@ class SharedServer {
   /// it wants to be called again, if it has kept some.
   virtual std::optional<Time> close(Time now, const Answer& answer);
 
-  /// Returns what has passed each stage of the server; empty for one without stages.
+  /// Returns the data that have passed each stage of the server; empty for one without stages.
   virtual std::vector<MemoryStageRecord> stages() const { return {}; }
   /// Writes the state, or reads it.
   virtual void serialize(Archive& archive) = 0;

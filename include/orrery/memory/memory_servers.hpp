@@ -53,8 +53,8 @@ class GroupAccesses {
   GroupAccesses(PlaceOf place_of, DescribeGroup describe_group)
       : place_of_(std::move(place_of)), describe_group_(std::move(describe_group)) {}
 
-  /// Takes what a member asks for. Returns all members, in the order in which they have asked, if this is the last one.
-  /// Throws Error (bad_input) if the members disagree on the kind or the size of the access.
+  /// Takes the request of a member. Returns all members, in the order in which they have asked, if this is the last
+  /// one. Throws Error (bad_input) if the members disagree on the kind or the size of the access.
   std::optional<std::vector<Requester>> add(const GroupAccess& access, const Requester& member);
 
   /// Writes the accesses that some members have not asked for and for which `is_of` holds, or reads some and adds them.
@@ -95,7 +95,7 @@ class MemoryServers {
   void ask(Rank to, pdes::Event request, const GroupAccess& access);
   /// Keeps the access of a request that has come from another rank or a checkpoint: see pdes::Model::unpack.
   void unpack(pdes::Event& request, std::span<const std::byte> bytes);
-  /// Returns what unpack needs of an event that waits for a server here; nothing if it needs nothing.
+  /// Returns the state that unpack needs of an event that waits for a server here, or nothing.
   std::vector<std::byte> pack(const pdes::Event& event) const;
 
   /// Handles an event for one of the servers here.
@@ -106,7 +106,7 @@ class MemoryServers {
   /// Writes the state of a server that is hosted here, or reads it.
   void serialize(LpId server, std::uint32_t number, Archive& archive);
 
-  /// Returns what has passed the stages of a server that is hosted here; empty for servers without stages.
+  /// Returns the data that have passed the stages of a server that is hosted here; empty for servers without stages.
   std::vector<MemoryStageRecord> stages() const;
 
  private:

@@ -20,7 +20,7 @@ constexpr Time last_wait_within_ns = Time::from_ps(900);
 /// Returns the begin of the ns that a time, which is not negative, is in.
 constexpr Time whole_ns(Time time) { return Time::from_ps(time.ps() - time.ps() % 1000); }
 
-/// A kind of remote memory: who shares its servers, and what an access takes. Immutable.
+/// A kind of remote memory: the NPUs that share its servers, and the time of an access. Immutable.
 class RemoteMemoryModel {
  public:
   virtual ~RemoteMemoryModel() = default;

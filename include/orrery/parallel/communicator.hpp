@@ -31,8 +31,8 @@ class Communicator {
 
   /// Returns on every rank when all ranks have called it. Collective.
   virtual void barrier() = 0;
-  /// Replaces each element by its sum over the ranks. `minimum` and `maximum` do likewise. All ranks give as many
-  /// elements. Collective.
+  /// Replaces each element by its sum over the ranks. `minimum` and `maximum` work in this way too. All ranks give as
+  /// many elements. Collective.
   virtual void sum(std::span<std::int64_t> values) = 0;
   virtual void minimum(std::span<std::int64_t> values) = 0;
   virtual void maximum(std::span<std::int64_t> values) = 0;
@@ -42,7 +42,7 @@ class Communicator {
   /// elsewhere. Collective; any size (64-bit).
   virtual std::vector<std::byte> gather_bytes(std::span<const std::byte> mine, Rank root,
                                               std::vector<std::size_t>& sizes) = 0;
-  /// Sends outgoing[r] to rank r. Returns what came from each rank. Collective.
+  /// Sends outgoing[r] to rank r. Returns the data received from each rank. Collective.
   virtual std::vector<std::vector<std::byte>> exchange_bytes(const std::vector<std::vector<std::byte>>& outgoing) = 0;
 
   /// Returns a communicator of ranks 0 to `count` - 1 on these ranks. Collective among them; other ranks do not call

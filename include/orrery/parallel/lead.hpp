@@ -11,7 +11,7 @@ namespace orrery::parallel {
 using GivesSigns = std::function<void(std::uint32_t seconds)>;
 
 /// Runs `body` on rank 0 while the other ranks wait. When `body` calls its argument, all ranks give a sign of life
-/// (Heartbeat of base/job_context.hpp), the others once a second at most. Throws on rank 0 what `body` throws.
+/// (Heartbeat of base/job_context.hpp), the others once a second at most. Rethrows exceptions of `body` on rank 0.
 /// Collective.
 void lead(Communicator& world, const std::function<void(const GivesSigns&)>& body);
 

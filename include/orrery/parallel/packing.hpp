@@ -39,7 +39,7 @@ class Packer {
   std::vector<std::byte> bytes_;
 };
 
-/// Reads what a Packer wrote, in the same order. Every read checks that the bytes suffice (a broken invariant).
+/// Reads the output of a Packer in the order of writing. Every read checks that the bytes suffice (a broken invariant).
 class Unpacker {
  public:
   explicit Unpacker(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -26,7 +26,7 @@ class Transport {
   /// Returns the bytes of the messages that this rank has sent and still keeps, because no receiver has taken them: 0
   /// if they are at most `most`, as it then need not look. O(messages) else.
   virtual std::uint64_t bytes_under_way([[maybe_unused]] std::uint64_t most) { return 0; }
-  /// Hands over what has arrived; returns the number of messages.
+  /// Delivers the arrived messages and returns their number.
   virtual int poll(const Receiver& receiver) = 0;
 
   /// Contributes to a reduction that every rank joins sooner or later. `minima` and `sums` keep their size for the life

@@ -36,7 +36,7 @@ struct Description {
 
 /// Returns the bytes of keys and values of a token in all layers.
 std::uint64_t kv_bytes_per_token(const workload::Transformer& model, double bytes_per_value);
-/// Returns the blocks that a scheduler has: what is left of the share of the memory of its NPUs, less the null block.
+/// Returns the blocks of a scheduler: the rest of the share of the memory of its NPUs, less the null block.
 /// Throws Error (bad_input) if there is none.
 std::uint32_t kv_blocks(const Description& description, const InstanceOptions& instance);
 

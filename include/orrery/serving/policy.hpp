@@ -11,7 +11,7 @@
 
 namespace orrery::serving {
 
-/// What the router knows of an instance: what it has sent, and what has been reported.
+/// The router's knowledge of an instance: requests sent, and reports received.
 struct InstanceView {
   std::uint32_t open_requests = 0;              ///< sent and not reported finished
   std::uint64_t open_tokens = 0;                ///< tokens of their prompts

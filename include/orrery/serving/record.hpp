@@ -9,7 +9,7 @@
 
 namespace orrery::serving {
 
-/// What became of a request at one instance, or at all of them. Times of what did not happen are negative.
+/// The fate of a request at one instance, or at all of them. Times of events that did not happen are negative.
 struct RequestRecord {
   static constexpr Time never = Time::from_ps(-1);
 
@@ -25,7 +25,7 @@ struct RequestRecord {
   std::uint64_t transferred = 0;  ///< tokens sent
   Time transfer_time = Time::zero();
 
-  /// Adds what another instance knows of the request.
+  /// Adds the record of another instance about the request.
   void merge(const RequestRecord& other);
 };
 

@@ -67,7 +67,7 @@ struct Control {
   std::function<void(std::uint64_t events, Time now)> progress;
 };
 
-/// When a job beside the requests has ended.
+/// The end of a job that runs next to the requests.
 struct JobEnd {
   std::string name;
   Time start, finish;

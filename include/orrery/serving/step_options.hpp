@@ -30,7 +30,7 @@ struct FittedCost {
   friend bool operator==(const FittedCost&, const FittedCost&) = default;
 };
 
-/// Names of what the tables of operators hold.
+/// Names of the contents of tables of operators.
 struct TableNames {
   std::string products = "bfloat16", attention = "bfloat16", experts = {}, distribution = "power_law_1.2";
 
@@ -76,7 +76,7 @@ struct StepOptions {
   std::shared_ptr<const compute::ComputeModel> compute;  ///< null: the system estimates no operations
 };
 
-/// What step times depend on beside the options.
+/// Inputs of step times besides the options.
 struct StepContext {
   const StepOptions& options;
   const workload::Transformer* model = nullptr;  ///< null: none is given

@@ -31,7 +31,7 @@ struct FeatureKey {
   friend auto operator<=>(const FeatureKey&, const FeatureKey&) = default;
 };
 
-/// Logarithms of what an attacker measures.
+/// Logarithms of the features that an attacker measures.
 using Features = std::map<FeatureKey, double>;
 
 /// Returns the features of traces of NPUs 0, 1, ...: those of the first and of the last one. O(nodes of these).

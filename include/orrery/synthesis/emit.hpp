@@ -11,7 +11,7 @@
 
 namespace orrery::synthesis {
 
-/// What is written, relative to what was learned.
+/// The output, relative to the learned model.
 struct Scale {
   std::map<std::uint32_t, double> axes = {};   ///< factors of axes
   std::optional<std::uint32_t> npus;           ///< the axis of data parallelism is scaled to get so many

@@ -13,8 +13,8 @@ namespace orrery::synthesis {
 /// traces: multiplied by exp(N(0, delta)) and rounded to three digits, or with delta 0 as learned. O(model).
 std::string to_json(const Model& model, const Obfuscation& obfuscation);
 
-/// Reads what `to_json` wrote. Throws Error (bad_input) that names the file for anything else: no JSON, another format
-/// or version, a part that is missing or has another type, an index out of range. O(bytes).
+/// Reads the output of `to_json`. Throws Error (bad_input) that names the file for anything else: no JSON, another
+/// format or version, a part that is missing or has another type, an index out of range. O(bytes).
 Model parse_model(std::string_view text, const std::string& file);
 
 }  // namespace orrery::synthesis

@@ -14,7 +14,7 @@
 
 namespace orrery::topology {
 
-/// A server: NPUs, the switches and other devices beside them, and what joins them. NPUs are its first nodes.
+/// A server: NPUs, its switches and other devices, and the links between them. NPUs are its first nodes.
 struct ServerPlan {
   struct Link {
     std::uint32_t a = 0, b = 0;  ///< nodes of the server
@@ -49,18 +49,18 @@ struct GraphParameter {
   bool is_list = false;
 };
 
-/// What a graph is made of: the parameters that are given, and servers. Generators refuse what does not fit together.
+/// The input of a generator: the given parameters, and servers. Generators refuse contradictions.
 class GraphParameters {
  public:
   using Refusal = std::function<void(std::string_view name, const std::string& found, const std::string& expected)>;
 
-  /// Takes what a generator knows. `refusal` throws the error about a parameter.
+  /// Takes the parameters that a generator knows. `refusal` throws the error about a parameter.
   GraphParameters(std::span<const GraphParameter> known, Refusal refusal)
       : known_(known), refusal_(std::move(refusal)) {}
 
   void set(std::string_view name, std::vector<std::uint32_t> values) { values_[std::string(name)] = std::move(values); }
   bool has(std::string_view name) const { return values_.contains(name); }
-  /// Returns a number: what is given, `otherwise`, or the default of the parameter. One of them must be there.
+  /// Returns a number: the given one, `otherwise`, or the default of the parameter. One of them must be there.
   std::uint32_t count(std::string_view name, std::optional<std::uint32_t> otherwise = {}) const;
   const std::vector<std::uint32_t>& list(std::string_view name) const;
   [[noreturn]] void refuse(std::string_view name, const std::string& found, const std::string& expected) const;
@@ -86,7 +86,7 @@ struct GraphGenerator {
   std::string_view name;  ///< as configurations spell it
   std::string_view help;  ///< one line
   std::span<const GraphParameter> parameters;
-  /// Throws what GraphParameters::refuse throws. Cost O(nodes + links).
+  /// Throws as GraphParameters::refuse. Cost O(nodes + links).
   GeneratedGraph (*make)(const GraphParameters& parameters);
 
   /// Returns all generators, each of which is in a file of src/topology/generators/.

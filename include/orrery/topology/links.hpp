@@ -23,7 +23,7 @@ struct Port {
 /// Returns the smaller bandwidth and the larger latency of two ports. A message between them has these.
 Port slower(const Port& a, const Port& b);
 
-/// A difference of some links from what their dimension says: other ports of NPUs, or a failed link between two NPUs.
+/// A difference of some links from their dimension: other ports of NPUs, or a failed link between two NPUs.
 struct LinkFault {
   std::uint32_t dimension = 0;
   /// Of a failed link: its two ends. Where each NPU has several links to a switch: NPUs of which one link has failed.
@@ -32,7 +32,7 @@ struct LinkFault {
   bool failed = false;
 };
 
-/// The links that differ from what their dimensions say (docs/model.md, 3). By default there are none.
+/// The links that differ from their dimensions (docs/model.md, 3). By default there are none.
 class Links {
  public:
   Links() = default;

@@ -50,8 +50,8 @@ struct LinkDefaults {
 /// the XPUs of a host where NICs are shared.
 NetworkGraph network_of(const ComponentGraph& components);
 
-/// Fills in what links lack. Throws Error (bad_input) that lists the names of links which still have no bandwidth or no
-/// latency, and for a name of the defaults that no link has. `file` names the description.
+/// Fills in missing values of links. Throws Error (bad_input) that lists the names of links which still have no
+/// bandwidth or no latency, and for a name of the defaults that no link has. `file` names the description.
 void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const std::string& file);
 /// Does the same. `expected` and `hint` end the message about links that lack something.
 void complete_links(NetworkGraph& graph, const LinkDefaults& defaults, const Place& place, std::string_view expected,

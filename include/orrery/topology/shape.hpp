@@ -14,7 +14,7 @@ namespace orrery::topology {
 struct Dimension;
 class Wiring;
 
-/// Why a dimension or a fault is not possible: what was found and what was expected, as parts of a message.
+/// The reason why a dimension or a fault is not possible: the found and the expected value, as parts of a message.
 struct ValidationError {
   std::string found;
   std::string expected = {};

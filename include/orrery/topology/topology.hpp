@@ -25,11 +25,11 @@ class Topology {
 
   std::uint32_t num_npus() const { return num_npus_; }
   std::uint32_t num_dimensions() const { return static_cast<std::uint32_t>(dimensions_.size()); }
-  /// Returns a dimension. Its bandwidth is no more than what its port lets through.
+  /// Returns a dimension. Its bandwidth is at most that of its port.
   const Dimension& dimension(std::uint32_t d) const { return dimensions_[d]; }
   /// Returns the links and routes of the groups of dimension d, as they are where every link works.
   const Wiring& wiring(std::uint32_t d) const { return *wirings_[d].wiring; }
-  /// Returns what differs from the dimensions.
+  /// Returns the differences from the dimensions.
   const Links& links() const { return links_; }
   /// Returns the ports that dimensions share.
   const SharedPorts& ports() const { return ports_; }

@@ -33,8 +33,8 @@ class Builder {
   /// Adds a compute node. `recorded` is the duration that counts without a roofline.
   NodeId compute(std::string name, std::uint64_t num_ops, Bytes tensor_size, Dependencies dependencies,
                  Time recorded = Time::zero());
-  /// Adds a collective. `size` is that of comm_size, in bytes, positive: the shard of an all-gather, else the whole
-  /// buffer of a member. `priority` is that of comm_priority.
+  /// Adds a collective. `size` is that of comm_size, in bytes, positive: the shard of an all-gather, otherwise the
+  /// whole buffer of a member. `priority` is that of comm_priority.
   NodeId collective(std::string name, CollectiveKind kind, Bytes size, std::uint32_t group, Dependencies dependencies,
                     std::int32_t priority = 0);
   /// Adds an access to remote memory by the NPU alone. `kind` is mem_load or mem_store; `size` is positive.

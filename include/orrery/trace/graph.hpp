@@ -70,7 +70,7 @@ static_assert(sizeof(Node) == 32);
 
 constexpr std::uint64_t all_dimensions = ~std::uint64_t{0};
 
-/// Says what a node does with a tensor. A tensor that it needs and makes is updated in place.
+/// The use of a tensor by a node. A tensor that it needs and makes is updated in place.
 struct Listing {
   std::uint32_t tensor : 30;
   std::uint32_t needs : 1;  ///< among its inputs
@@ -138,7 +138,7 @@ struct Labels {
   std::vector<std::uint32_t> tensors;  ///< [num_tensors] index into the Store's names
 };
 
-/// When a communication node of a recording ended, counted from the start of what was recorded.
+/// The end of a communication node of a recording, counted from the start of the recording.
 struct RecordedEnd {
   NodeId node;
   std::int64_t ns = 0;

@@ -74,7 +74,7 @@ struct ReadOptions {
   CustomNodes custom_nodes = {};     ///< collectives of every NPU's trace that run custom files
   std::uint32_t num_npus = 0;        ///< number of NPUs of the topology
   std::uint32_t num_dimensions = 0;  ///< number of dimensions of the topology; 0: not known
-  /// The local memory has a size: a tensor that is listed with different sizes is a fault, else a notice.
+  /// The local memory has a size: a tensor that is listed with different sizes is a fault, otherwise a notice.
   bool memory_has_size = false;
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
   bool alone = false;
@@ -97,7 +97,7 @@ struct FileDescription {
 };
 
 /// Reads a file as far as is needed to say whose traces it holds. With `only_first`, the search ends at the first of
-/// them. Throws Error (bad_input) for what is no trace, as far as it was read. Cost O(bytes).
+/// them. Throws Error (bad_input) for a file that is not a trace, as far as it was read. Cost O(bytes).
 FileDescription describe_file(const std::filesystem::path& path, ReadOptions options, bool only_first);
 
 /// Returns the name of the format of a trace file (docs/traces.md), by its first bytes; nothing if it is no trace.

@@ -42,7 +42,7 @@ struct Dlrm {
   std::uint64_t pooling_of(std::size_t table) const;
 
   void validate(const Parallel& parallel) const;
-  /// Returns for each NPU which kind it is of: the tables of NPUs of one kind are alike.
+  /// Returns the kind of each NPU: NPUs of one kind have equal tables.
   std::vector<std::uint32_t> kinds_of_npus(const Parallel& parallel) const;
   std::vector<Layer> make_layers(const Parallel& parallel, std::optional<std::uint32_t> kind) const;
   ParameterCount count_parameters() const;

@@ -19,7 +19,7 @@ namespace orrery::workload {
 std::vector<trace::NpuTrace> assemble(const Description& description, std::span<const NpuId> npus, trace::Store& store,
                                       const compute::ComputeModel* estimates = nullptr);
 
-/// Returns what the model doubts of its estimates, of each operator once. Cost O(operators).
+/// Returns the doubts of the model about its estimates, once for each operator. Cost O(operators).
 std::vector<std::string> doubts(const Description& description, const compute::ComputeModel& estimates);
 
 /// Writes PREFIX.<npu>.et (Chakra, version 0.0.4) for every NPU, and the groups to PREFIX.json. Makes the folder if

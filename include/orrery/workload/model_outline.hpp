@@ -11,7 +11,7 @@
 
 namespace orrery::workload {
 
-/// Layers that follow each other and are alike but for their names.
+/// Consecutive layers that differ in their names only.
 struct LayerRun {
   std::uint32_t kind = 0;  ///< its number in a ModelOutline
   std::uint32_t count = 0;
@@ -39,7 +39,7 @@ class ModelOutline {
   /// Returns the passes of a micro-batch through such layers alone: a forward one, then a backward one, or one for
   /// gradients of inputs and one for those of weights. O(nodes).
   StageOutline passes_through(std::span<const LayerRun> runs, bool is_divided) const;
-  /// Returns what least_peak_memory returns for a step that has these layers. O(layers + passes of all stages).
+  /// Returns the result of least_peak_memory for a step with these layers. O(layers + passes of all stages).
   std::uint64_t least_peak_memory(const Parallel& parallel) const;
 
  private:

@@ -69,7 +69,7 @@ Outline outline(const Description& description, const compute::ComputeModel* est
 /// one.
 bool groups_are_alike(const Parallel& parallel, std::span<const std::uint32_t> dimension_sizes);
 
-/// Returns a bound that the largest use of local memory is not below: what the NPU of the stage that needs most keeps
+/// Returns a lower bound of the largest use of local memory: the data that the NPU of the most demanding stage keeps
 /// throughout, and the activations of the micro-batches that its schedule has begun and not ended at a time. For steps
 /// that have an outline. O(layers + passes of all stages).
 std::uint64_t least_peak_memory(const Description& description);

@@ -101,7 +101,7 @@ struct RecomputedModules {
   friend bool operator==(const RecomputedModules&, const RecomputedModules&) = default;
 };
 
-/// What of a layer is computed beside its communication.
+/// The parts of a layer that overlap with its communication.
 struct LayerOverlap {
   double tensor = 0;  ///< share of the products next to tensor-parallel collectives
   ContextExchange context = ContextExchange::gather;
@@ -112,14 +112,14 @@ struct LayerOverlap {
 
 /// How the experts of a layer are divided, and how many rows they compute.
 struct ExpertDivision {
-  /// Rows of experts' products, of an even share of the tokens: fewer are padded, and what is more is dropped.
+  /// Rows of experts' products, of an even share of the tokens: fewer are padded, and more are dropped.
   double capacity = 1;
   /// Number of NPUs that share an expert: those of tp (0, or its size), or one, so that each has experts of its own.
   std::uint32_t tp = 0;
   double imbalance = 0;    ///< standard deviation of the logarithm of the experts' loads, which are drawn
   std::uint32_t seed = 1;  ///< seed of the draws
   ExpertExchange exchange = ExpertExchange::automatic;
-  /// In which tokens travel to experts and back, and their gradients likewise. None: by the kernels of the exchange,
+  /// Precision in which tokens and their gradients travel to experts and back. None: by the kernels of the exchange,
   /// fp8 to experts with Precision::fp8; otherwise as other values.
   std::optional<Precision> dispatch = {}, combine = {};
 
@@ -205,7 +205,7 @@ struct Parallel {
   std::uint32_t virtual_stage(std::uint32_t stage, std::uint32_t chunk) const;
   /// Returns the stage whose chunk is a virtual stage, for a micro-batch that passes through this chunk elsewhere.
   std::uint32_t stage_of(std::uint32_t virtual_stage, std::uint32_t chunk) const;
-  /// Returns the share of the time of the passes that NPUs wait if passes are alike and messages take no time. Sources:
+  /// Returns the share of the time of the passes that NPUs wait if passes are equal and messages take no time. Sources:
   /// docs/workloads.md, *Schedules*.
   double ideal_bubble() const;
   /// Says whether special kernels exchange tokens, in place of an all-to-all.
@@ -222,7 +222,7 @@ struct Parallel {
   std::uint32_t shards_along_dp() const { return (*this)[Axis::dp] / sharding.replicas; }
 
   /// Returns the numbers of the tokens, counted from 1, whose steps are simulated: of a request the first one, which
-  /// the prefill makes, and those that are decoded; else nothing.
+  /// the prefill makes, and those that are decoded; otherwise nothing.
   std::vector<std::uint64_t> made_tokens() const;
 
   /// Returns a warning that names the key of CONFIG.yaml if there are several stages and a single micro-batch.

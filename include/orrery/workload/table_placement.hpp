@@ -15,7 +15,7 @@ struct TablePart {
   std::uint64_t columns = 0;
 };
 
-/// What an NPU holds of all tables, and what it does for one sample of each NPU.
+/// The part of all tables that an NPU holds, and its work for one sample of each NPU.
 struct TableShare {
   std::uint64_t parameters = 0;
   std::uint64_t read = 0;    ///< values that it looks up
@@ -31,7 +31,7 @@ class TablePlacement {
  public:
   TablePlacement(const Dlrm& model, const Parallel& parallel);
 
-  /// Returns what an NPU holds besides the tables of which all NPUs hold equal shares.
+  /// Returns the tables of an NPU other than those of which all NPUs hold equal shares.
   const std::vector<TablePart>& parts(std::uint32_t npu) const { return parts_[npu]; }
   const TableShare& share(std::uint32_t npu) const { return shares_[kinds_[npu]]; }
   /// Returns the shares of each kind of NPU, and the kind of each NPU.
