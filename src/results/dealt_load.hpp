@@ -24,7 +24,7 @@ class DealtLoad {
 
   struct Outcome {
     double time = 0;          ///< when the last worker has handled its last event
-    std::uint64_t waits = 0;  ///< of workers for another one
+    std::uint64_t waits = 0;  ///< waits of workers for another one
   };
   /// Goes through the bins. O(bins * workers + dependencies + members of replies).
   Outcome run(const RankSpeed& speed) const;

@@ -21,7 +21,7 @@ constexpr double worth_more_bandwidth = 0.005;     ///< share of the step that 1
 constexpr std::uint32_t enough_micro_batches = 4;  // for each stage: the ideal bubble is a fifth then
 
 struct Hint {
-  double share = 0;  ///< of the NPUs' time that it concerns
+  double share = 0;  ///< share of the NPUs' time that it concerns
   std::string text;
 };
 

@@ -16,7 +16,7 @@ struct PathSegment {
   Time start, finish;
   NpuId npu;
   std::uint64_t node = 0;  ///< the trace's own id; 0 where nothing ran
-  std::size_t part = 0;    ///< of results::Breakdown
+  std::size_t part = 0;    ///< part of results::Breakdown
   std::uint32_t name = 0;  ///< as TimelineRecord::name
 };
 

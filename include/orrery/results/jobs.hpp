@@ -14,10 +14,10 @@ namespace orrery::results {
 /// One of several jobs that shared a system.
 struct JobDescription {
   std::string name;
-  std::vector<NpuId> npus;  ///< of the system, in the order of the job's own NPUs
+  std::vector<NpuId> npus;  ///< NPUs of the system, in the order of the job's own NPUs
   Time start;
   std::uint32_t iterations = 1;
-  double tokens = 0;               ///< of a step; 0: not known
+  double tokens = 0;               ///< tokens of a step; 0: not known
   std::optional<Time> alone = {};  ///< from its start to its end, without the other jobs; none: it was not simulated
 };
 
@@ -29,7 +29,7 @@ struct JobFigures {
   Time step_time;  ///< run_time over the iterations, nearest ps
   std::uint32_t iterations = 1;
   Time compute, cpu, exposed_communication, exposed_memory, idle;
-  Bytes bytes_sent;              ///< by all its NPUs
+  Bytes bytes_sent;              ///< bytes sent by all its NPUs
   double tokens_per_second = 0;  ///< 0: not known
   std::optional<Time> alone;     ///< run_time without the other jobs
 

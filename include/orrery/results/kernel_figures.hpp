@@ -25,7 +25,7 @@ struct KernelFigures {
   double null_per_data = 0;  ///< null messages per data message; without data messages, as if there were one
   double null_per_100_events = 0;
   double messages_per_100_events = 0;  ///< data and null messages
-  double blocked_share = 0;            ///< of the ranks' time, 0 to 1
+  double blocked_share = 0;            ///< share of the ranks' time, 0 to 1
   double efficiency = 1;               ///< events / (ranks * largest events of a rank)
   double best_speedup = 1;             ///< events / critical path: over one rank, for any number of ranks
   Limit limit = Limit::one_rank;

@@ -18,7 +18,7 @@ namespace orrery::results {
 
 /// How a request makes the tokens of its sequences.
 struct Generation {
-  std::uint64_t tokens = 1;         ///< of each sequence
+  std::uint64_t tokens = 1;         ///< tokens of each sequence
   std::vector<std::uint64_t> made;  ///< numbers of those whose steps were simulated, from 1, ascending
   std::vector<Time> ends;           ///< [made] when the last sequence had the token
 };
@@ -35,18 +35,18 @@ struct Certainty {
 
 /// What is known of a training step if the workload was generated.
 struct TrainingStep {
-  double samples = 0;         ///< of all replicas
+  double samples = 0;         ///< samples of all replicas
   double tokens = 0;          ///< 0: the model has no sequence
   double model_flops = 0;     ///< forward and backward, nothing computed again; 0: not known
   bool masks_scores = false;  ///< attention is causal, of which the masked scores are no FLOPs of the model
-  double executed_flops = 0;  ///< of all compute nodes of all NPUs
-  double peak_flops = 0;      ///< of one NPU, per second; 0: not known
-  std::uint32_t stages = 1;   ///< of the pipeline
+  double executed_flops = 0;  ///< FLOPs of all compute nodes of all NPUs
+  double peak_flops = 0;      ///< FLOPs of one NPU, per second; 0: not known
+  std::uint32_t stages = 1;   ///< stages of the pipeline
   double ideal_bubble = 0;    ///< share of the time of the passes in which NPUs wait, of the schedule alone
   std::uint32_t micro_batches = 1;
   enum class Phase : std::uint8_t { training, prefill, decode, request };
   Phase phase = Phase::training;
-  std::optional<Generation> generation = {};  ///< of a request
+  std::optional<Generation> generation = {};  ///< token times of a request
   std::optional<Certainty> certainty = {};    ///< none: nothing is predicted
 };
 
@@ -72,7 +72,7 @@ struct LibrarySum {
   npu::Cause cause = npu::Cause::other;
   What what = What::time;
   std::uint32_t index = 0;  ///< dimension, or bound_number of the resource
-  SumOfTimes time = 0;      ///< in 1e-9 ps, summed over the members
+  SumOfTimes time = 0;      ///< time in 1e-9 ps, summed over the members
 };
 
 /// How far the times of a library decide the time of a step.
@@ -116,8 +116,8 @@ struct TrainingRates {
 
 /// Shares of time that the NPUs of a pipeline wait; for two stages or more.
 struct PipelineBubble {
-  double measured = 0;  ///< of the NPUs' time
-  double ideal = 0;     ///< of the passes alone
+  double measured = 0;  ///< share of the NPUs' time
+  double ideal = 0;     ///< share of the time of the passes alone
 };
 
 /// What a step costs, and what is had for it. Nothing stands for what has no price.
@@ -136,14 +136,14 @@ struct Metrics {
   Time step_time;  ///< simulated time over iterations, nearest ps
   TimeShares shares;
   BreakdownOf<double> breakdown{};  ///< the same time by parts; they add up to 1
-  Time exposed_communication_time;  ///< of an NPU in a step: the mean, nearest ps
+  Time exposed_communication_time;  ///< time of an NPU in a step: the mean, nearest ps
   TrainingRates training;
   std::optional<PipelineBubble> bubble;
   std::vector<std::int64_t> bytes_per_step;  ///< [num_dimensions] sent by all NPUs
   std::vector<double> utilisation;           ///< [num_dimensions] as in /network
   std::vector<CollectiveTotal> collectives;
-  std::vector<std::string> hints;         ///< of hints_of
-  CostFigures cost;                       ///< of add_cost
+  std::vector<std::string> hints;         ///< result of hints_of
+  CostFigures cost;                       ///< result of add_cost
   std::optional<LibraryEffects> library;  ///< if a library carried out collectives that were recorded
   std::optional<Certainty> certainty;
 

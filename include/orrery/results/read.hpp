@@ -28,7 +28,7 @@ KernelTable read_kernel(const std::filesystem::path& path);
 
 /// What people call links.
 struct LinkNames {
-  std::map<std::uint32_t, std::pair<std::string, std::string>> ends;  ///< by the number of the link: from, to
+  std::map<std::uint32_t, std::pair<std::string, std::string>> ends;  ///< ends by the number of the link: from, to
 
   /// Returns "NPU 3 to switch 0".
   std::string of(std::uint32_t link) const;
@@ -36,8 +36,8 @@ struct LinkNames {
 
 /// The messages of a run on the packet network: /network/flows and /network/flow_links of its results.
 struct FlowsTable {
-  std::vector<network::FlowRecord> flows;      ///< by source and number; a label is an index into `groups`
-  std::vector<network::FlowLinkRecord> links;  ///< by link, source and number
+  std::vector<network::FlowRecord> flows;      ///< flows by source and number; a label is an index into `groups`
+  std::vector<network::FlowLinkRecord> links;  ///< links by link, source and number
   LinkNames names;
   std::vector<std::string> groups;  ///< names of the groups of the run
 };
@@ -48,8 +48,8 @@ FlowsTable read_flows(const std::filesystem::path& path);
 
 /// The queues of a run on the packet network: /network/queues and /network/pauses of its results.
 struct QueuesTable {
-  std::vector<network::QueueRecord> queues;  ///< by link and time
-  std::vector<network::PauseRecord> pauses;  ///< by link
+  std::vector<network::QueueRecord> queues;  ///< queues by link and time
+  std::vector<network::PauseRecord> pauses;  ///< pauses by link
   LinkNames names;
 };
 

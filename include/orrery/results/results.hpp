@@ -60,14 +60,14 @@ struct NetworkRecord {
 struct LoadCommunicator {
   std::uint32_t id = 0;
   std::uint32_t host = 0;             ///< block of the NPU that the host of the communicator has
-  std::vector<std::uint32_t> blocks;  ///< of its members, ascending, each once
+  std::vector<std::uint32_t> blocks;  ///< blocks of its members, ascending, each once
 };
 
 /// What blocks of NPUs did when (docs/results.md, /load).
 struct Load {
   pdes::LoadRecord record;
   bool runs_ahead = false;     ///< an NPU may be ahead of others; else ranks handle events in the order of time
-  std::uint32_t num_npus = 0;  ///< in contiguous blocks
+  std::uint32_t num_npus = 0;  ///< number of NPUs, in contiguous blocks
   std::vector<LoadCommunicator> communicators;  ///< ascending in id
 };
 
@@ -82,16 +82,17 @@ struct LibraryResults {
 struct RankResults : LibraryResults {
   std::vector<npu::NpuRecord> npus;                          ///< simulated on this rank, ascending in NPU
   std::vector<communicator::CollectiveRecord> collectives;   ///< recorded, of the communicators hosted here
-  std::vector<communicator::CollectiveSum> collective_sums;  ///< of these communicators, recorded or not
+  std::vector<communicator::CollectiveSum> collective_sums;  ///< sums of these communicators, recorded or not
   std::vector<npu::TimelineRecord> timeline;                 ///< grouped by NPU ascending, by start then node inside
-  std::vector<memory::UsageRecord> usage;                    ///< of local memories, grouped by NPU ascending, by time
-  std::vector<std::string> timeline_names;                   ///< what TimelineRecord::name indexes
+  std::vector<memory::UsageRecord> usage;   ///< use of local memories, grouped by NPU ascending, by time
+  std::vector<std::string> timeline_names;  ///< names that TimelineRecord::name indexes
   NetworkRecord network;
-  std::vector<orrery::network::LinkRecord> links;         ///< of this rank that carried data
-  orrery::network::PacketRecords packets;                 ///< of messages and queues of this rank
-  std::vector<orrery::memory::MemoryStageRecord> memory;  ///< of a hierarchical pool hosted here
-  std::vector<orrery::gpu::KernelRecord> gpu_kernels;     ///< of NPUs of this rank whose thread blocks are simulated
-  std::vector<orrery::gpu::RequestRecord> gpu_requests;   ///< of these NPUs
+  std::vector<orrery::network::LinkRecord> links;         ///< links of this rank that carried data
+  orrery::network::PacketRecords packets;                 ///< messages and queues of this rank
+  std::vector<orrery::memory::MemoryStageRecord> memory;  ///< stages of a hierarchical pool hosted here
+  std::vector<orrery::gpu::KernelRecord>
+      gpu_kernels;  ///< kernels of NPUs of this rank whose thread blocks are simulated
+  std::vector<orrery::gpu::RequestRecord> gpu_requests;  ///< requests of these NPUs
   KernelRecord kernel;
   std::optional<Load> load;  ///< if it was recorded; with the communicators of all ranks
   std::string host;
@@ -104,8 +105,8 @@ using InputTexts = std::vector<std::pair<std::string, std::string>>;
 struct RunInputs {
   std::string command_line;
   std::string resolved_configuration;  ///< YAML
-  InputTexts texts;                    ///< what says what was simulated
-  InputTexts kernel_texts = {};        ///< what says how it was simulated, such as a rank map: kept in /kernel/inputs
+  InputTexts texts;                    ///< texts that define the simulation
+  InputTexts kernel_texts = {};        ///< texts that control its execution, such as a rank map: kept in /kernel/inputs
 };
 
 /// The network of the simulated system.
@@ -117,9 +118,9 @@ struct NetworkDescription {
   std::vector<std::uint32_t> sharers = {};
   bool has_links = false;                               ///< the network was simulated link by link
   bool has_packets = false;                             ///< and packet by packet
-  orrery::network::PacketRecording recording = {};      ///< what is kept of such a network
+  orrery::network::PacketRecording recording = {};      ///< records kept of such a network
   bool lies_on_graph = false;                           ///< links are those of a graph, which dimensions share
-  std::vector<topology::Fabric::Switch> switches = {};  ///< of such a network; only rank 0 needs them
+  std::vector<topology::Fabric::Switch> switches = {};  ///< switches of such a network; only rank 0 needs them
 };
 
 /// What a run was, the same on all ranks.
@@ -127,19 +128,19 @@ struct RunDescription {
   Status status = Status::complete;
   bool force = true;  ///< the results replace a file that is there at the end
   std::uint32_t num_npus = 0;
-  std::optional<std::uint32_t> num_classes = {};  ///< of a folded run: NPUs that were simulated for all
+  std::optional<std::uint32_t> num_classes = {};  ///< number of NPUs simulated for all in a folded run
   /// [num_npus] of a folded run: the class of each NPU, numbered in the order of their first NPUs, whose records those
   /// of the class are. Empty: each NPU was simulated.
   std::vector<std::uint32_t> class_of_npu = {};
-  std::vector<trace::Group> groups;  ///< in order of GroupId; only rank 0 needs them
+  std::vector<trace::Group> groups;  ///< groups in order of GroupId; only rank 0 needs them
   NetworkDescription network;
   RunInputs inputs;
   double preparation_time = 0;  ///< wall-clock seconds from the start of the program to that of the simulation
   double wall_time = 0;         ///< s, of the simulation
   std::uint32_t iterations = 1;
-  std::vector<Repetition> repetitions = {};  ///< of a run that was repeated, the first one included
+  std::vector<Repetition> repetitions = {};  ///< repetitions of a repeated run, the first one included
   std::vector<JobDescription> jobs = {};     ///< if several jobs share the system; only rank 0 needs their times alone
-  std::optional<TrainingStep> step = {};     ///< of a generated workload; only rank 0 needs it
+  std::optional<TrainingStep> step = {};     ///< step of a generated workload; only rank 0 needs it
   std::optional<cost::Hardware> hardware = {};  ///< if there are prices; only rank 0 needs it
 };
 
@@ -166,10 +167,10 @@ struct Gathered {
   std::filesystem::path file;  ///< where the results are; empty: in no file
   NpuRecords npus;
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
-  std::vector<orrery::network::LinkRecord> links;  ///< of all ranks, one for each link that carried data, by link
+  std::vector<orrery::network::LinkRecord> links;  ///< links of all ranks that carried data, each once, in order
   std::vector<JobFigures> jobs;                    ///< if there are jobs
   std::optional<Metrics> metrics;                  ///< of a complete run in which time has passed
-  PathFigures path;                                ///< of a complete run with a timeline
+  PathFigures path;                                ///< path of a complete run with a timeline
 };
 
 /// Gathers the results of all ranks in global order on rank 0, which writes the file of docs/results.md beside `path`,

@@ -28,12 +28,12 @@ std::string_view name(ScalingLimit limit);
 /// What is expected of a run on a number of ranks.
 struct ScalingRow {
   std::uint32_t ranks = 1;
-  std::uint64_t most_events = 0;     ///< of a rank
-  double mean_events = 0;            ///< of a rank
+  std::uint64_t most_events = 0;     ///< largest number of events of a rank
+  double mean_events = 0;            ///< mean number of events of a rank
   std::uint64_t events_sent = 0;     ///< to other ranks
   std::uint64_t posts_sent = 0;      ///< to other ranks: arrivals at collectives, and their replies
   std::uint64_t messages = 0;        ///< with these, at most
-  std::uint64_t waits = 0;           ///< of all ranks
+  std::uint64_t waits = 0;           ///< waits of all ranks
   double time = 0;                   ///< s, if a rank handles bins one after the other
   double time_ahead = 0;             ///< s, if blocks that wait for nothing run ahead as far as they can
   double speedup = 1;                ///< over one rank, by `time`

@@ -37,7 +37,7 @@ struct StudyColumn {
 struct StudyParameter {
   std::string name;
   TextColumn values;            ///< [trials] as the configuration has them; empty where it has none
-  std::string units;            ///< of the numbers
+  std::string units;            ///< units of the numbers
   std::vector<double> numbers;  ///< [texts of `values`] in SI units, NaN for none; empty if not all are numbers
 };
 
@@ -58,14 +58,14 @@ struct StudySensitivity {
 struct StudyJob {
   std::string command_line;
   std::string shard;                                            ///< "I/N"; empty: the whole study
-  std::vector<std::pair<std::string, std::uint64_t>> identity;  ///< what the trials depend on: names, digests
+  std::vector<std::pair<std::string, std::uint64_t>> identity;  ///< inputs on which the trials depend: names, digests
   std::vector<std::uint64_t> extra;  ///< numbers that were simulated although their bounds rule them out
 };
 
 /// What a study found, as explore.h5 holds it (docs/exploration.md).
 struct StudyTable {
   std::vector<std::pair<std::string, std::string>> inputs;      ///< names and texts: STUDY.yaml, CONFIG.yaml
-  std::vector<std::pair<std::string, std::string>> attributes;  ///< of /study: how it was searched
+  std::vector<std::pair<std::string, std::string>> attributes;  ///< attributes of /study: how it was searched
   std::vector<std::pair<std::string, bool>> objectives;         ///< metrics, and whether more is better
   std::vector<std::string> constraints;
   std::vector<std::uint64_t> number;  ///< [trials] among the legal points
