@@ -90,9 +90,8 @@ struct RankResults : LibraryResults {
   std::vector<orrery::network::LinkRecord> links;         ///< links of this rank that carried data
   orrery::network::PacketRecords packets;                 ///< messages and queues of this rank
   std::vector<orrery::memory::MemoryStageRecord> memory;  ///< stages of a hierarchical pool hosted here
-  std::vector<orrery::gpu::KernelRecord>
-      gpu_kernels;  ///< kernels of NPUs of this rank whose thread blocks are simulated
-  std::vector<orrery::gpu::RequestRecord> gpu_requests;  ///< requests of these NPUs
+  std::vector<orrery::gpu::KernelRecord> gpu_kernels;     ///< kernels of simulated thread blocks, by NPU of this rank
+  std::vector<orrery::gpu::RequestRecord> gpu_requests;   ///< requests of these NPUs
   KernelRecord kernel;
   std::optional<Load> load;  ///< if it was recorded; with the communicators of all ranks
   std::string host;
@@ -169,7 +168,7 @@ struct Gathered {
   std::vector<KernelRecord> ranks;                 ///< [num_ranks]
   std::vector<orrery::network::LinkRecord> links;  ///< links of all ranks that carried data, each once, in order
   std::vector<JobFigures> jobs;                    ///< if there are jobs
-  std::optional<Metrics> metrics;                  ///< of a complete run in which time has passed
+  std::optional<Metrics> metrics;                  ///< metrics of a complete run in which time has passed
   PathFigures path;                                ///< path of a complete run with a timeline
 };
 
