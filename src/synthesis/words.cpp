@@ -150,8 +150,8 @@ void weigh_layers(std::span<const Part> parts, bool is_outer, std::uint64_t time
   }
 }
 
-/// Returns the number of micro-batches: how often most nodes occur as words; one more if other words occur once more
-/// often, as the last pass may differ.
+/// Returns the number of micro-batches: the most frequent count of a word, or one more if other words occur once more,
+/// because the last pass may differ.
 std::uint32_t count_micro_batches(std::span<const Words> all) {
   std::map<std::uint32_t, std::uint64_t> weights;
   std::uint64_t total = 0;

@@ -19,6 +19,8 @@ import harness  # noqa: E402
 HEADER_LINES, SOURCE_LINES = 300, 500
 FUNCTION_LINES, PUBLIC_FUNCTIONS, DATA_MEMBERS = 60, 20, 15
 DOCUMENT_COLUMNS = 120
+SUBJECT_COLUMNS = 72
+FIRST_SHORT_SUBJECT = "56eac4db"
 # Classes that may be larger, as "file: class", each with the reason.
 LARGE_CLASSES = {
     "include/orrery/collective/options.hpp: Options",  # one member for each mapping of system.collectives, and what the network has of circuits
@@ -389,6 +391,14 @@ class House(unittest.TestCase):
                 if not re.search(r"\b(?:constexpr|const|using|static_assert|namespace)\b", declaration.split("=")[0]):
                     found.add(f"{self.name(path)}: {re.split(r'[ =;{]+', declaration.split('=')[0].strip(' ;'))[-1] or declaration.strip()}")
         self.assertEqual(sorted(found), sorted(PROCESS_STATE))
+
+    def test_subjects_of_commits_are_short(self):
+        """The subject of each commit after FIRST_SHORT_SUBJECT has at most 72 characters."""
+        done = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "log", "--no-merges", "--format=%h %s", f"{FIRST_SHORT_SUBJECT}..HEAD"], cwd=SOURCE,
+                              capture_output=True, text=True)
+        if done.returncode:
+            self.skipTest("there is no git, or no history that goes back so far")
+        self.assertEqual([line for line in done.stdout.splitlines() if len(line.split(" ", 1)[1]) > SUBJECT_COLUMNS], [])
 
     def test_errors_end_in_few_places(self):
         """Only the files of CATCHES_ALL catch errors of any kind."""

@@ -17,8 +17,8 @@ struct SignatureCounts {
   std::uint64_t structures = 0;  ///< distinct programs
   std::uint64_t noisy = 0;       ///< NPUs whose compute times are drawn for each of them
   std::uint64_t sharing = 0;     ///< NPUs that share a memory server, first come, first served
-  std::uint64_t by_speeds = 0;   ///< signatures beyond structures and these, by the NPUs' compute speeds
-  std::uint64_t by_routes = 0;   ///< signatures beyond all these, by the routes of the NPUs' messages
+  std::uint64_t by_speeds = 0;   ///< signatures that compute speeds add to these
+  std::uint64_t by_routes = 0;   ///< signatures that routes of messages add to all these
 };
 
 /// The streams of each structure.
