@@ -392,6 +392,24 @@ class House(unittest.TestCase):
                     found.add(f"{self.name(path)}: {re.split(r'[ =;{]+', declaration.split('=')[0].strip(' ;'))[-1] or declaration.strip()}")
         self.assertEqual(sorted(found), sorted(PROCESS_STATE))
 
+    def test_changelog_is_for_users(self):
+        """Each dated version of the changelog from 0.2.0 on has at most 60 lines of at most 100 characters, in known groups, and the version of
+        CMakeLists.txt is the newest of them."""
+        text = (SOURCE / "CHANGELOG.md").read_text()
+        parts = re.split(r"^## (?=Unreleased|\d)", text, flags=re.MULTILINE)[1:]
+        self.assertTrue(parts[0].startswith("Unreleased\n"), "the changelog begins with an Unreleased section")
+        versions = [re.match(r"(\d+\.\d+\.\d+)(?: \((\d{4}-\d\d-\d\d)\))?\n", part) for part in parts[1:]]
+        self.assertEqual(versions[0][1], re.search(r"project\(orrery VERSION ([\d.]+)", (SOURCE / "CMakeLists.txt").read_text())[1])
+        groups = {"Networks", "Collectives", "Traces", "Studies", "Command line", "Fixes"}
+        for part, version in zip(parts[1:], versions):
+            if version[1] == "0.1.0":
+                continue
+            lines = ["## " + part.splitlines()[0], *part.strip().splitlines()[1:]]
+            self.assertTrue(version[2], f"{version[1]} has no date")
+            self.assertLessEqual(len(lines), 60, version[1])
+            self.assertEqual([line for line in lines if len(line) > 100], [], version[1])
+            self.assertLessEqual(set(re.findall(r"^### (.*)$", part, re.MULTILINE)), groups, version[1])
+
     def test_subjects_of_commits_are_short(self):
         """The subject of each commit after FIRST_SHORT_SUBJECT has at most 72 characters."""
         done = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "log", "--no-merges", "--format=%h %s", f"{FIRST_SHORT_SUBJECT}..HEAD"], cwd=SOURCE,
