@@ -393,13 +393,15 @@ class House(unittest.TestCase):
         self.assertEqual(sorted(found), sorted(PROCESS_STATE))
 
     def test_changelog_is_for_users(self):
-        """Each dated version of the changelog from 0.2.0 on has at most 60 lines of at most 100 characters, in known groups, and the version of
-        CMakeLists.txt is the newest of them."""
+        """Each dated version of the changelog from 0.2.0 on has at most 60 lines of at most 100 characters, in known groups, and the newest of
+        them is the version of CMakeLists.txt, CITATION.cff and README.md."""
         text = (SOURCE / "CHANGELOG.md").read_text()
         parts = re.split(r"^## (?=Unreleased|\d)", text, flags=re.MULTILINE)[1:]
         self.assertTrue(parts[0].startswith("Unreleased\n"), "the changelog begins with an Unreleased section")
         versions = [re.match(r"(\d+\.\d+\.\d+)(?: \((\d{4}-\d\d-\d\d)\))?\n", part) for part in parts[1:]]
         self.assertEqual(versions[0][1], re.search(r"project\(orrery VERSION ([\d.]+)", (SOURCE / "CMakeLists.txt").read_text())[1])
+        self.assertIn(f"\nversion: {versions[0][1]}\n", (SOURCE / "CITATION.cff").read_text())
+        self.assertIn(f"orrery_{versions[0][1]}_amd64.deb", (SOURCE / "README.md").read_text())
         groups = {"Networks", "Collectives", "Traces", "Studies", "Command line", "Fixes"}
         for part, version in zip(parts[1:], versions):
             if version[1] == "0.1.0":
