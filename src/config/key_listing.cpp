@@ -113,7 +113,7 @@ std::string line_of_yaml(std::string_view name, std::string_view value) {
   return fmt::format("{}: {}", name, text);
 }
 
-/// Returns the words of a key as a list below it; a remark if `first`, which is listed before, has the same.
+/// Returns the words of a key as a list; only a reference if the key `first`, listed earlier, has the same words.
 std::string word_lines(const KeyInfo& key, const KeyInfo* first, std::string_view first_name) {
   if (key.type.words.empty()) return {};
   if (first != nullptr && same_words(key, *first))

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 // The pieces of a checkpoint are of these.
 constexpr std::uint32_t first_simulation = 0, later_simulation = 1;
 
-/// Returns what the results depend on, and what a checkpoint holds depends on.
+/// Returns the settings that a checkpoint must share with the run that resumes it, as text.
 std::string compared(const config::Configuration& configuration) {
   return fmt::format(
       "{}run.timeline: {}\nrun.record-iterations: {}\nrun.fold: {}\nrun.record-flows: {}\n"
@@ -39,7 +39,7 @@ std::string compared(const config::Configuration& configuration) {
       configuration.execution.network.recording.queue_bins);
 }
 
-/// Returns the one name of a file, however it was given: relative to the working directory or not.
+/// Returns the absolute, normalised path of `file`.
 std::string whole_name(const fs::path& file) {
   std::error_code failure;
   const fs::path whole = fs::absolute(file, failure);
@@ -48,7 +48,7 @@ std::string whole_name(const fs::path& file) {
 
 CheckpointHead::Digests texts_of(const config::Configuration& configuration) {
   CheckpointHead::Digests digests;
-  // What these two say is in the resolved configuration, without what does not matter.
+  // The resolved configuration repeats these two, without their comments and their layout.
   const auto is_resolved = [](std::string_view name) { return name == "configuration.yaml" || name == "stack.yaml"; };
   for (const auto& [name, text] : configuration.inputs)
     if (!is_resolved(name)) digests.emplace_back(name, digest_of(text));

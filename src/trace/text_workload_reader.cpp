@@ -76,7 +76,7 @@ class StepWriter {
   const TextWorkload& workload_;
   ParsedTrace& trace_;
   std::uint64_t num_npus_;          ///< 0: not known
-  std::uint64_t other_dimensions_;  ///< all but the first
+  std::uint64_t other_dimensions_;  ///< bits: every dimension but the first
   Ids after_;                       ///< nodes that the next node of the NPU waits for
 };
 

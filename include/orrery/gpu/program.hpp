@@ -34,7 +34,7 @@ using collective::mscclpp::uses_semaphores;
 struct Operand {
   std::uint64_t offset = 0;  ///< bytes from the start of the buffer
   Bytes bytes;
-  std::uint32_t gpu = 0;  ///< whose buffer it is; of `in_switch` the index of the group in Program::groups
+  std::uint32_t gpu = 0;  ///< the owner of the buffer; for `in_switch` an index into Program::groups
   Buffer buffer = Buffer::input;
   Access access = Access::local;
   /// Of packets that are read: the bytes over which `bytes` are spread evenly, from `offset` on, as by threads that
