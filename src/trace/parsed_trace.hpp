@@ -150,6 +150,7 @@ struct ParsedTrace {
   std::vector<std::uint64_t> data;
   std::vector<ParsedTensor> tensors;
   std::map<std::string, GroupDefinition, std::less<>> definitions;  ///< process groups by name
+  std::string precision;  ///< of the arithmetic, as the metadata name it; empty: not said
   Notices notices;                                                  ///< what the reader has to say
   std::shared_ptr<const RecordedTime> recorded;  ///< of a recording, whose first node Store::delay sets
   std::uint64_t unreadable_definitions = 0;      ///< process_group:init nodes whose text is not understood

@@ -74,6 +74,9 @@ struct ReadOptions {
   CustomNodes custom_nodes = {};     ///< of every NPU's trace; an id whose node is not a collective has no effect
   std::uint32_t num_npus = 0;        ///< of the topology
   std::uint32_t num_dimensions = 0;  ///< of the topology; 0: not known
+  /// Precision of the arithmetic, such as "fp8". A trace that names another one is a fault. Empty: the precision that
+  /// the first trace names.
+  std::string precision = {};
   /// The local memory has a size: a tensor that is listed with different sizes is a fault, else a notice.
   bool memory_has_size = false;
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.
@@ -193,6 +196,8 @@ class Store {
   /// Returns the bytes of memory that structures, labels and names take.
   std::size_t bytes() const;
   const Notices& notices() const;
+  /// Returns ReadOptions::precision, or the precision that the first trace names.
+  const std::string& precision() const;
 
  private:
   struct State;
