@@ -147,7 +147,7 @@ class Generated(harness.Folder):
         for precision in ("fp32", "fp8", "bf16"):
             with self.subTest(precision=precision):
                 direct = self.write("direct.yaml", peaks + workload % precision)
-                made = self.orrery("generate", direct, f"--output={precision}", "--force")
+                made = harness.orrery("generate", direct, f"--output={self.folder / precision}", "--force")
                 self.assertEqual("workload.precision: " + precision in made.out, precision != "bf16")
                 times[precision] = harness.finish_times(self.run_once([direct], "one.h5"))
                 from_traces = f"workload: {{traces: {precision}, groups: {precision}.json%s}}\n"
@@ -158,13 +158,14 @@ class Generated(harness.Folder):
                     self.assertLess(max(harness.finish_times(self.run_once([other], "one.h5"))), max(times["bf16"]))
                     continue
                 for wrong in ("", ", precision: bf16"):
-                    refused = self.orrery("run", self.write("wrong.yaml", peaks + from_traces % wrong), "--output=x.h5", code=3)
+                    refused = harness.orrery("run", self.write("wrong.yaml", peaks + from_traces % wrong), f"--output={self.folder}/x.h5")
+                    self.assertEqual(refused.code, 3)
                     self.assertIn(f"the trace computes in {precision}, but the run in bf16; expected workload.precision: {precision}", refused.err)
                 one_peak = self.write("one.yaml", system.replace("PEAK", "100 TFLOPS") + from_traces % f", precision: {precision}")
-                self.assertIn("workload.precision has no effect", self.orrery("run", one_peak, "--output=x.h5", "--force").err)
+                self.assertIn("workload.precision has no effect", harness.orrery("run", one_peak, f"--output={self.folder}/one.h5", "--force").err)
         self.assertEqual(len({max(all_times) for all_times in times.values()}), 3)
         both = self.write("both.yaml", peaks + workload.replace("workload:\n", "workload:\n  precision: fp8\n") % "fp8")
-        self.assertIn("expected workload.parallel.precision", self.orrery("run", both, "--output=x.h5", code=3).err)
+        self.assertIn("expected workload.parallel.precision", harness.orrery("run", both, f"--output={self.folder}/x.h5").err)
 
     def test_a_signal_leaves_no_partial_files(self):
         """orrery generate is asked to stop while it writes the traces of 4,096 NPUs: it ends with exit code 75, and its
