@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr double coarse = 0.1, fine = 0.02;  // of the highest rate
 constexpr std::size_t num_refined = 3, num_listed = 10;
+constexpr double worth_a_warning = 0.05;  ///< of HighestRate::most_excess
 
 /// One way to serve the model with all NPUs.
 struct Way {
@@ -53,6 +54,7 @@ struct Way {
 struct Outcome {
   std::size_t way = 0;
   double rate = 0, attainment = 0, ttft_p99 = 0, tpot_p99 = 0, tokens_per_s = 0;  ///< at the highest rate
+  double most_excess = 0;                                                         ///< HighestRate::most_excess
   std::string left_out = {};  ///< why it was not tried, or what is wrong; empty: it was
 };
 
@@ -141,6 +143,7 @@ Outcome tried(const config::BestCommand& command, std::size_t number, const Way&
         read_text_of(text_of(command, way, port), fmt::format("{}.{}", command.explore.output.string(), rank));
     const HighestRate found = highest_rate(std::move(configuration), accuracy, stop);
     outcome.rate = found.requests_per_s;
+    outcome.most_excess = found.most_excess;
     outcome.attainment = found.metrics.slo_attainment;
     outcome.ttft_p99 = found.metrics.ttft.p99;
     outcome.tpot_p99 = found.metrics.tpot.p99;
@@ -164,7 +167,8 @@ std::vector<Outcome> try_all(const config::BestCommand& command, const std::vect
     for (auto i = static_cast<std::size_t>(world.rank().value()); i < numbers.size(); i += step) {
       const Outcome one = tried(command, numbers[i], ways[numbers[i]], port, accuracy, world.rank().value());
       packer.put(static_cast<std::uint64_t>(one.way));
-      for (const double value : {one.rate, one.attainment, one.ttft_p99, one.tpot_p99, one.tokens_per_s})
+      for (const double value :
+           {one.rate, one.most_excess, one.attainment, one.ttft_p99, one.tpot_p99, one.tokens_per_s})
         packer.put(value);
       packer.put_text(one.left_out);
     }
@@ -175,7 +179,8 @@ std::vector<Outcome> try_all(const config::BestCommand& command, const std::vect
   for (parallel::Unpacker unpacker(all); !unpacker.empty();) {
     Outcome& one = outcomes.emplace_back();
     one.way = unpacker.get<std::uint64_t>();
-    for (double* const value : {&one.rate, &one.attainment, &one.ttft_p99, &one.tpot_p99, &one.tokens_per_s})
+    for (double* const value :
+         {&one.rate, &one.most_excess, &one.attainment, &one.ttft_p99, &one.tpot_p99, &one.tokens_per_s})
       *value = unpacker.get<double>();
     one.left_out = unpacker.get_text();
   }
@@ -201,6 +206,9 @@ void print_outcomes(const config::BestCommand& command, const std::vector<Way>& 
                way.roles(), way.max_tokens, way.max_seqs, one.rate, one.rate / command.npus, time(one.ttft_p99),
                time(one.tpot_p99), one.tokens_per_s);
   }
+  if (rank > 0 && outcomes.front().most_excess > worth_a_warning)
+    fmt::print("The requests are few: the best rate may be up to {:.0f} % above one that can be sustained.\n",
+               100 * outcomes.front().most_excess);
   const auto left = std::ranges::count_if(outcomes, [](const Outcome& one) { return !one.left_out.empty(); });
   fmt::print("{} were tried, {} left out:\n", counted(outcomes.size(), "way"), left);
   std::map<std::string, std::vector<std::string>> reasons;

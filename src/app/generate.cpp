@@ -2,6 +2,7 @@
 #include <spdlog/spdlog.h>
 
 #include "logged_job.hpp"
+#include "orrery/config/precision_name.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/generator.hpp"
@@ -16,8 +17,12 @@ void generate(const config::GenerateCommand& command) {
   if (const auto warning = description.parallel.pipeline_warning()) spdlog::warn("{}", *warning);
   fmt::print("{}", workload::report(description, workload::figures(description)));
   if (command.dry_run) return;
-  workload::write_traces(description, command.output, command.force, workload.estimates.get());
+  const auto precision = description.parallel.precision;
+  const bool is_usual = precision == workload::Precision::bf16;  // traces that name no precision are of this one
+  const std::string_view named = is_usual ? "" : config::name_of(precision);
+  workload::write_traces(description, command.output, command.force, workload.estimates.get(), named);
   fmt::print("traces in {0}.<npu>.et, groups in {0}.json\n", command.output.string());
+  if (!is_usual) fmt::print("they run with workload.precision: {}\n", named);
 }
 
 }  // namespace orrery::app

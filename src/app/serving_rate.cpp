@@ -41,7 +41,11 @@ HighestRate highest_rate(config::ServingConfiguration configuration, double accu
     configuration.serving.requests.rate_scale = given * scale;
     const ServedAlone run = serve_alone(configuration, stop_requested);
     const bool is_met = run.metrics.slo_attainment >= configuration.serving.slo.share;
-    if (is_met && scale > best.scale) best = {scale, rate_of(run.results), run.metrics};
+    if (is_met && scale > best.scale) {
+      const double rate = rate_of(run.results), requests = static_cast<double>(run.results.requests.size());
+      const Time limit = configuration.serving.slo.ttft;
+      best = {scale, rate, limit == Time::max() ? 0 : limit.seconds() * rate / requests, run.metrics};
+    }
     return is_met;
   };
   double met = 0, missed = 0;

@@ -24,7 +24,10 @@ ServedAlone serve_alone(const config::ServingConfiguration& configuration, const
 struct HighestRate {
   double scale = 0;           ///< factor of the rate of the requests; 0: no rate that was tried
   double requests_per_s = 0;  ///< requests that arrive in a second then
-  serving::Metrics metrics;   ///< metrics at that rate
+  /// Share by which the rate may exceed one that can be sustained: the limit of TTFT over the time in which the
+  /// requests arrive. A queue that grows more slowly is not seen before the last of them.
+  double most_excess = 0;
+  serving::Metrics metrics;  ///< metrics at that rate
 };
 
 /// Finds the highest rate by bisection, until two rates of which one is met and one is not differ by `accuracy` at the

@@ -102,7 +102,9 @@ void write_traces(const config::SynthesizeCommand& command, const Source& source
   const auto originals = sizes_of(source);
   obfuscation.avoid = &originals;
   const synthesis::Scale scale = scale_of(command);
-  trace::Store store({.num_npus = synthesis::num_npus_of(source.model, scale)}, {});
+  trace::Store store({.num_npus = synthesis::num_npus_of(source.model, scale),
+                      .precision = source.inputs ? source.inputs->store.precision() : ""},
+                     {});
   const synthesis::Emission emission = synthesis::emit(source.model, scale, obfuscation, store);
   const synthesis::EmitReport& report = emission.report;
   trace::write_traces(store, emission.traces, command.traces.output, command.traces.force);

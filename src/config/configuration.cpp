@@ -7,6 +7,7 @@
 
 #include "keys/keys.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/config/precision_name.hpp"
 #include "tiers.hpp"
 
 namespace orrery::config {
@@ -31,9 +32,10 @@ std::vector<NpuId> Job::npus() const {
   return all;
 }
 
-workload::Precision Configuration::precision() const {
-  const auto& generated = workloads().front()->generated;
-  return generated ? generated->parallel.precision : workload::Precision::bf16;
+workload::Precision Configuration::precision() const { return workloads().front()->precision(); }
+
+std::string Configuration::required_precision(const Workload& of) const {
+  return peaks.empty() ? "" : std::string(name_of(of.precision()));
 }
 
 std::vector<const Workload*> Configuration::workloads() const {

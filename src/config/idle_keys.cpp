@@ -248,6 +248,12 @@ std::vector<Condition> of_npus() {
 
 std::vector<Condition> of_model() {
   return {
+      {{"provenance"},
+       "without a generated step, whose interval it gives",
+       [](const Subject& s) { return s.all.workload.generated.has_value(); }},
+      {{"workload.precision"},
+       "without peaks of several precisions in system.compute.peak",
+       [](const Subject& s) { return !s.all.peaks.empty(); }},
       {{"workload.dependencies"}, "without workload.traces", [](const Subject& s) { return !s.workload.generated; }},
       {{"workload.model.router-bias", "workload.parallel.expert-capacity", "workload.parallel.expert-imbalance",
         "workload.parallel.expert-seed", "workload.parallel.expert-overlap", "workload.parallel.expert-tp",

@@ -247,6 +247,7 @@ std::vector<KeySection> key_sections() {
   add_section(layer_keys(), sections);
   add_section(late_keys(), sections);
   add_section(parallel_keys(), sections);
+  add_section(provenance_keys(), sections);
   add_section(job_list_keys(), sections);
   add_section(job_keys(), sections);
   add_section(serving_keys(), sections);

@@ -138,6 +138,7 @@ void follow(Value* value, const Reference& reference, std::vector<InputText>& in
 }
 
 constexpr std::string_view stack_input = "stack.yaml", provenance_key = "provenance";
+constexpr std::string_view unsaid_basis = "a stack that does not say what it was fitted to";
 
 /// Makes a scalar a mapping in which it stands under a key; by default one that stands on the file of this name.
 void make_mapping(Value& value, std::string_view key = "base") {
@@ -201,8 +202,8 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
       throw Error(ErrorCode::bad_input, name->place("stack"), fmt::format("found {}", path.string()),
                   "a file that has keys of `system` and `workload`, and names no other stack");
     inputs.emplace_back(std::string(stack_input), std::move(text));
-    // What the numbers rest on is no key of a configuration: `provenance_of` reads it from the input.
-    std::erase_if(stack.entries, [](const auto& entry) { return entry.key == provenance_key; });
+    if (stack.find(provenance_key) == nullptr)
+      apply_override(stack, fmt::format("{}.basis={}", provenance_key, unsaid_basis), faults);
     compare_processors(stack, root, *name);
     if (Value* const system = entry(root, "system")) make_mapping(*system);
     if (Value* const jobs = entry(root, "jobs")) share_workload(stack, *jobs);
@@ -293,19 +294,15 @@ Provenance provenance_of(const Configuration& configuration) {
                   estimates ? unfitted_deviation : data_sheet_deviation,
                   {},
                   {}};
-  const auto input = std::ranges::find(configuration.inputs, stack_input, [](const auto& each) { return each.first; });
-  if (input == configuration.inputs.end()) return made;
+  if (configuration.provenance.empty()) return made;
   Faults faults;
-  const Value stack = parse_yaml(input->second, std::make_shared<const Origin>(Origin{input->first, {}}), faults);
-  made.basis = "a stack that does not say what it was fitted to";
-  made.deviation = unfitted_deviation;
-  const Value* const found = in_mapping(&stack, provenance_key);
-  if (found == nullptr) return made;
-  if (const std::string basis = text_in(*found, "basis"); !basis.empty()) made.basis = basis;
-  made.deviation = number_in(*found, "deviation", made.deviation);
-  for (const Value& item : items_in(*found, "ranges"))
+  const Value said = parse_yaml(configuration.provenance, std::make_shared<const Origin>(), faults);
+  const std::string basis = text_in(said, "basis");
+  made.basis = basis.empty() ? unsaid_basis : basis;
+  made.deviation = number_in(said, "deviation", unfitted_deviation);
+  for (const Value& item : items_in(said, "ranges"))
     made.ranges.push_back({text_in(item, "key"), number_in(item, "least", 0), number_in(item, "most", 0)});
-  for (const Value& item : items_in(*found, "steps"))
+  for (const Value& item : items_in(said, "steps"))
     made.steps.push_back({text_in(item, "name"), number_in(item, "npus", 1), number_in(item, "parameters", 1),
                           number_in(item, "sequence", 1)});
   return made;

@@ -168,7 +168,7 @@ void Validation::validate_modules() {
     refuse("system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
            fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
                        c_.workload.generated ? "the precision of the workload (workload.parallel.precision)"
-                                             : "which is taken for traces"));
+                                             : "the precision of the traces (workload.precision)"));
   if (knows_peak) attempt([&] { c_.execution.validate(); });
   attempt([&] { c_.remote_memory.validate(topology_.num_npus()); });
   attempt([&] { cost::tiers_of(c_.prices, c_.dimensions.size()); });
@@ -462,8 +462,7 @@ void Validation::validate_jobs() {
           "found ids of nodes, but jobs have traces of their own, in which the same ids mean other nodes",
           "collectives by kind (system.collectives.custom.KIND)");
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& own = all[i]->generated;
-    const auto precision = own ? own->parallel.precision : workload::Precision::bf16;
+    const auto precision = all[i]->precision();
     const bool matters = !c_.peaks.empty() || c_.execution.compute.model == compute::ModelName("table");
     if (matters && precision != c_.precision())
       refuse(fmt::format("jobs.{}.workload", i), fmt::format("found {}", text_of(precisions(), precision)),

@@ -240,6 +240,7 @@ HostedTraces read_hosted_traces(const config::Configuration& configuration, cons
                         .custom_nodes = workload.custom_nodes,
                         .num_npus = num_npus,
                         .num_dimensions = static_cast<std::uint32_t>(configuration.dimensions.size()),
+                        .precision = configuration.required_precision(workload),
                         .memory_has_size = memory_has_size,
                         .groups_unknown = !groups.is_readable,
                         .hosts = is_one_of(partition.npus_of(world.rank()))},

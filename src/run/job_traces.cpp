@@ -247,6 +247,7 @@ std::vector<std::optional<trace::NpuTrace>> JobTraces::read_job(std::uint32_t nu
                        .custom_nodes = workload.custom_nodes,
                        .num_npus = job.num_npus(),
                        .num_dimensions = static_cast<std::uint32_t>(configuration_.dimensions.size()),
+                       .precision = configuration_.required_precision(workload),
                        .memory_has_size = configuration_.execution.room() != Bytes(0),
                        .groups_unknown = !groups_are_known_,
                        .hosts = [&sorted](NpuId npu) { return std::ranges::binary_search(sorted, npu); }},

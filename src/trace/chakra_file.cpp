@@ -82,7 +82,10 @@ void read_chakra_file(TraceFile& file, TraceSink& sink, const TypeNumbering& num
     has_content = has_content || !message->bytes.empty();
     const bool metadata = is_first && is_metadata(message->bytes);
     is_first = false;
-    if (metadata) continue;
+    if (metadata) {
+      trace.precision = precision_in(message->bytes);
+      continue;
+    }
     if (trace.nodes.size() == nodes_of_estimate) reserve(trace, messages.remaining_per_given());
     ParsedNode& node = trace.add_node(message->offset);
     Input input = input_over(message->bytes);

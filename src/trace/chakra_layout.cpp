@@ -105,6 +105,32 @@ bool is_metadata(std::span<const std::uint8_t> message) {
   return input.ExpectAtEnd();
 }
 
+std::string_view precision_in(std::span<const std::uint8_t> metadata) {
+  constexpr int name_field = 1, text_field = 29;
+  std::string_view found;
+  Input input = input_over(metadata);
+  while (const std::uint32_t tag = next_tag(input)) {
+    std::string_view name, text;
+    const auto read_texts = [&](Input& attribute) {
+      while (const std::uint32_t inner = next_tag(attribute)) {
+        const bool is_text = wire_type(inner) == WireType::bytes;
+        const bool good = is_text && field_number(inner) == name_field   ? read_view(attribute, name)
+                          : is_text && field_number(inner) == text_field ? read_view(attribute, text)
+                                                                         : skip_field(attribute, inner);
+        if (!good) return false;
+      }
+      return attribute.ExpectAtEnd();
+    };
+    if (field_number(tag) != 2) {
+      if (!skip_field(input, tag)) return found;
+      continue;
+    }
+    if (!read_submessage(input, read_texts)) return found;
+    if (name == "precision") found = text;
+  }
+  return found;
+}
+
 std::optional<ChakraLayout> chakra_layout(std::string_view beginning) {
   FirstMessages messages(beginning);
   auto message = messages.next();

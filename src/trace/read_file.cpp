@@ -26,6 +26,7 @@ class ContentsSink final : public TraceSink {
 
   void finish() {
     if (!parsed_) return;
+    faults_.attempt([&] { check_precision(); });
     contents_.traces.back().contents =
         make_contents(*parsed_, context_.groups, context_.options, context_.tensors, faults_);
     parsed_.reset();
@@ -36,6 +37,18 @@ class ContentsSink final : public TraceSink {
     Place place = file_.place();
     place.npu = npu.value();
     return place;
+  }
+
+  /// Traces say in which precision they compute if it is not bf16.
+  void check_precision() {
+    std::string& expected = context_.options.precision;
+    if (parsed_->precision.empty() || parsed_->precision == expected) return;
+    if (expected.empty())
+      expected = parsed_->precision;
+    else
+      throw Error(ErrorCode::bad_input, file_.place(),
+                  fmt::format("the trace computes in {}, but the run in {}", shown(parsed_->precision), expected),
+                  fmt::format("workload.precision: {}", shown(parsed_->precision)));
   }
 
   bool is_needed(NpuId npu) const {

@@ -205,4 +205,6 @@ std::size_t Store::bytes() const { return state_->context.names.bytes() + state_
 
 const Notices& Store::notices() const { return state_->notices; }
 
+const std::string& Store::precision() const { return state_->context.options.precision; }
+
 }  // namespace orrery::trace

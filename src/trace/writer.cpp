@@ -144,13 +144,14 @@ struct Writer::State {
   }
 };
 
-Writer::Writer(const std::filesystem::path& path) : state_(std::make_unique<State>()) {
+Writer::Writer(const std::filesystem::path& path, std::string_view precision) : state_(std::make_unique<State>()) {
   state_->path = path;
   state_->file.open(path, std::ios::binary | std::ios::trunc);
   if (!state_->file)
     throw Error(ErrorCode::output, {.file = path.string()}, std::strerror(errno), "a folder that can be written to");
   Message metadata;
   metadata.bytes(1, "0.0.4");
+  if (!precision.empty()) metadata.bytes(2, attribute("precision", precision));
   state_->frame(metadata.take());
 }
 
@@ -297,7 +298,7 @@ void write_trace(const Store& store, std::span<const std::string> group_names, c
     for (const auto successor : graph.successors_of(NodeId(i)))
       dependencies[successor].push_back(trace.id_of(NodeId(i)));
   std::vector<Writer::Tensor> inputs, outputs;
-  Writer writer(path);
+  Writer writer(path, store.precision());
   for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
     const Node& node = graph.nodes[i];
     Writer::Common common{trace.id_of(NodeId(i)), store.name_of(trace, NodeId(i)), dependencies[i]};

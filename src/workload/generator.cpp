@@ -143,9 +143,9 @@ std::vector<std::string> doubts(const Description& description, const compute::C
 }
 
 void write_traces(const Description& description, const std::filesystem::path& prefix, bool force,
-                  const compute::ComputeModel* estimates) {
+                  const compute::ComputeModel* estimates, std::string_view precision) {
   const std::uint32_t num_npus = description.parallel.num_npus();
-  trace::Store store({.num_npus = num_npus}, {});
+  trace::Store store({.num_npus = num_npus, .precision = std::string(precision)}, {});
   std::vector<NpuId> npus;
   for (std::uint32_t i = 0; i < num_npus; ++i) npus.emplace_back(i);
   const auto traces = assemble(description, npus, store, estimates);

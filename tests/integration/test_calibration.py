@@ -57,6 +57,13 @@ class Calibration(harness.Folder):
         self.assertEqual(done.code, 0, done.err)
         return done
 
+    @staticmethod
+    def values(group):
+        """Returns all numbers below a group, by name."""
+        found = {}
+        group.visititems(lambda name, item: found.update({name: repr(item[()])}) if isinstance(item, h5py.Dataset) else None)
+        return found
+
     def rows(self, times, groups="H100 NeMo", name="steps.csv", precision="bf16"):
         file = self.folder / name
         with open(file, "w", newline="") as stream:
@@ -87,6 +94,27 @@ class Calibration(harness.Folder):
                 rate = metrics["tokens_per_second"][()]
                 self.assertAlmostEqual(metrics["tokens_per_second_low"][()] * factor / rate, 1, places=6)
                 self.assertEqual(metrics.attrs["basis"], basis)
+
+    def test_a_resolved_configuration_keeps_the_interval(self):
+        """The configuration in the results of a run with a stack, with one that says nothing and with a provenance of its own: run again, it has
+        the metrics of the run and names its basis. An unknown part of a provenance is refused."""
+        own = CONFIG % {"stack": "provenance: {basis: \"own steps: six\", deviation: 0.07, steps: [{name: Mine, npus: 8, parameters: 4e8}]}"}
+        (self.folder / "own.yaml").write_text(own)
+        for config in (self.config(self.stack()), self.config(self.stack(STACK[:STACK.index("provenance")], "silent.yaml"), "b.yaml"), self.folder / "own.yaml"):
+            first = self.ran(config).out
+            with h5py.File(self.folder / "results.h5") as file:
+                metrics = self.values(file["metrics"])
+                (self.folder / "resolved.yaml").write_text(file["config/resolved"][()].decode())
+            again = self.ran(self.folder / "resolved.yaml", name="again.h5").out
+            interval = re.search(r"^80 % interval .*$", first, re.M)[0]
+            self.assertIn(interval, again)
+            with h5py.File(self.folder / "again.h5") as file:
+                self.assertEqual(self.values(file["metrics"]), metrics)
+        self.assertIn("own steps: six; nearest: Mine", interval)
+        (self.folder / "own.yaml").write_text(own.replace("deviation", "deviance"))
+        refused = harness.orrery("run", self.folder / "own.yaml", f"--output={self.folder / 'x.h5'}")
+        self.assertEqual(refused.code, 3)
+        self.assertIn("provenance.deviance", refused.err)
 
     def test_without_a_stack(self):
         """A roofline is less certain than figures of kernels, and both say that no stack is given."""

@@ -135,6 +135,38 @@ class Generated(harness.Folder):
                     other = self.run_once([direct], "other.h5", ranks=ranks)
                     self.assertEqual(quantities(one), quantities(other), f"{ranks} ranks")
 
+    def test_traces_keep_their_precision(self):
+        """Traces of a workload in fp32 and fp8 on processors with a peak for each precision. Expectation: they name their
+        precision; with workload.precision they take the time of the generated workload, without it they are refused, and traces that name none run
+        in any; the key has no effect where there is one peak, and is refused beside a model."""
+        system = ("system:\n  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 50 GB/s, latency: 500 ns}]}\n"
+                  "  compute: {roofline: true, peak: PEAK, local-memory: {bandwidth: 3350 GB/s}}\n")
+        peaks = system.replace("PEAK", "{bf16: 100 TFLOPS, fp8: 200 TFLOPS, fp32: 50 TFLOPS}")
+        workload = "workload:\n  model: {layers: 2, hidden: 2048, heads: 16, sequence: 1024}\n  parallel: {dp: 2, tp: 2, precision: %s}\n"
+        times = {}
+        for precision in ("fp32", "fp8", "bf16"):
+            with self.subTest(precision=precision):
+                direct = self.write("direct.yaml", peaks + workload % precision)
+                made = harness.orrery("generate", direct, f"--output={self.folder / precision}", "--force")
+                self.assertEqual("workload.precision: " + precision in made.out, precision != "bf16")
+                times[precision] = harness.finish_times(self.run_once([direct], "one.h5"))
+                from_traces = f"workload: {{traces: {precision}, groups: {precision}.json%s}}\n"
+                named = self.write("named.yaml", peaks + from_traces % f", precision: {precision}")
+                self.assertEqual(harness.finish_times(self.run_once([named], "one.h5")), times[precision])
+                if precision == "bf16":
+                    other = self.write("other.yaml", peaks + from_traces % ", precision: fp8")
+                    self.assertLess(max(harness.finish_times(self.run_once([other], "one.h5"))), max(times["bf16"]))
+                    continue
+                for wrong in ("", ", precision: bf16"):
+                    refused = harness.orrery("run", self.write("wrong.yaml", peaks + from_traces % wrong), f"--output={self.folder}/x.h5")
+                    self.assertEqual(refused.code, 3)
+                    self.assertIn(f"the trace computes in {precision}, but the run in bf16; expected workload.precision: {precision}", refused.err)
+                one_peak = self.write("one.yaml", system.replace("PEAK", "100 TFLOPS") + from_traces % f", precision: {precision}")
+                self.assertIn("workload.precision has no effect", harness.orrery("run", one_peak, f"--output={self.folder}/one.h5", "--force").err)
+        self.assertEqual(len({max(all_times) for all_times in times.values()}), 3)
+        both = self.write("both.yaml", peaks + workload.replace("workload:\n", "workload:\n  precision: fp8\n") % "fp8")
+        self.assertIn("expected workload.parallel.precision", harness.orrery("run", both, f"--output={self.folder}/x.h5").err)
+
     def test_a_signal_leaves_no_partial_files(self):
         """orrery generate is asked to stop while it writes the traces of 4,096 NPUs: it ends with exit code 75, and its
         folder holds neither traces nor partial files. What a killed process leaves is removed by the next one."""

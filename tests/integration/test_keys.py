@@ -20,6 +20,7 @@ from chakra import Node  # noqa: E402
 
 # Values that change more than those that are made of the example and of the value at hand.
 VALUES = {
+    "provenance": [{"basis": "own steps", "deviation": 0.03}],
     "system.compute.local-memory.size": ["1 MB"],
     "system.network.packets.pauses": [False],
     "system.network.packets.marks": [[["100 Gb/s", "4 kB", "20 kB", 0.5], ["40 Gb/s", "4 kB", "20 kB", 0.5]]],

@@ -85,6 +85,8 @@ class Search(harness.Folder):
         self.assertTrue(rows)
         self.assertEqual(rates, sorted(rates, reverse=True))
         self.assertIn("left out", alone.out)
+        excess = int(re.search(r"the best rate may be up to (\d+) % above", alone.out)[1])  # 500 ms over the time of 60 requests
+        self.assertAlmostEqual(excess, 100 * 0.5 * rates[0] / 60, delta=0.6)
         self.assertIn("not tried: pipelines", alone.out)
         self.assertEqual(self.best(ranks=2).out, alone.out)
         results = self.folder / "run.h5"

@@ -64,10 +64,13 @@ struct Workload {
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   trace::Streams streams = trace::Streams::automatic;
   trace::RecordingOptions recording;
+  workload::Precision traced_precision = workload::Precision::bf16;  ///< precision of traces
   trace::CustomNodes custom_nodes;  ///< numbers in collective::CustomCollectives::of_nodes, from 1 on
   std::vector<Job> jobs;            ///< jobs on disjoint NPUs; with any, the rest is empty
   bool jobs_alone = false;          ///< simulate each job without the others too
   bool is_one_of_jobs = false;  ///< the only job is one of several, and its groups carry its name as with the others
+
+  workload::Precision precision() const { return generated ? generated->parallel.precision : traced_precision; }
 
   /// Says whether nodes take turns by the dimensions that they use, where they name no stream.
   bool counts_by_dimension() const {
@@ -192,6 +195,9 @@ struct Configuration {
   std::string model_file;                   ///< file of the generated workload's model; empty: none. Not compared
   std::optional<InputText> partition_text;  ///< contents of the rank map's file, if there is one. Not compared
   /// What was accepted but has no meaning or effect here, to be said once. Not compared.
+  /// Measured steps to which numbers were fitted, a mapping in YAML's flow style (provenance.hpp); empty: none. Not
+  /// compared.
+  std::string provenance;
   std::vector<std::string> warnings;
   /// Where each key was given, by its path: a line of a file, or an option. Not compared.
   std::map<std::string, Place, std::less<>> places;
@@ -199,9 +205,10 @@ struct Configuration {
   /// empty for another option. Keys in lists have numbers in their paths, as in messages. Not compared.
   std::map<std::string, std::string, std::less<>> changed_keys;
 
-  /// Returns the precision in which the compute nodes of the workload work, or of the first job: that of a generated
-  /// one. Traces do not say theirs and count as bf16.
+  /// Returns the precision of the workload's compute nodes, or of the first job's.
   workload::Precision precision() const;
+  /// Returns the name of the precision that traces of a workload must have; empty if the peak does not depend on it.
+  std::string required_precision(const Workload& of) const;
   /// Returns the workloads of all jobs, or the only one.
   std::vector<const Workload*> workloads() const;
   /// Sets the rule set, and with it the rules in the options of every module.

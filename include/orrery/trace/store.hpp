@@ -74,6 +74,9 @@ struct ReadOptions {
   CustomNodes custom_nodes = {};     ///< collectives of every NPU's trace that run custom files
   std::uint32_t num_npus = 0;        ///< number of NPUs of the topology
   std::uint32_t num_dimensions = 0;  ///< number of dimensions of the topology; 0: not known
+  /// Precision of the arithmetic, such as "fp8". A trace that names another one is a fault. Empty: the precision that
+  /// the first trace names.
+  std::string precision = {};
   /// The local memory has a size: a tensor that is listed with different sizes is a fault, otherwise a notice.
   bool memory_has_size = false;
   /// The trace is looked at without its system: any peer and any group is accepted, whichever NPU reads it.

@@ -46,8 +46,9 @@ class Writer {
     std::uint64_t dimensions = all_dimensions;  ///< bit d is set if dimension d takes part
   };
 
-  /// Opens the file. It is complete only after `close`; without that, the destructor removes it.
-  explicit Writer(const std::filesystem::path& path);
+  /// Opens the file. It is complete only after `close`; without that, the destructor removes it. The metadata name a
+  /// `precision` of the arithmetic, if there is one.
+  explicit Writer(const std::filesystem::path& path, std::string_view precision = {});
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;

@@ -24,8 +24,9 @@ std::vector<std::string> doubts(const Description& description, const compute::C
 
 /// Writes PREFIX.<npu>.et (Chakra, version 0.0.4) for every NPU, and the groups to PREFIX.json. Makes the folder if
 /// need be. Replaces files that exist only with `force`, and only when all new ones are complete. Throws Error
-/// (bad_input, output). Compute nodes have the durations that `estimates` gives, if there is one. Cost O(NPUs * nodes).
+/// (bad_input, output). Compute nodes have the durations that `estimates` gives, if there is one. The metadata name
+/// `precision`, unless it is empty. Cost O(NPUs * nodes).
 void write_traces(const Description& description, const std::filesystem::path& prefix, bool force = false,
-                  const compute::ComputeModel* estimates = nullptr);
+                  const compute::ComputeModel* estimates = nullptr, std::string_view precision = {});
 
 }  // namespace orrery::workload

@@ -37,6 +37,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
                                                    &job_list_keys(),
                                                    &generated_workload_keys(),
                                                    &workload_keys(),
+                                                   &provenance_keys(),
                                                    &run_keys()};
   return all;
 }

@@ -53,6 +53,7 @@ const Keys<Configuration>& campaign_keys();
 const Keys<Configuration>& generated_workload_keys();
 const Keys<Configuration>& workload_keys();
 const Keys<Configuration>& job_list_keys();
+const Keys<Configuration>& provenance_keys();
 const Keys<Configuration>& run_keys();
 
 /// An entry of system.network.dimensions, which stands for one dimension, or for several of one shape and bandwidth.

@@ -170,6 +170,13 @@ void require_traces(const Configuration& c, const Place& place, const Reading&) 
                 "this key beside workload.traces only");
 }
 
+/// A generated workload says its precision in workload.parallel.precision.
+void require_traced_precision(const Configuration& c, const Place& place, const Reading&) {
+  if (c.workload.generated && c.workload.traced_precision != workload::Precision::bf16)
+    throw Error(ErrorCode::bad_input, place, "the workload is generated from a model",
+                "workload.parallel.precision, or this key beside workload.traces");
+}
+
 constexpr Row<ModelChoice> model_rows[] = {
     {"workload.model.kind", "family of the model, which decides its other keys", "dlrm", Default::built_in(),
      word<model_families>(), [](auto& choice) { return &choice.family; }},
@@ -210,6 +217,10 @@ constexpr Row<Configuration> workload_rows[] = {
      "nodes of an NPU that run at a time; `trace` needs `communication.order: lowest-id` and no inSwitch", "trace",
      Default::built_in(), word<stream_policies>(), [](auto& c) { return &c.workload.streams; }, see("traces.md"),
      flag("streams", Heading::model, "POLICY", {Taker::run, Taker::check})},
+    {"workload.precision",
+     "precision of the arithmetic in traces, whose peak counts where `system.compute.peak` has several", "fp8",
+     Default::built_in(), word<precisions>(), [](auto& c) { return &c.workload.traced_precision; }, see("traces.md"),
+     check(require_traced_precision), written_unless_default()},
     {"workload.replay-only", "give every node, communication too, its recorded duration", "true", Default::built_in(),
      boolean(), [](auto& c) { return &c.execution.replay_only; }},
     {"workload.iterations",

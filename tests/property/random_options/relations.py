@@ -296,6 +296,8 @@ def generated(trial, random):
 
     def from_traces(other):
         workload = other["workload"]
+        if precision := workload.get("parallel", {}).get("precision"):
+            workload["precision"] = precision
         for name in ("model", "parallel", "dependencies"):  # the last one says how traces are read
             workload.pop(name, None)
         workload["traces"] = "w"

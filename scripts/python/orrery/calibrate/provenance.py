@@ -28,10 +28,10 @@ KEYS = {
 CHANGE = 1.05
 
 
-def told_by(stack):
-    """{key: (value, deviation, kind, source)} of the numbers of a stack's text."""
+def told_by(text):
+    """{key: (deviation, kind, source)} of the numbers in the provenance of a stack or of a resolved configuration."""
     found = {}
-    for line in stack.splitlines():
+    for line in text.splitlines():
         entry = re.search(r"-\s*\{\s*key:\s*([\w.-]+)(.*)\}", line)
         if entry and "deviation:" in entry[2]:
             rest = entry[2]
@@ -42,36 +42,30 @@ def told_by(stack):
     return found
 
 
-def input_of(file, folder, program):
-    """(a configuration that runs, the text of its stack) of a CONFIG.yaml or of the results of a run."""
+def configuration_of(file, folder):
+    """Returns a CONFIG.yaml, or a copy of the resolved configuration of the results of a run."""
     path = pathlib.Path(file)
     if not path.is_file():
         raise Unusable(f"{file}: there is no such file; expected CONFIG.yaml or the results of a run.")
     with open(path, "rb") as stream:
         is_results = stream.read(8) == b"\x89HDF\r\n\x1a\n"
     if not is_results:
-        results = folder / "results.h5"
-        asked(program, "run", path, "--quiet", "--fold", "--record-iterations=0", f"--output={results}", "--progress=none", "--memory=report")
-        return path, stack_in(results)[1]
-    resolved, stack = stack_in(path)
+        return path
     config = folder / "config.yaml"
-    config.write_text(resolved)
-    return config, stack
+    config.write_text(resolved_in(path))
+    return config
 
 
-def stack_in(results):
+def resolved_in(results):
+    """The resolved configuration of the results of a run."""
     import h5py
 
     with h5py.File(results, "r") as content:
         if "config" not in content or "resolved" not in content["config"]:
             raise Unusable(f"{results}: found no configuration in it; expected the results of a run.")
 
-        def read(name):
-            value = content[name][()]
-            return value.decode() if isinstance(value, bytes) else str(value)
-
-        inputs = content["config/inputs"] if "config/inputs" in content else {}
-        return read("config/resolved"), read("config/inputs/stack.yaml") if "stack.yaml" in inputs else ""
+        resolved = content["config/resolved"][()]
+        return resolved.decode() if isinstance(resolved, bytes) else str(resolved)
 
 
 def show(program, files):
@@ -79,11 +73,11 @@ def show(program, files):
         raise Unusable(f"orrery show provenance: found {len(files)} files; expected one.")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        config, stack = input_of(files[0], folder, program)
+        config = configuration_of(files[0], folder)
         results = folder / "plain.h5"
         asked(program, "run", config, "--quiet", "--fold", "--record-iterations=0", f"--output={results}", "--progress=none", "--memory=report")
-        resolved = leaves(stack_in(results)[0])
-        told = told_by(stack)
+        text = resolved_in(results)
+        resolved, told = leaves(text), told_by(text)
         plain = step_seconds(program, config)
         keys = [key for key in KEYS if key in resolved and joint.number_of(resolved[key])]
         keys += [key for key in told if key not in keys and key in resolved and joint.number_of(resolved[key])]
@@ -102,7 +96,7 @@ def show(program, files):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             effects = dict(zip(keys, pool.map(effect, keys)))
     print(f"{files[0]}: a step takes {plain:.4g} s")
-    basis = re.search(r"^\s+basis:\s*\"?(.*?)\"?\s*$", stack, re.M)
+    basis = re.search(r"^\s+basis:\s*\"?(.*?)\"?\s*$", text, re.M)
     print(f"rests on: {basis[1] if basis else 'no stack that says so'}")
     print(f"{'number':<40} {'value':>12} {'deviation':>9} {'step for +1 %':>13} {'of the step':>11}  kind, source")
     lines = []
