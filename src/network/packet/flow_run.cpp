@@ -11,7 +11,7 @@
 #include "orrery/pdes/kernel.hpp"
 #include "relay_delays.hpp"
 #include "scheduling_order.hpp"
-#include "switch_buffers.hpp"
+#include "ports/switch_buffers.hpp"
 
 namespace orrery::network {
 namespace {

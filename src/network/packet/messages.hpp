@@ -25,7 +25,7 @@ class PacketPlan {
   /// way between them.
   PacketPlan(const topology::Topology& topology, const Options& options);
 
-  PacketDevices::System system() const { return {*graph_, rules_, *router_, failures_}; }
+  PacketSystem system() const { return {*graph_, rules_, *router_, failures_}; }
   const PacketGraph& graph() const { return *graph_; }
   const PacketRules& rules() const { return rules_; }
   FlowWindows::Window window_of(const PacketRouter::FlowKey& key) const { return windows_->find(key); }
@@ -78,7 +78,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   std::string find_leak() const override;
 
  private:
-  enum Kind : std::uint16_t { begin = PacketDevices::first_kind_of_user, announcement };
+  enum Kind : std::uint16_t { begin = NodeEvents::first_kind_of_user, announcement };
 
   // PacketUser.
   void received(const FlowId& flow) override;

@@ -6,7 +6,7 @@
 #include "messages.hpp"
 #include "orrery/base/error.hpp"
 #include "relay_delays.hpp"
-#include "switch_buffers.hpp"
+#include "ports/switch_buffers.hpp"
 
 namespace orrery::network {
 

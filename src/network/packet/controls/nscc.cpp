@@ -1,4 +1,4 @@
-#include "packet/nscc.hpp"
+#include "packet/transports/nscc.hpp"
 
 #include <algorithm>
 

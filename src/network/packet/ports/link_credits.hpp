@@ -12,9 +12,6 @@
 
 namespace orrery::network {
 
-/// Packets and credits pass a link in its delay, and at least in this.
-inline constexpr Time least_link_delay = Time::from_ps(1);
-
 /// The credits of links, by port and virtual channel. Ports are numbered over all nodes. The start of a link knows how
 /// many bytes it may still send. Its end knows how many of these wait there.
 class LinkCredits {

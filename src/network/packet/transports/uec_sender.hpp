@@ -7,8 +7,7 @@
 #include "nscc.hpp"
 #include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
-#include "packet.hpp"
-#include "port.hpp"
+#include "packet/packet.hpp"
 #include "uec_rules.hpp"
 
 namespace orrery::network {

@@ -5,8 +5,7 @@
 
 #include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
-#include "packet.hpp"
-#include "port.hpp"
+#include "packet/packet.hpp"
 #include "uec_rules.hpp"
 
 namespace orrery::network {

@@ -16,7 +16,7 @@ void UecTransport::take_target(UecSink& sink, std::int32_t target) {
 
 void UecTransport::begin_pulling(UecSink& sink) {
   if (!run_.by_credit || sink.notes.queue == UecSink::Queue::active || sink.is_over()) return;
-  Port& port = port_of(sink.flow().destination, sink.port());
+  Port& port = services_.ports.at(sink.flow().destination, sink.port());
   sink.notes.queue = UecSink::Queue::active;
   nic(port).pulled.push_back(flow_key(sink.flow().source, sink.flow().number));
   if (!nic(port).is_pulling) pull(port);
@@ -49,15 +49,16 @@ void UecTransport::pull(Port& port) {
       there.idle.push_back(key);
     }
     const double bits = static_cast<double>(units * UecRun::credit_unit * 8);
-    const PacketGraph& graph = devices_.system_.graph;
+    const PacketGraph& graph = services_.system.graph;
     const auto rate = static_cast<double>(graph.way_into(graph.ports(port.node)[port.number]).rate);
     const auto period = static_cast<std::int64_t>(bits * 1e12 / rate / share_of_rate);
+    NodeEvents& events = services_.events;
     pdes::Event next =
-        devices_.event(port.node, port.node, devices_.now() + Time::from_ps(std::max<std::int64_t>(period, 1)));
-    next.kind = PacketDevices::uec_timer;
+        events.make(port.node, port.node, events.now() + Time::from_ps(std::max<std::int64_t>(period, 1)));
+    next.kind = NodeEvents::flow_timer;
     next.reserved = pulling;
     next.node = port.number;
-    devices_.part_.kernel.send(devices_.part_.here, next);
+    events.send_here(next);
     there.is_pulling = true;
     return;
   }
@@ -72,7 +73,7 @@ void UecTransport::send_credit(UecSink& sink, std::int32_t units) {
   packet.size = run_.rules.acknowledgement;
   packet.sequence = static_cast<std::uint64_t>(sink.give(units));
   packet.ports = static_cast<std::uint32_t>(packet.sequence) << 16U | sink.flow().number % Entropies::count;
-  send_control(devices_.packets_.put(packet));
+  send_control(services_.packets.put(packet));
 }
 
 }  // namespace orrery::network

@@ -1,4 +1,4 @@
-// What a checkpoint holds of hosts and queues with UEC.
+// What a checkpoint holds of hosts with UEC.
 #include <algorithm>
 
 #include "uec.hpp"
@@ -25,9 +25,10 @@ void UecTransport::begin_saving() {
 }
 
 void UecTransport::serialize(std::uint32_t host, Archive& archive) {
-  for (std::uint32_t p = 0; p < devices_.system_.graph.ports(host).size(); ++p) {
-    Nic& there = nic(port_of(host, p));
-    archive(there.turn, there.is_pulling);
+  for (std::uint32_t p = 0; p < services_.system.graph.ports(host).size(); ++p) {
+    Nic& there = nic(services_.ports.at(host, p));
+    archive(there.passes_next, there.turn, there.is_pulling);
+    services_.packets.serialize(there.control, archive);
     serialize_all(there.active, archive);
     serialize_all(there.pulled, archive);
     serialize_all(there.idle, archive);
@@ -48,11 +49,6 @@ void UecTransport::serialize(std::uint32_t host, Archive& archive) {
     sender->serialize(archive);
   }
   for (const std::uint64_t key : sinks) sinks_.try_emplace(key, FlowId{}, 0).first->second.serialize(archive);
-}
-
-void UecTransport::serialize(const Port& port, Archive& archive) {
-  Service& service = services_[devices_.index_of(port)];
-  archive(service.until, service.size);
 }
 
 }  // namespace orrery::network

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -7,60 +8,47 @@
 #include <utility>
 #include <vector>
 
-#include "devices.hpp"
+#include "host_transport.hpp"
 #include "uec_rules.hpp"
 #include "uec_sender.hpp"
 #include "uec_sink.hpp"
 
 namespace orrery::network {
 
-/// The hosts and the queues of switches of one rank with the transport of Ultra Ethernet (docs/packet-network.md, UEC).
-/// PacketDevices calls it in place of its own rules. Port::frames has what goes before data: acknowledgements, credit
-/// and trimmed packets.
-class UecTransport {
+/// The hosts of one rank with the transport of Ultra Ethernet (docs/packet-network.md, UEC). Each flow has a sender and
+/// a sink, which know nothing of the network.
+class UecTransport final : public HostTransport {
  public:
-  explicit UecTransport(PacketDevices& devices);
-  ~UecTransport();
+  /// The arguments must outlive it.
+  UecTransport(const NodeServices& services, const UecRun& run);
 
-  // Hosts: uec_hosts.cpp.
-  void send(const FlowRequest& request);
-  void serve_nic(Port& port);
-  bool has_work(const Port& port) const;
-  /// Takes a packet that is at its destination, where it has come by this port.
-  void receive(Port& in, std::uint32_t slot);
-  void expire(const pdes::Event& event);
-
-  // Queues: uec_queues.cpp.
-  void admit(Port& out, std::uint32_t slot);
-  void forward(Port& out, std::uint32_t slot);
-
-  // Checkpoints: uec_checkpoint.cpp.
-  void begin_saving();
-  void serialize(std::uint32_t host, Archive& archive);
-  void serialize(const Port& port, Archive& archive);
+  void send(const FlowRequest& request) override;
+  std::uint32_t next(Port& port) override;
+  bool has_work(const Port& port) const override;
+  void receive(Port& in, std::uint32_t slot) override;
+  void expire(const pdes::Event& event) override;
+  std::size_t num_waiting() const override;
+  void begin_saving() override;
+  void serialize(std::uint32_t host, Archive& archive) override;
 
  private:
   enum Timer : std::uint16_t { retransmission, probing, pulling };
-  /// What a port of a host has beside its Nic.
+  /// The sending and the receiving side of a host's port.
   struct Nic {
+    PacketQueue control;                     ///< acknowledgements and credit
+    bool passes_next = true;                 ///< whether a packet that passes through the host goes next
     std::deque<std::uint32_t> active;        ///< numbers of flows that may send, in turn
-    std::uint32_t turn = 0;                  ///< of control packets and data
-    bool is_pulling = false;                 ///< an event will give credit
+    std::uint32_t turn = 0;                  ///< count of control packets since the last data packet
+    bool is_pulling = false;                 ///< whether an event will give credit
     std::deque<std::uint64_t> pulled, idle;  ///< keys of sinks that get credit, and that get it when others want none
-    std::deque<std::pair<Time, std::uint64_t>> over;  ///< sinks that may be forgotten some time after this
-  };
-  /// The data packet that a port of a switch sends, as long as it does.
-  struct Service {
-    Time until = Time::from_ps(-1);
-    std::uint32_t size = 0;
+    std::deque<std::pair<Time, std::uint64_t>> over;  ///< sinks that may be forgotten, and when
   };
 
-  Nic& nic(const Port& port) { return nics_[devices_.nic_of(port)]; }
-  Port& port_of(std::uint32_t host, std::uint32_t number);
+  Nic& nic(const Port& port) { return nics_[services_.ports.host_port_of(port)]; }
   UecSender* sender_of(std::uint32_t host, std::uint32_t flow);
   UecSink& sink_of(const Port& in, const Packet& packet);
   std::uint32_t put(const UecSender& sender, const UecSender::Next& next);
-  bool send_next_data(Port& port);
+  std::uint32_t next_data(Port& port);
   void send_control(std::uint32_t slot);
   void activate(UecSender& sender);
   void arm(UecSender& sender, UecTimer& timer, Timer which);
@@ -80,14 +68,9 @@ class UecTransport {
   void pull(Port& port);
   void send_credit(UecSink& sink, std::int32_t units);
 
-  void trim(Port& out, std::uint32_t slot);
-  std::uint32_t take_last(Port& out);
-  double draw(Port& out);
-
-  PacketDevices& devices_;
-  UecRun run_;
+  NodeServices services_;
+  const UecRun& run_;
   std::vector<Nic> nics_;                                                  // [ports of hosts]
-  std::vector<Service> services_;                                          // [ports]
   std::unordered_map<std::uint64_t, std::unique_ptr<UecSender>> senders_;  // by source and number
   std::unordered_map<std::uint64_t, UecSink> sinks_;                       // by source and number
   std::vector<std::pair<std::uint32_t, std::uint64_t>> saved_sinks_;  // hosts and keys, ascending, for a checkpoint
