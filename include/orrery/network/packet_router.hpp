@@ -14,7 +14,7 @@
 namespace orrery::network {
 
 /// Says over which port a packet leaves a node. Routes are shortest paths over the links that work at the time, of
-/// which the hash of the packet's flow chooses; or those of a table, or of a function.
+/// which the hash of the packet's flow chooses. Alternatively a table or a function gives them.
 class PacketRouter {
  public:
   /// What the hash of a flow is taken of, in the direction of the packet.

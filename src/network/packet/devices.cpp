@@ -4,7 +4,6 @@
 
 #include "fast_forward.hpp"
 #include "recorder.hpp"
-#include "transports/transport_registry.hpp"
 
 namespace orrery::network {
 
@@ -14,7 +13,7 @@ PacketDevices::PacketDevices(const PacketSystem& system, const PacketPart& part,
       ports_(system_, events_, packets_),
       hops_(system_, events_, ports_),
       user_(user),
-      transport_(make_transport({system_, events_, packets_, ports_, hops_, user})),
+      transport_(system.rules.transport->make({system_, events_, packets_, ports_, hops_, user})),
       switching_({system_, events_, packets_, ports_, hops_, user}, *transport_.queues, *transport_.hosts),
       observer_(make_observer(part)) {
   ports_.connect(*transport_.queues, *transport_.hosts, *observer_);

@@ -24,8 +24,8 @@
 
 namespace orrery::network {
 
-/// The hosts and switches of one rank, each of which is a logical process (docs/packet-network.md, *For developers*). It
-/// makes the parts of the network as the rules say, and gives each event to the part that handles it.
+/// The hosts and switches of one rank, each of which is a logical process (docs/packet-network.md, *For developers*).
+/// It makes the parts of the network as the rules say, and gives each event to the part that handles it.
 class PacketDevices {
  public:
   /// The arguments must outlive it.

@@ -25,9 +25,9 @@ bool FastForward::is_possible(const PacketSystem& system, const PacketPart& part
   const PacketRules& rules = system.rules;
   const bool has_late_failures =
       std::ranges::any_of(system.failures, [](const LinkFailure& failure) { return failure.time > Time::zero(); });
-  return rules.fast_forward && rules.routing == PacketRouting::flow_hash &&
-         rules.loss == PacketLoss::go_back_n && !rules.uses_credits && !rules.control->uses_telemetry &&
-         !has_late_failures && !part.in_scheduling_order && part.recording == PacketRecording{};
+  return rules.fast_forward && rules.routing == PacketRouting::flow_hash && rules.loss == PacketLoss::go_back_n &&
+         !rules.uses_credits && !rules.control->uses_telemetry && !has_late_failures && !part.in_scheduling_order &&
+         part.recording == PacketRecording{};
 }
 
 /// The scheduler of a part that catches up. It has the clock of the part, and keeps the part's events up to the time of
@@ -83,9 +83,9 @@ void FastForward::dissolve(std::uint32_t number) {
 
 void FastForward::divide() {
   wants_division_ = false;
-  num_visited_ += view_.hosts.flows.size();
+  effort_.visited += view_.hosts.flows.size();
   for (const std::uint32_t number : parts_.divide()) {
-    num_visited_ += parts_[number].flows.size() * visits_per_flow + parts_[number].ports.size();
+    effort_.visited += parts_[number].flows.size() * visits_per_flow + parts_[number].ports.size();
     if (number >= watches_.size()) watches_.resize(number + 1);
     if (parts_[number].is_here) choose_anchor(number);
   }
@@ -93,9 +93,11 @@ void FastForward::divide() {
 
 /// Takes the flow with the most bytes left.
 void FastForward::choose_anchor(std::uint32_t number) {
-  const auto bytes_left = [&](std::uint32_t slot) { return view_.hosts.flows[slot].bytes - view_.hosts.flows[slot].next; };
+  const auto bytes_left = [&](std::uint32_t slot) {
+    return view_.hosts.flows[slot].bytes - view_.hosts.flows[slot].next;
+  };
   const std::uint32_t most = *std::ranges::max_element(parts_[number].flows, {}, bytes_left);
-  num_visited_ += parts_[number].flows.size();
+  effort_.visited += parts_[number].flows.size();
   watches_[number].anchor = has_many(view_.hosts.flows[most]) ? most : no_slot;
   watches_[number].has_state = false;
 }
@@ -120,7 +122,7 @@ void FastForward::enqueues(const Port& port, const Packet& packet) {
 }
 
 void FastForward::handle_late(const pdes::Event& event) {
-  ++num_events_;
+  ++effort_.events;
   at_hand_ = event;
   handle_(event);
 }
@@ -162,17 +164,17 @@ bool FastForward::belongs(const pdes::Event& event, std::uint32_t number) const 
 std::vector<pdes::Event> FastForward::events_of(std::uint32_t number) {
   std::vector<pdes::Event> events;
   events_.kernel().visit_server_events([&](const pdes::Event& event) {
-    num_visited_ += visits_per_pending_event;
+    effort_.visited += visits_per_pending_event;
     if (belongs(event, number)) events.push_back(event);
   });
   std::ranges::sort(events, pdes::before);
-  num_visited_ += events.size() * visits_per_ordered_event;
+  effort_.visited += events.size() * visits_per_ordered_event;
   return events;
 }
 
 // ---- Repetition ----
 
-bool FastForward::may_look() const { return num_visited_ <= visits_per_event * (num_events_ + num_skipped_); }
+bool FastForward::may_look() const { return effort_.visited <= visits_per_event * (effort_.events + effort_.skipped); }
 
 void FastForward::sends(const Flow& flow) {
   if (catches_up_) return;
@@ -203,7 +205,7 @@ void FastForward::look(std::uint32_t number) {
   if (watch.anchor == no_slot) return;
   if (!watch.has_state) return record(number);
   const std::size_t num_equal = states_.num_equal(parts_[number], watch.state);
-  num_visited_ += std::min(num_equal, watch.state.values.size());
+  effort_.visited += std::min(num_equal, watch.state.values.size());
   if (num_equal == PortStates::npos && rest(number)) return;
   if (++watch.num_compared < watch.most_compared) return;
   watch.most_compared *= 2;
@@ -213,7 +215,7 @@ void FastForward::look(std::uint32_t number) {
 void FastForward::record(std::uint32_t number) {
   Watch& watch = watches_[number];
   const bool says_something = states_.record(parts_[number], events_of(number), watch.state);
-  num_visited_ += watch.state.values.size() + watch.state.totals.size();
+  effort_.visited += watch.state.values.size() + watch.state.totals.size();
   if (!says_something) watch.state.values.assign(1, ~std::uint64_t{0});  // no state is equal
   watch.has_state = true;
   watch.num_compared = 0;
@@ -223,7 +225,7 @@ void FastForward::record(std::uint32_t number) {
 bool FastForward::rest(std::uint32_t number) {
   Watch& watch = watches_[number];
   const NetworkPart& part = parts_[number];
-  num_visited_ += watch.state.values.size();
+  effort_.visited += watch.state.values.size();
   if (!states_.is_equal(part, events_of(number), watch.state)) return false;
   const Time now = events_.now(), period = now - watch.state.time;
   // Times beyond the range end a run with a message of their own.
@@ -261,8 +263,8 @@ void FastForward::wake(std::uint32_t number, const pdes::Event& until) {
   events_.use(work);
   const std::uint64_t num_packets_before = num_packets(number);
   states_.advance(parts_[number], watch.events, watch.state, since, num_periods);
-  num_skipped_ += num_packets(number) - num_packets_before;
-  num_visited_ += watch.state.values.size() + watch.state.totals.size();
+  effort_.skipped += num_packets(number) - num_packets_before;
+  effort_.visited += watch.state.values.size() + watch.state.totals.size();
   for (pdes::Event event : std::exchange(watch.events, {})) {
     event.time += period * static_cast<std::int64_t>(num_periods);
     work.pending.push(event);
@@ -284,7 +286,7 @@ void FastForward::handle_events(CatchUp& work) {
   while (!work.pending.empty() && before(work.pending.top(), work.until)) {
     const pdes::Event event = work.pending.pop();
     work.time = event.time;
-    ++num_events_;
+    ++effort_.events;
     handle_(event);
   }
   catches_up_ = false;

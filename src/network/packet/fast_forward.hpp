@@ -14,9 +14,9 @@
 
 namespace orrery::network {
 
-/// Finds parts of the network whose packets repeat what they have done before. Such a part comes to rest: its events are
-/// taken out of the kernel. It wakes up when a packet or a flow comes from outside, or when one of its flows is about
-/// to end. Then it leaps over whole periods, and the events of the last one are handled. The proof is in
+/// Finds parts of the network whose packets repeat what they have done before. Such a part comes to rest: its events
+/// are taken out of the kernel. It wakes up when a packet or a flow comes from outside, or when one of its flows is
+/// about to end. Then it leaps over whole periods, and the events of the last one are handled. The proof is in
 /// docs/packet-network.md, *Long transfers*. Looking for repetitions adds a few per cent to the cost of events.
 class FastForward final : public PortObserver, public FlowObserver {
  public:
@@ -31,7 +31,7 @@ class FastForward final : public PortObserver, public FlowObserver {
 
   /// Wakes up the part to which the event comes.
   void handles(const pdes::Event& event) override {
-    ++num_events_;
+    ++effort_.events;
     if (num_resting_ > 0 || !late_.empty()) wake_for(event);
     at_hand_ = event;
   }
@@ -68,6 +68,13 @@ class FastForward final : public PortObserver, public FlowObserver {
     std::vector<pdes::Event> events;  ///< events of its nodes, while it rests
   };
 
+  /// The cost of looking for repetitions, and the work that bounds it.
+  struct Effort {
+    std::uint64_t visited = 0;  ///< values of states, and work that costs as much as so many values
+    std::uint64_t events = 0;   ///< handled events of nodes
+    std::uint64_t skipped = 0;  ///< packets times links
+  };
+
   void catch_up(Time stopped_at);
   void wake_for(const pdes::Event& event);
   void look_around();
@@ -96,12 +103,10 @@ class FastForward final : public PortObserver, public FlowObserver {
   std::vector<std::uint32_t> to_look_;  // parts whose anchor has sent at the present time
   bool wants_division_ = false;         // whether a flow with many packets is in no part
   std::uint64_t num_rests_ = 0, num_resting_ = 0;
-  pdes::Event at_hand_;            // event that is handled, or that was handled last
-  pdes::EventHeap late_;           // events of the present time, of parts that were woken up at it
-  bool catches_up_ = false;        // whether a part handles the events before the one that wakes it up
-  std::uint64_t num_events_ = 0;   // events of nodes that were handled
-  std::uint64_t num_visited_ = 0;  // visited values of states, and work that costs as much
-  std::uint64_t num_skipped_ = 0;  // packets times links
+  pdes::Event at_hand_;      // event that is handled, or that was handled last
+  pdes::EventHeap late_;     // events of the present time, of parts that were woken up at it
+  bool catches_up_ = false;  // whether a part handles the events before the one that wakes it up
+  Effort effort_;
 };
 
 }  // namespace orrery::network

@@ -9,9 +9,9 @@
 #include "flow_model.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/pdes/kernel.hpp"
+#include "ports/switch_buffers.hpp"
 #include "relay_delays.hpp"
 #include "scheduling_order.hpp"
-#include "ports/switch_buffers.hpp"
 
 namespace orrery::network {
 namespace {

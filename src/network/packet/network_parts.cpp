@@ -127,8 +127,7 @@ std::uint32_t NetworkParts::make_part(std::span<const std::pair<std::size_t, std
         continue;
       }
       part.switches.push_back(port.node);
-      for (std::uint32_t p = 0; p < view_.system.graph.ports(port.node).size(); ++p)
-        take(view_.ports.at(port.node, p));
+      for (std::uint32_t p = 0; p < view_.system.graph.ports(port.node).size(); ++p) take(view_.ports.at(port.node, p));
     }
   }
   return number;

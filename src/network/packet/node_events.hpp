@@ -56,7 +56,8 @@ class NodeEvents {
   }
 
   pdes::Scheduler& kernel() const { return part_.kernel; }
-  /// Takes the time from another scheduler and sends events to it, until `use_kernel`: a part of the network catches up.
+  /// Takes the time from another scheduler and sends events to it, until `use_kernel`: a part of the network catches
+  /// up.
   void use(pdes::Scheduler& scheduler) { scheduler_ = &scheduler; }
   void use_kernel() { scheduler_ = &part_.kernel; }
   void serialize(std::uint32_t node, Archive& archive) { archive(num_caused_[node]); }

@@ -34,9 +34,9 @@ struct alignas(64) Packet {
   std::uint32_t sender = no_slot;             ///< slot of the flow at the data's source
   std::uint32_t receiver = no_slot;           ///< slot of the flow at the data's destination; no_slot: not known
   std::uint32_t size = 0;                     ///< bytes on the wire
-  std::uint32_t next = no_slot;               ///< the packet behind it in a queue
+  std::uint32_t next = no_slot;               ///< slot of the packet behind it in a queue
   std::uint64_t sequence = 0;                 ///< data: its first byte; acknowledgements: the next byte expected
-  Time stamp;                                 ///< when the data left the source
+  Time stamp;                                 ///< time at which the data left the source
   std::uint32_t telemetry = no_slot;          ///< slot of the telemetry that switches have appended
   std::uint16_t port = 0;                     ///< number of the port by which it came into the node
   Kind kind = Kind::data;

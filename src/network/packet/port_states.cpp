@@ -131,7 +131,7 @@ class PortStates::Walk {
     visitor_.same(port.marking.num_draws);
     const bool is_busy = port.free > now_;
     visitor_.same((is_busy ? 1U : 0U) | (port.end_is_due ? 2U : 0U) | (port.is_paused ? 4U : 0U) |
-                 (port.is_down ? 8U : 0U) | (port.ingress.pauses_peer ? 16U : 0U));
+                  (port.is_down ? 8U : 0U) | (port.ingress.pauses_peer ? 16U : 0U));
     if (is_busy) visitor_.time(port.free);
     visitor_.same(static_cast<std::uint64_t>(port.ingress.bytes));
     visitor_.same(static_cast<std::uint64_t>(port.ingress.headroom));
@@ -172,7 +172,8 @@ class PortStates::Walk {
     visitor_.same(has_to_wait ? 1 : 0);
     if (has_to_wait) visitor_.time(flow.available);
     auto& reception = network_.hosts.receptions.pool[flow.receiver];
-    const bool is_received = reception.source == flow.id.source && reception.flow == flow.id.number && !reception.is_over;
+    const bool is_received =
+        reception.source == flow.id.source && reception.flow == flow.id.number && !reception.is_over;
     visitor_.same(is_received ? 1 : 0);
     if (is_received && reception.last_gap != Reception::no_gap) return visitor_.fail();
     if (is_received) visitor_.place(reception.expected, flow.slot);
@@ -192,8 +193,8 @@ class PortStates::Walk {
 
   void packet(auto& packet) {
     visitor_.same(static_cast<std::uint64_t>(packet.kind) | (packet.is_marked ? 1U << 8U : 0U) |
-                 (packet.is_last ? 1U << 9U : 0U) | std::uint64_t{packet.port} << 16U |
-                 std::uint64_t{packet.size} << 32U);
+                  (packet.is_last ? 1U << 9U : 0U) | std::uint64_t{packet.port} << 16U |
+                  std::uint64_t{packet.size} << 32U);
     if (packet.is_pfc_frame()) return;
     if (!is_known(packet)) return visitor_.fail();
     visitor_.same(std::uint64_t{packet.source} << 32U | packet.destination);

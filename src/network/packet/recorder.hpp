@@ -8,11 +8,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "node_events.hpp"
 #include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/network/flow_records.hpp"
 #include "orrery/network/packet_recording.hpp"
-#include "node_events.hpp"
 #include "packet.hpp"
 #include "port_observer.hpp"
 #include "ports/port_table.hpp"

@@ -53,8 +53,9 @@ std::uint32_t CreditQueues::take(Port& out) {
 
 // ---- Credit ----
 
-/// Returns the channel on which a packet takes the next link. It is the same on all links, by a hash of the flow. On
-/// links that turn channels it is one of a pair, and the second one of the pair behind them.
+/// Returns the channel on which a packet takes the next link. The hash of the flow chooses one channel for all links.
+/// In a network with links that turn channels it chooses a pair, of which packets take the second channel behind such
+/// links.
 std::uint8_t CreditQueues::channel_for(const Port& out, const Packet& packet) const {
   const std::uint32_t channels = credits_.num_channels();
   if (channels == 1) return 0;

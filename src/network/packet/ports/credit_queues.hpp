@@ -25,9 +25,7 @@ class CreditQueues final : public QueueDiscipline {
   bool may_send(const Port& out, const NextPacket& next) override;
   std::vector<CreditWait> credit_waits() const override;
   std::string find_leak(bool has_waiting) const override;
-  void serialize(Port& port, Archive& archive) override {
-    credits_.serialize(services_.ports.index_of(port), archive);
-  }
+  void serialize(Port& port, Archive& archive) override { credits_.serialize(services_.ports.index_of(port), archive); }
 
  private:
   std::uint8_t channel_for(const Port& out, const Packet& packet) const;

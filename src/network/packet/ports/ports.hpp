@@ -15,8 +15,9 @@ class HostTransport;
 class PortObserver;
 class QueueDiscipline;
 
-/// Lets ports send packets over the links between nodes (docs/packet-network.md). A packet causes one event for each link, which says that the packet is at the next node. It is sent when the
-/// transmission begins. The end of a transmission is an event only if something waits for it.
+/// Lets ports send packets over the links between nodes (docs/packet-network.md). A packet causes one event for each
+/// link, which says that the packet is at the next node. It is sent when the transmission begins. The end of a
+/// transmission is an event only if something waits for it.
 class Ports final : public PortTable {
  public:
   /// The arguments must outlive the ports.

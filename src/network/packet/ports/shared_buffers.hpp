@@ -6,7 +6,7 @@
 
 namespace orrery::network {
 
-/// Switches whose ports share a buffer, and pause the ports before them (PFC) when it fills. The rules are those of the
+/// Switches whose ports share a buffer, and pause the ports before them (PFC) when it fills. The rules come from the
 /// switches of the RoCE modules of ns-3 (docs/packet-network.md, Switches).
 class SharedBuffers final : public QueueDiscipline {
  public:

@@ -38,8 +38,7 @@ Port* NextHops::by_flow(std::uint32_t node, const Packet& packet) {
 }
 
 Port& NextHops::first(const FlowId& flow, std::uint32_t ports) {
-  const std::uint16_t number =
-      system_.router.port(flow.source, {flow.source, flow.destination, ports}, events_.now());
+  const std::uint16_t number = system_.router.port(flow.source, {flow.source, flow.destination, ports}, events_.now());
   if (number == PacketRouter::no_way) require_way(flow);
   return ports_.at(flow.source, number);
 }

@@ -15,7 +15,7 @@ namespace orrery::network {
 /// a search, and of moving the ranges behind the place.
 class ByteRanges {
  public:
-  using Range = std::pair<std::uint64_t, std::uint64_t>;  ///< the first byte, and the one after the last
+  using Range = std::pair<std::uint64_t, std::uint64_t>;  ///< first byte, and the byte after the last one
 
   bool empty() const { return ranges_.empty(); }
   std::uint64_t bytes() const { return bytes_; }
@@ -55,7 +55,8 @@ class ByteRanges {
     ranges_.insert(at, left.begin(), left.end());
   }
 
-  /// Takes out the range that begins with this byte, if there is one. Returns the byte after it, or the same byte.
+  /// Takes out the range that begins with this byte. Returns the byte after it; the given byte if there is no such
+  /// range.
   std::uint64_t take_from(std::uint64_t begin) {
     if (ranges_.empty() || ranges_.front().first != begin) return begin;
     const std::uint64_t end = ranges_.front().second;
@@ -70,12 +71,12 @@ class ByteRanges {
   std::uint64_t bytes_ = 0;
 };
 
-/// What the sender of a message knows of losses.
+/// The losses that the sender of a message knows of.
 struct Recovery {
-  ByteRanges ahead;            ///< that the receiver has, beyond the first byte that it lacks
-  ByteRanges missing;          ///< to be sent again
-  std::uint64_t examined = 0;  ///< each byte before it is known to be there or to be missing
-  Time news;  ///< when something of the message was last acknowledged, or sent when nothing was under way
+  ByteRanges ahead;            ///< bytes that the receiver has, beyond the first byte that it lacks
+  ByteRanges missing;          ///< bytes to be sent again
+  std::uint64_t examined = 0;  ///< first byte of which the sender does not know whether it has come
+  Time news;  ///< time of the last acknowledgement of new bytes, or of sending when nothing was under way
   std::uint32_t num_timeouts = 0;  ///< since then
 
   void serialize(Archive& archive) { archive(ahead, missing, examined, news, num_timeouts); }

@@ -24,7 +24,7 @@ class Entropies {
 
  private:
   struct Turn {
-    std::uint32_t index = 0, order = 0;  ///< the value is their exclusive or
+    std::uint32_t index = 0, order = 0;  ///< numbers whose exclusive or is the value
     std::uint32_t last = 0;
     std::uint32_t num_draws = 0;
   };

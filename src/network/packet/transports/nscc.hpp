@@ -8,14 +8,14 @@
 
 namespace orrery::network {
 
-/// The constants of NSCC for a network: those of the specification, scaled by the network's round trip and rate.
+/// The constants of NSCC, scaled from the specification's to the round trip and the rate of a network.
 struct NsccParameters {
   NsccParameters(Time round_trip_of_network, std::uint64_t rate, std::uint32_t mtu, std::uint32_t payload,
                  bool trimming);
   /// Returns the bytes that a round trip takes at the line rate.
   std::int64_t product(Time round_trip) const;
 
-  Time round_trip;  ///< of the longest path
+  Time round_trip;  ///< round trip of the longest path
   Time target;      ///< delay beyond a round trip that flows aim at
   std::uint64_t line_rate;
   std::int64_t mtu;
@@ -33,7 +33,7 @@ class Nscc {
 
   std::int64_t window() const { return state_.window; }
   std::int64_t most() const { return state_.most; }
-  Time base() const { return state_.base; }  ///< the least round trip
+  Time base() const { return state_.base; }  ///< least round trip
   Time mean_delay() const { return state_.mean_delay; }
   const NsccParameters& parameters() const { return *parameters_; }
 
@@ -56,7 +56,7 @@ class Nscc {
   struct Growth {
     std::int64_t increase = 0;            ///< bytes times the window
     std::int64_t received = 0;            ///< bytes since the last adjustment
-    std::int64_t bytes_of_low_delay = 0;  ///< that came in a row
+    std::int64_t bytes_of_low_delay = 0;  ///< bytes in a row whose delay was low
     std::int64_t is_fast = 0;
   };
   struct Adaptation {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "host_transport.hpp"
+#include "orrery/network/packet_rules.hpp"
 #include "roce_receiver.hpp"
 #include "roce_sender.hpp"
-#include "transport_registry.hpp"
 
 namespace orrery::network {
 namespace {
@@ -56,13 +56,20 @@ class RoceTransport final : public HostTransport {
   RoceReceiver receiver_;
 };
 
-}  // namespace
-
 TransportSide make_roce(const NodeServices& services) {
   TransportSide made;
   made.queues = make_queues(services);
   made.hosts = std::make_unique<RoceTransport>(services, *made.queues);
   return made;
 }
+
+}  // namespace
+
+extern const TransportType roce_transport;
+constinit const TransportType roce_transport{
+    .name = "roce",
+    .help = "that of RDMA over Ethernet: `routing` and `loss` say how packets get there",
+    .make = make_roce,
+};
 
 }  // namespace orrery::network

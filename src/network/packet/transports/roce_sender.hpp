@@ -12,7 +12,7 @@
 namespace orrery::network {
 
 /// The sending side of RoCE: hosts send packets of their flows in turn, as far as windows and rates let them, and send
-/// again what is lost. The rules are those of the hosts of the RoCE modules of ns-3 (docs/packet-network.md, Hosts).
+/// again what is lost. The rules come from the hosts of the RoCE modules of ns-3 (docs/packet-network.md, Hosts).
 class RoceSender {
  public:
   /// The arguments must outlive it.

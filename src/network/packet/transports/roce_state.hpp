@@ -19,7 +19,7 @@ namespace orrery::network {
 
 /// A message under way, at its source.
 struct Flow {
-  /// The time of the last size at the last rate, which are mostly those of the next packet, too.
+  /// The transmission time of the last packet. The next packet mostly has its size and its rate, too.
   struct Known {
     std::uint64_t rate = 0;
     std::uint32_t size = 0;

@@ -1,12 +1,13 @@
-#include "transport_registry.hpp"
+#include "orrery/network/packet_rules.hpp"
 
 namespace orrery::network {
 
-TransportSide make_roce(const NodeServices& services);
-TransportSide make_uec(const NodeServices& services);
+// Each is in a file of its own in src/network/packet/transports.
+extern const TransportType roce_transport, uec_transport;
 
-TransportSide make_transport(const NodeServices& services) {
-  return services.system.rules.transport == PacketTransport::uec ? make_uec(services) : make_roce(services);
+std::span<const TransportType* const> TransportType::registry() {
+  static constexpr const TransportType* transports[] = {&roce_transport, &uec_transport};
+  return transports;
 }
 
 }  // namespace orrery::network

@@ -1,9 +1,12 @@
 #include "uec.hpp"
 
+#include <utility>
+
+#include "orrery/network/packet_rules.hpp"
 #include "packet/ports/trimming_queues.hpp"
-#include "transport_registry.hpp"
 
 namespace orrery::network {
+namespace {
 
 TransportSide make_uec(const NodeServices& services) {
   auto queues = std::make_unique<TrimmingQueues>(services);
@@ -12,5 +15,16 @@ TransportSide make_uec(const NodeServices& services) {
   made.queues = std::move(queues);
   return made;
 }
+
+}  // namespace
+
+extern const TransportType uec_transport;
+constinit const TransportType uec_transport{
+    .name = "uec",
+    .help = "Ultra Ethernet: packets on many paths in any order; only lost ones again",
+    .make = make_uec,
+    .has_own_queues = true,
+    .tells_again = true,
+};
 
 }  // namespace orrery::network

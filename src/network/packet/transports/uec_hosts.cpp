@@ -27,8 +27,8 @@ UecSender* UecTransport::sender_of(std::uint32_t host, std::uint32_t flow) {
 
 void UecTransport::send(const FlowRequest& request) {
   const Port& out = services_.hops.first(request.id, request.ports);
-  auto sender =
-      std::make_unique<UecSender>(run_, request.id, PortOfFlow{out.number, out.rate}, request.bytes, services_.events.now());
+  auto sender = std::make_unique<UecSender>(run_, request.id, PortOfFlow{out.number, out.rate}, request.bytes,
+                                            services_.events.now());
   UecSender& it = *sender;
   senders_.emplace(flow_key(request.id.source, request.id.number), std::move(sender));
   activate(it);

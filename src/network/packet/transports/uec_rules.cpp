@@ -50,7 +50,7 @@ void UecFigures::require_room_for_answers(const PacketGraph& graph, const Packet
   }
 }
 
-/// Finds the longest round trip between hosts: from all of them if they are few, else from some to all.
+/// Finds the longest round trip between hosts: from all hosts if they are few, otherwise from some hosts to all.
 void UecFigures::measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules) {
   const Time at_link = transmission_time(rules.full_packet(), rate, rules.tick) +
                        transmission_time(rules.acknowledgement, rate, rules.tick);

@@ -23,14 +23,14 @@ inline constexpr std::uint8_t from_it = 32;   ///< acknowledgements: the bitmap 
 inline constexpr std::uint8_t has_last = 64;  ///< acknowledgements: the last packet of the flow is there
 }  // namespace uec_flags
 
-/// What UEC derives from the network: the path with the most links between hosts, at the rate of the hosts.
+/// Figures that UEC derives from the path with the most links between hosts, at the rate of the hosts.
 struct UecFigures {
   /// Throws Error (bad_input) if a link has too little room for acknowledgements on its way back.
   UecFigures(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
 
-  std::uint64_t rate = 0;   ///< of the first host
-  Time round_trip;          ///< of a full packet and its acknowledgement
-  std::uint64_t queue = 0;  ///< bytes of data that wait for a port of this rate at the most
+  std::uint64_t rate = 0;   ///< rate of the first host, b/s
+  Time round_trip;          ///< round trip of a full packet and its acknowledgement
+  std::uint64_t queue = 0;  ///< limit of the bytes of data that wait for a port of this rate
   MarkThresholds marks;
   Time time_out;
 
@@ -39,13 +39,13 @@ struct UecFigures {
   void measure(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules);
 };
 
-/// What all flows share.
+/// The rules and figures that all flows share.
 struct UecRun {
   UecRun(const PacketGraph& graph, const PacketRouter& router, const PacketRules& its_rules);
 
   const PacketRules& rules;
   UecFigures figures;
-  bool by_credit;  ///< receivers give credit
+  bool by_credit;  ///< whether receivers give credit
 
   /// Returns the constants of flows that leave over a port of this rate, which is that of a port of some host.
   const NsccParameters& nscc_at(std::uint64_t rate) const { return nscc_.at(rate); }

@@ -1,4 +1,4 @@
-// The sending side of a flow of Ultra Ethernet. The rules are those of uet-htsim (docs/packet-network.md, UEC).
+// The sending side of a flow of Ultra Ethernet. The rules come from uet-htsim (docs/packet-network.md, UEC).
 #include "uec_sender.hpp"
 
 #include <algorithm>

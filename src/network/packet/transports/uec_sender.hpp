@@ -16,7 +16,7 @@ namespace orrery::network {
 struct UecTimer {
   Time due = Time::max();
   Time pending = Time::max();  ///< time of the event; max(): there is none
-  std::uint64_t number = 0;    ///< of the event
+  std::uint64_t number = 0;    ///< number of the event
 };
 
 /// The port of the host by which a flow leaves.
@@ -25,10 +25,10 @@ struct PortOfFlow {
   std::uint64_t rate = 0;    ///< b/s
 };
 
-/// A message under way, at its source, and what it may send when. It knows nothing of the network.
+/// A message under way, at its source: which packets it may send, and when. It knows nothing of the network.
 class UecSender {
  public:
-  /// What the next packet is like.
+  /// The fields of the next packet.
   struct Next {
     std::uint32_t number = 0;
     std::uint16_t entropy = 0;
@@ -61,7 +61,7 @@ class UecSender {
   /// Returns the number and entropy of a probe that is sent now.
   Next probe(Time now);
 
-  bool waits = false;  ///< for its turn at the port
+  bool waits = false;  ///< whether it waits for its turn at the port
   UecTimer retransmission, probing;
   void serialize(Archive& archive);
 
@@ -78,8 +78,8 @@ class UecSender {
   struct Progress {
     std::uint64_t bytes = 0;
     std::uint32_t count = 0;            ///< packets
-    std::uint32_t next = 0, first = 0;  ///< to be sent for the first time; without acknowledgement
-    std::uint32_t num_lost = 0;         ///< that are to be sent again
+    std::uint32_t next = 0, first = 0;  ///< first packet that was never sent, and that is not acknowledged
+    std::uint32_t num_lost = 0;         ///< packets to be sent again
     std::uint32_t unused = 0;
     std::int64_t lost_bytes = 0, received = 0, in_flight = 0;
   };

@@ -16,7 +16,7 @@ class UecSink {
   UecSink(const FlowId& flow, std::uint32_t port) : flow_(flow), port_(port) {}
 
   const FlowId& flow() const { return flow_; }
-  std::uint32_t port() const { return port_; }  ///< by which its packets come
+  std::uint32_t port() const { return port_; }  ///< number of the port by which its packets come
   bool has(std::uint32_t number) const;
   /// Returns whether all packets are there.
   bool is_over() const { return has_last_ && count_ == total_; }
@@ -34,7 +34,7 @@ class UecSink {
 
   enum class Queue : std::uint32_t { none, active, idle };
   struct Notes {
-    Queue queue = Queue::none;  ///< of senders that get credit
+    Queue queue = Queue::none;  ///< queue of senders in which its sender waits for credit
     Time last_came;
   };
   Notes notes;
