@@ -17,7 +17,7 @@ namespace orrery::network {
 /// which the hash of the packet's flow chooses. Alternatively a table or a function gives them.
 class PacketRouter {
  public:
-  /// What the hash of a flow is taken of, in the direction of the packet.
+  /// The fields of a packet of which its flow's hash is taken.
   struct FlowKey {
     std::uint32_t source = 0, destination = 0;  ///< nodes
     std::uint32_t ports = 0;                    ///< source port | destination port << 16

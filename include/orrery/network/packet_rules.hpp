@@ -89,7 +89,7 @@ enum class PacketCompletion : std::uint8_t {
   acknowledged,  ///< last acknowledgement at the sender, also for the receiver
 };
 
-/// How many bytes of payload a flow may have sent that are not acknowledged.
+/// The limit of the bytes of payload that a flow may have sent without acknowledgement.
 struct PacketWindow {
   enum class Kind : std::uint8_t {
     path,     ///< bytes that fill the flow's own path there and back
@@ -116,7 +116,7 @@ struct PacketSizes {
   friend bool operator==(const PacketSizes&, const PacketSizes&) = default;
 };
 
-/// How a switch divides its buffer, pauses ports (PFC) and marks packets (ECN).
+/// The buffer of a switch, PFC pauses and ECN marks.
 struct SwitchRules {
   std::uint64_t buffer = 32U << 20U;      ///< bytes of each switch, shared by its ports
   bool pauses = true;                     ///< PFC: whether switches pause the ports before them when their buffers fill

@@ -1,4 +1,4 @@
-// What a checkpoint holds of messages under way.
+// Messages under way in a checkpoint.
 #include <algorithm>
 #include <span>
 #include <utility>

@@ -9,7 +9,7 @@
 
 namespace orrery::network {
 
-/// What the queues and the transport of one rank are built on. All of it outlives them.
+/// The base of the queues and the transport of one rank. All of it outlives them.
 struct NodeServices {
   const PacketSystem& system;
   NodeEvents& events;

@@ -54,7 +54,7 @@ struct alignas(64) Packet {
 
 static_assert(sizeof(Packet) == 64);
 
-/// What the switches on the path of a packet tell the control of its flow.
+/// Figures that the switches on the path of a packet report to the control of its flow.
 struct Telemetry {
   struct Hop {
     std::uint64_t time_ns = 0, bytes = 0, queue = 0;  ///< units and widths of the fields in packets (telemetry.hpp)

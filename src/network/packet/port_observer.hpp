@@ -12,8 +12,8 @@ struct Packet;
 struct PacketRecords;
 struct Port;
 
-/// Who watches the nodes of one rank: nobody (this class), a recorder, or fast-forward. Observers see constant ports
-/// and packets.
+/// An observer of the nodes of one rank: this class, which does nothing, a recorder, or fast-forward. Observers see
+/// constant ports and packets.
 class PortObserver {
  public:
   virtual ~PortObserver() = default;

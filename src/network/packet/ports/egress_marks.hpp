@@ -4,7 +4,7 @@
 
 namespace orrery::network {
 
-/// What switches write into packets that begin to leave: ECN marks and telemetry.
+/// Writes ECN marks and telemetry into packets that begin to leave a switch.
 class EgressMarks {
  public:
   explicit EgressMarks(const NodeServices& services)

@@ -28,11 +28,11 @@ class LinkCredits {
   std::int64_t held(std::size_t port, std::uint32_t channel) const { return held_[port * num_channels_ + channel]; }
 
   bool waits(std::size_t port) const { return waits_since_[port] != never; }
-  /// Takes note that a port has packets to send, but no credit for them.
+  /// Notes that a port has packets to send, but no credit for them.
   void begin_wait(std::size_t port, Time now) {
     if (!waits(port)) waits_since_[port] = now;
   }
-  /// Takes note that a port sends. Returns for how long it has waited.
+  /// Notes that a port sends. Returns for how long it has waited.
   Time end_wait(std::size_t port, Time now);
   void serialize(std::size_t port, Archive& archive);
 

@@ -22,7 +22,7 @@ class NextPacket {
   ~NextPacket() = default;
 };
 
-/// Which packets wait for ports, in how many bytes of buffer, and which of them leave next. There is one discipline for
+/// Decides which packets wait for ports, in which buffers, and which of them leave next. There is one discipline for
 /// all nodes of a rank: shared buffers with PFC, credits, or queues that trim.
 class QueueDiscipline {
  public:
@@ -39,7 +39,7 @@ class QueueDiscipline {
   /// Handles an event of kind `credit`.
   virtual void take_credit(const pdes::Event&) {}
 
-  // What hosts need.
+  // For hosts.
   /// Sends a packet of a host by a port that is free.
   virtual void send(Port& out, std::uint32_t slot) = 0;
   /// Takes the first packet out of the queue of a port.

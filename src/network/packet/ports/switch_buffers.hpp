@@ -7,7 +7,7 @@
 
 namespace orrery::network {
 
-/// How the buffers of the switches of a network are divided among their ports.
+/// Divides the buffers of switches among their ports.
 class SwitchBuffers {
  public:
   /// The graph and the rules must outlive it.

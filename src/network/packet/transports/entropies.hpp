@@ -38,7 +38,7 @@ class Entropies {
   std::uint64_t key_;
   Turn turn_;
   std::array<std::uint8_t, count> penalties_ = {};
-  std::deque<std::uint16_t> clean_;  // that came back without a mark
+  std::deque<std::uint16_t> clean_;  // values that came back without a mark
 };
 
 }  // namespace orrery::network

@@ -17,9 +17,9 @@ namespace orrery::network {
 
 struct RoceState;
 
-/// How the hosts of one rank send messages as packets and receive them. A transport has the state of all flows, or
-/// connections, at both ends: windows, timers, what is to be sent again. Acknowledgements are packets of its own, which
-/// it puts where `next` finds them. It knows ports, but neither switches nor links.
+/// Sends the messages of the hosts of one rank as packets, and receives them. A transport has the state of all flows,
+/// or connections, at both ends: windows, timers, what is to be sent again. Acknowledgements are packets of its own,
+/// which it puts where `next` finds them. It knows ports, but neither switches nor links.
 class HostTransport {
  public:
   virtual ~HostTransport() = default;

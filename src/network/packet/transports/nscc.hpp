@@ -43,7 +43,7 @@ class Nscc {
   /// Takes a delay beyond the least round trip into the mean.
   void see_delay(Time delay, bool is_marked);
   void acknowledge(Time now, bool is_marked, Time delay, std::int64_t bytes, std::int64_t in_flight);
-  /// Takes note of a packet that was trimmed.
+  /// Notes that a packet was trimmed.
   void reject(Time now, std::int64_t bytes, std::int64_t in_flight);
   void time_out(std::int64_t bytes);
   void serialize(Archive& archive) { archive(state_, growth_, adaptation_); }

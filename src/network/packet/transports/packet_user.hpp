@@ -17,7 +17,7 @@ struct FlowRequest {
   Time round_trip;           ///< round trip of a packet that is alone
 };
 
-/// Who uses the network. All calls come while an event of the host is handled.
+/// The user of the network. All calls come while an event of the host is handled.
 class PacketUser {
  public:
   /// All bytes of a flow are at its destination.

@@ -1,11 +1,11 @@
-// What a checkpoint holds of the senders of RoCE. Slots belong to one rank, and a run may continue on other ranks.
+// The state of the senders of RoCE in a checkpoint. Slots belong to one rank, and a run may continue on other ranks.
 // Packets and timers therefore forget their slots, and find flows again by source and number.
 #include "roce_sender.hpp"
 
 namespace orrery::network {
 namespace {
 
-/// What a pending timer needs.
+/// The flow of a pending timer.
 struct SavedTimer {
   std::uint32_t flow = 0;
   bool is_current = false;  ///< whether the flow still waits for it

@@ -1,4 +1,4 @@
-// What comes back to the senders of RoCE, and what they send again if nothing does (docs/packet-network.md, Loss).
+// The senders of RoCE take acknowledgements, and send lost packets again (docs/packet-network.md, Loss).
 #include <algorithm>
 #include <utility>
 

@@ -55,13 +55,13 @@ class RoceSender {
   void wake_at(Port& port, Nic& there, Time time);
   void start_timer(Flow& flow, std::uint32_t number, Time delay);
 
-  // What comes back.
+  // Acknowledgements.
   Flow* sender_of(const Packet& packet);
   std::uint64_t take_acknowledgement(Flow& flow, const Packet& packet);
   void take_selectively(Flow& flow, const Packet& packet);
   void inform_control(Flow& flow, Port& port, const Packet& packet, std::uint64_t num_new);
 
-  // What is lost.
+  // Losses.
   void expect_news(Flow& flow);
   Time timeout_of(const Flow& flow) const;
   void end_wait(Flow& flow);

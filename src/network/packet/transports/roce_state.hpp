@@ -133,7 +133,7 @@ struct Receptions {
   std::unordered_map<std::uint64_t, std::uint32_t> by_flow;  ///< slots by source and number of the flow
 };
 
-/// Who watches the flows of RoCE: nobody (this class), or fast-forward.
+/// An observer of the flows of RoCE: this class, which does nothing, or fast-forward.
 class FlowObserver {
  public:
   virtual ~FlowObserver() = default;

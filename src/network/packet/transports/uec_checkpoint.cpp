@@ -1,4 +1,4 @@
-// What a checkpoint holds of hosts with UEC.
+// The state of hosts with UEC in a checkpoint.
 #include <algorithm>
 
 #include "uec.hpp"

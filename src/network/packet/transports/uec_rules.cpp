@@ -9,9 +9,9 @@
 namespace orrery::network {
 namespace {
 
-constexpr std::uint32_t most_sources = 64;  // of paths that are measured
+constexpr std::uint32_t most_sources = 64;  // sources of paths that are measured
 constexpr Time least_time_out = Time::from_ns(15'000);
-constexpr Time least_round_trip = Time::from_ps(2);  // of which three quarters are still a time
+constexpr Time least_round_trip = Time::from_ps(2);  // three quarters of it are more than 0
 
 std::uint64_t up_to_packets(std::uint64_t bytes, std::uint64_t mtu) { return (bytes + mtu - 1) / mtu * mtu; }
 

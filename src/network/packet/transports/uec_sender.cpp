@@ -104,7 +104,7 @@ void UecSender::lose(std::uint32_t number) {
   progress_.lost_bytes += size_of(number);
 }
 
-/// Takes note that a packet is at the receiver.
+/// Notes that a packet has reached the receiver.
 void UecSender::find(std::uint32_t number) {
   if (number < progress_.first || number >= progress_.first + records_.size()) return;
   Record& record = records_[number - progress_.first];
@@ -155,7 +155,7 @@ Time UecSender::take_delay(const Packet& packet, Time now) {
   return delay;
 }
 
-/// Takes note of which packets are there.
+/// Notes which packets have reached the receiver.
 void UecSender::take_positions(const Packet& packet) {
   const auto next = static_cast<std::uint32_t>(packet.sequence >> 32U);
   while (progress_.first < next && !records_.empty()) {

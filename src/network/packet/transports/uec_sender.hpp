@@ -47,7 +47,7 @@ class UecSender {
   /// Takes the next packet: lost ones first. `num_active`: flows of the port that want to send.
   Next send(Time now, std::size_t num_active);
 
-  /// Takes note of what comes back. The flow may be over then.
+  /// Handles an answer of the receiver. The flow may be over then.
   void acknowledge(const Packet& packet, Time now);
   void reject(const Packet& packet, Time now);
   void grant(const Packet& packet);

@@ -26,7 +26,7 @@ class UecSink {
   /// Turns a packet into its acknowledgement, but for its way.
   void acknowledge(Packet& packet, bool is_from_it) const;
 
-  /// Takes note of how much credit the sender wants. Returns whether that is more than it has wanted.
+  /// Notes the credit that the sender wants. Returns whether it wants more than before.
   bool want(std::int32_t target);
   /// Gives credit, in units. Returns how much there is in all.
   std::int32_t give(std::int32_t units) { return given_ += units; }
