@@ -23,7 +23,7 @@ struct Subject {
 
   const network::Options& network() const { return all.execution.network; }
   const network::PacketRules& packets() const { return network().packets; }
-  bool is_uec() const { return packets().transport == network::PacketTransport::uec; }
+  bool is_uec() const { return packets().transport.name() == "uec"; }
   bool has_control(std::initializer_list<std::string_view> names) const {
     return std::ranges::find(names, name(packets().control)) != names.end();
   }

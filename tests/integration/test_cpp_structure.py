@@ -110,6 +110,32 @@ class Classes(unittest.TestCase):
             };
             """), {"Npu": (3, 5)})
 
+    def test_all_functions_and_friends_are_counted(self):
+        """A class has eight functions of all kinds, one of them private, a friend class, a friend function and a friend operator. The functions
+        and the two friends that are no operators are counted."""
+        text = textwrap.dedent("""\
+            class Npu {
+             public:
+              explicit Npu(int a);
+              ~Npu() = default;
+              int a() const { return a_; }
+              int a(int b) const;
+              template <class T>
+              void each(T&& f);
+              bool operator<(const Npu& other) const;
+              friend bool operator==(const Npu&, const Npu&) = default;
+              friend int sum_of(const Npu& npu);
+
+             private:
+              friend class Model;
+              class Hidden;
+              static void hide();
+              void hide(int a);
+              int a_ = 0;
+            };
+            """)
+        self.assertEqual([(found.functions, found.friends) for found in cpp_structure.classes(text)], [(8, 2)])
+
     def test_members_of_a_struct_are_public(self):
         """A struct has a function, and two data members on one line. All of them count as public."""
         self.assertEqual(classes("struct Pair {\n  int sum() const { return a + b; }\n  int a = 1, b = 2;\n};\n"), {"Pair": (1, 2)})

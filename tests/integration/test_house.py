@@ -17,7 +17,7 @@ import cpp_structure  # noqa: E402
 import harness  # noqa: E402
 
 HEADER_LINES, SOURCE_LINES = 300, 500
-FUNCTION_LINES, PUBLIC_FUNCTIONS, DATA_MEMBERS = 60, 20, 15
+FUNCTION_LINES, PUBLIC_FUNCTIONS, DATA_MEMBERS, ALL_FUNCTIONS = 60, 20, 15, 40
 DOCUMENT_COLUMNS = 120
 SUBJECT_COLUMNS = 72
 FIRST_SHORT_SUBJECT = "56eac4db"
@@ -36,6 +36,23 @@ LARGE_CLASSES = {
     "src/serving/router.hpp: Router",  # what is sent, reported and still to arrive
     "src/serving/scheduler.hpp: Scheduler",  # the state of vLLM's scheduler, which the rules of a step change together
     "src/serving/serving_model.hpp: ServingModel",  # instances, router and ports of a rank, behind the contract of the kernel
+}
+# Classes with more member functions, private ones included, each with the reason.
+CLASSES_OF_MANY_FUNCTIONS = {
+    "include/orrery/pdes/kernel.hpp: Kernel",  # the contract of schedulers, and what one rank does for each phase of a step
+    "src/npu/npu.hpp: Npu",  # what each kind of node does when it starts and when it ends
+}
+# Classes with friends, each with the reason. The packet network has none.
+CLASSES_WITH_FRIENDS = {
+    "include/orrery/base/countdowns.hpp: CountdownPlan",  # the counts that belong to a plan
+    "include/orrery/collective/collective.hpp: Engine",  # what an engine knows of groups, for those who plan collectives
+    "include/orrery/collective/custom_collective.hpp: CustomCollective",  # its builder
+    "include/orrery/explore/expression.hpp: Expression",  # who parses, evaluates and inspects its nodes
+    "include/orrery/explore/space.hpp: Space",  # the walk over its points
+    "include/orrery/model/rank_model.hpp: RankModel",  # its checkpoint, and what a stuck run tells
+    "include/orrery/npu/npus.hpp: Npus",  # checkpoints, lookahead of cells and the order of ASTRA-sim
+    "include/orrery/trace/store.hpp: Store",  # traces that move to another store
+    "src/npu/execution.hpp: Execution",  # checkpoints, and the order of ASTRA-sim
 }
 # Words of this project's own making that the field's words have replaced (docs/glossary.md), where they begin a word or part of a name.
 REPLACED_WORDS = {
@@ -314,6 +331,21 @@ class House(unittest.TestCase):
                     large.add(f"{self.name(path)}: {found.name}")
         self.assertEqual(faults, [])
         self.assertEqual(sorted(large), sorted(LARGE_CLASSES))
+
+    def test_classes_have_few_functions_and_no_friends(self):
+        """Classes have at most 40 member functions, private ones included, and no friends except operators, but for those of
+        CLASSES_OF_MANY_FUNCTIONS and CLASSES_WITH_FRIENDS. The packet network has no exceptions."""
+        many, with_friends = set(), set()
+        for path in code_files():
+            for found in cpp_structure.classes(path.read_text()) if path.suffix in (".hpp", ".cpp") else []:
+                name = f"{self.name(path)}: {found.name}"
+                if found.functions > ALL_FUNCTIONS:
+                    many.add(name)
+                if found.friends > 0:
+                    with_friends.add(name)
+        self.assertEqual(sorted(many), sorted(CLASSES_OF_MANY_FUNCTIONS))
+        self.assertEqual(sorted(with_friends), sorted(CLASSES_WITH_FRIENDS))
+        self.assertFalse([name for name in many | with_friends if "/network/packet" in name])
 
     def test_changes_that_contributing_shows_apply(self):
         """The changes in CONTRIBUTING.md apply, one after the other, to a copy of the files of today, and leave the lines that they add."""

@@ -7,7 +7,7 @@ import collections
 import re
 
 Function = collections.namedtuple("Function", "name line length")
-Class = collections.namedtuple("Class", "name line public_functions data_members")
+Class = collections.namedtuple("Class", "name line public_functions data_members functions friends")
 
 LITERAL = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?:.*?)\)"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.DOTALL)
 TAIL_OF_FUNCTION = re.compile(r"(?:const|noexcept|override|final|mutable|&|->[^;{}]*|requires[^;{}]*|\s)*")
@@ -111,8 +111,9 @@ def statements(body, is_struct):
 
 
 def classes(text):
-    """Returns every class and struct with its numbers of public functions and data members. Operators, constructors and destructors do
-    not count as functions, static and constexpr members not as data members."""
+    """Returns every class and struct with its numbers of public functions, data members, functions and friends. Operators, constructors and
+    destructors do not count as public functions, but as functions. Operators do not count as friends, static and constexpr members not as
+    data members."""
     plain = blanked(text)
     result = []
     for head, line, begin, end in blocks(plain):
@@ -120,19 +121,25 @@ def classes(text):
         if not match or "enum" in head or "(" in head:
             continue
         name = match[1].split("::")[-1]
-        public = data = 0
+        public = data = functions_of_class = friends = 0
         for access, part in statements(plain[begin + 1:end - 1], re.search(r"\bstruct\s", head) is not None):
-            if re.match(r"(?:using|typedef|friend|enum|class|struct|template\s*<[^;]*>\s*(?:class|struct)|static_assert)\b", part):
+            is_operator = re.search(r"\boperator\b", part) is not None
+            if re.match(r"friend\b", part):
+                friends += not is_operator
                 continue
-            if re.search(r"\boperator\b", part):
+            if re.match(r"(?:using|typedef|enum|class|struct|template\s*<[^;]*>\s*(?:class|struct)|static_assert)\b", part):
+                continue
+            if is_operator:
+                functions_of_class += 1
                 continue
             called = NAME_OF_FUNCTION.search(re.sub(r"^template\s*<.*?>\s*(?=\w)", "", part, flags=re.DOTALL))
             is_call = called is not None and not re.match(r"[^(]*=\s*[^(]", part.split("(")[0] + "(") and not re.search(r"std::function<[^;]*$", part.split(called[1] + "(")[0] if called else "")
             if is_call:
+                functions_of_class += 1
                 public += access == "public" and called[1].lstrip("~") != name
             elif not re.match(r"(?:static|constexpr|inline)\b", part):
                 data += 1 + without_angles(part).count(",")
-        result.append(Class(name, line, public, data))
+        result.append(Class(name, line, public, data, functions_of_class, friends))
     return result
 
 

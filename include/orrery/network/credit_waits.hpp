@@ -13,7 +13,7 @@ namespace orrery::network {
 struct CreditWait {
   std::uint64_t held = 0, wanted = 0;     ///< numbers of channels of links, over all links
   std::int64_t from = 0, at = 0, to = 0;  ///< devices: where they came from, where they are, where they go next
-  std::uint32_t channel = 0;              ///< that they want
+  std::uint32_t channel = 0;              ///< channel that they want
 
   friend auto operator<=>(const CreditWait&, const CreditWait&) = default;
 };

@@ -17,22 +17,22 @@ class PacketGraph {
  public:
   struct Node {
     bool is_host = false;
-    Bytes buffer = {};  ///< of a switch, shared by its ports
+    Bytes buffer = {};  ///< buffer of a switch, which its ports share
   };
   /// One direction of a link.
   struct Way {
     std::uint64_t rate = 0;  ///< bits per second
-    Time delay;              ///< from the end of a transmission to the arrival
+    Time delay;              ///< time from the end of a transmission to the arrival
 
     friend bool operator==(const Way&, const Way&) = default;
   };
   struct Link {
     std::uint32_t a = 0, b = 0;  ///< nodes
-    std::uint64_t rate = 0;      ///< of the way from a to b, and of that from b to a unless `back` is given
-    Time delay;                  ///< the same
+    std::uint64_t rate = 0;      ///< b/s from a to b, and from b to a unless `back` is given
+    Time delay;                  ///< delay from a to b, and from b to a unless `back` is given
     std::uint32_t dimension = 0;
-    bool turns_channel = false;    ///< as topology::Wiring::turns_channel
-    std::optional<Way> back = {};  ///< the way from b to a, if it differs
+    bool turns_channel = false;    ///< whether packets change channels (topology::Wiring::turns_channel)
+    std::optional<Way> back = {};  ///< way from b to a; none: as from a to b
 
     Way way_to(std::uint32_t node) const { return node == a && back ? *back : Way{rate, delay}; }
   };
@@ -81,10 +81,10 @@ struct LinkFailure {
   Time time;
 };
 
-/// Says which of the shortest paths, those with the fewest links, packets take.
+/// Which of the paths with the fewest links packets take.
 enum class GraphRoutes : std::uint8_t {
-  widest,    ///< those whose slowest link is the fastest
-  shortest,  ///< all of them, as in ns-3
+  widest,    ///< paths whose slowest link is the fastest
+  shortest,  ///< all shortest paths, as in ns-3
 };
 
 /// A row of a table of routes: packets for a host may go from a node to this neighbour.
@@ -98,7 +98,7 @@ struct RouteRules {
   GraphRoutes paths = GraphRoutes::widest;
   /// If there are any, packets take these instead of shortest paths. They are ascending in node and destination.
   std::vector<StaticRoute> table = {};
-  bool hosts_forward = false;  ///< packets pass hosts on their way to others
+  bool hosts_forward = false;  ///< whether packets pass hosts on their way to other hosts
 };
 
 /// A network that a user describes node by node (system.network.graph). Its hosts are its first nodes, and NPU i is
@@ -110,16 +110,16 @@ struct GivenGraph {
   std::uint32_t num_placed = 0;  ///< hosts that a placement names; 0: none was given
 };
 
-/// Returns for each node how many ports the nodes before it have: the number of its first port among those of all
-/// nodes.
+/// Returns for each node how many ports the nodes before it have, which is the number of its first port among the ports
+/// of all nodes.
 std::vector<std::uint32_t> ports_before(const PacketGraph& graph);
-/// Returns the number by which results name a node of a GivenGraph: that of a host, or -1 - s for switch s.
+/// Returns the number by which results name a node of a GivenGraph: h for host h, or -1 - s for switch s.
 std::int64_t device_number(const PacketGraph& graph, std::uint32_t node);
 
-/// Returns which rank has each node, where `of_hosts` has the ranks of the hosts: a switch is with most of its
-/// neighbours. Hosts without a rank have that of most of their neighbours too. O(links * longest path).
+/// Returns which rank has each node, where `of_hosts` has the ranks of the hosts. A switch, or a host without a rank,
+/// is on the rank of most of its neighbours. O(links * longest path).
 std::vector<Rank> place_nodes(const PacketGraph& graph, std::span<const Rank> of_hosts);
-/// Returns the same for hosts in blocks of equal size on so many ranks.
+/// Returns which rank has each node, if ranks have hosts in blocks of equal size.
 std::vector<Rank> place_nodes(const PacketGraph& graph, int num_ranks);
 
 }  // namespace orrery::network

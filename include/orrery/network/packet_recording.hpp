@@ -4,11 +4,11 @@
 
 namespace orrery::network {
 
-/// What a network that sends packets keeps beside the sums of its ports.
+/// Records that a network of packets keeps in addition to the sums of its ports.
 struct PacketRecording {
   static constexpr std::uint32_t most_queue_bins = 100'000;
 
-  bool flows = false;            ///< a record of each message, and of each link that it passed
+  bool flows = false;            ///< whether each message, and each link that it passed, is recorded
   std::uint32_t queue_bins = 0;  ///< most intervals of time in which each queue is recorded; 0: queues are not recorded
 
   friend bool operator==(const PacketRecording&, const PacketRecording&) = default;

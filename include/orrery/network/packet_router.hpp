@@ -14,10 +14,10 @@
 namespace orrery::network {
 
 /// Says over which port a packet leaves a node. Routes are shortest paths over the links that work at the time, of
-/// which the hash of the packet's flow chooses; or those of a table, or of a function.
+/// which the hash of the packet's flow chooses. Alternatively a table or a function gives them.
 class PacketRouter {
  public:
-  /// What the hash of a flow is taken of, in the direction of the packet.
+  /// The fields of a packet of which its flow's hash is taken.
   struct FlowKey {
     std::uint32_t source = 0, destination = 0;  ///< nodes
     std::uint32_t ports = 0;                    ///< source port | destination port << 16

@@ -17,23 +17,34 @@ namespace orrery::network {
 
 class Control;
 struct ControlParameters;
+struct NodeServices;
+struct TransportSide;
 
-/// How hosts send the packets of a message, and again those that were lost.
-enum class PacketTransport : std::uint8_t {
-  roce,  ///< as RDMA over Ethernet does it, by DeliveryRules
-  uec,   ///< as Ultra Ethernet does it: packets take many paths in any order, and only lost ones are sent again
+/// A transport of the registry: how hosts send the packets of a message, and again those that were lost.
+struct TransportType {
+  std::string_view name;  ///< spelling in configurations
+  std::string_view help;  ///< one line
+  /// Makes the hosts of one rank, and the queues that go with them.
+  TransportSide (*make)(const NodeServices& services);
+  bool has_own_queues = false;  ///< whether it brings its queues; otherwise switches share buffers or use credits
+  bool tells_again = false;     ///< whether it may repeat the last acknowledgement of a message
+
+  /// Returns all transports: the table of src/network/packet/transports/transport_registry.cpp.
+  static std::span<const TransportType* const> registry();
 };
+
+using TransportName = Registered<TransportType>;
 
 /// A congestion control of the registry.
 struct ControlType {
-  std::string_view name;  ///< as configurations spell it
+  std::string_view name;  ///< spelling in configurations
   std::string_view help;  ///< one line
   /// Makes the control of one flow. Null for flows that a window alone holds back.
   std::unique_ptr<Control> (*make)(const ControlParameters& parameters) = nullptr;
-  bool needs_marks = false;     ///< rates change by marks only
-  bool uses_telemetry = false;  ///< switches append to each packet what its port does
-  bool sets_window = false;     ///< it sets the windows of its flows, and uses the number of links on their paths
-  PacketTransport transport = PacketTransport::roce;  ///< whose flows it controls
+  bool needs_marks = false;     ///< whether rates change by ECN marks only
+  bool uses_telemetry = false;  ///< whether switches append telemetry of their ports to each packet
+  bool sets_window = false;     ///< whether it sets the windows of its flows, by the number of links on their paths
+  std::string_view transport = "roce";  ///< name of the transport whose flows it controls
 
   /// Returns all controls: the table of src/network/packet/control_registry.cpp.
   static std::span<const ControlType* const> registry();
@@ -58,13 +69,13 @@ struct ControlParameters {
   bool clamps_target = false;                       ///< DCQCN
   double target_utilisation = 0.95;                 ///< HPCC
   std::uint32_t increase_stages = 0;                ///< HPCC: additive steps between multiplicative ones
-  std::uint32_t telemetry_unit = 1;                 ///< HPCC: multiplies the units of bytes and queues in packets
+  std::uint32_t telemetry_unit = 1;                 ///< HPCC: factor of the units of bytes and queues in packets
 
   friend bool operator==(const ControlParameters&, const ControlParameters&) = default;
 };
 
-/// When a switch marks packets, by the bytes that wait for the port as a packet leaves it: never up to `least`, always
-/// above `most`, between them with a probability that rises to `probability`.
+/// When a switch sets ECN marks, by the bytes that wait for the port as a packet leaves it: never up to `least`, always
+/// above `most`, and between them with a probability that rises to `probability`.
 struct MarkThresholds {
   std::uint64_t least = 0, most = 0;
   double probability = 0;
@@ -72,30 +83,30 @@ struct MarkThresholds {
   friend bool operator==(const MarkThresholds&, const MarkThresholds&) = default;
 };
 
-/// When a message counts as there.
+/// When a message is complete.
 enum class PacketCompletion : std::uint8_t {
-  last_byte,     ///< when its last byte is at the receiver
-  acknowledged,  ///< when the sender has the last acknowledgement, for the receiver too
+  last_byte,     ///< last byte at the receiver
+  acknowledged,  ///< last acknowledgement at the sender, also for the receiver
 };
 
-/// How many bytes of payload a flow may have sent that are not acknowledged.
+/// The limit of the bytes of payload that a flow may have sent without acknowledgement.
 struct PacketWindow {
   enum class Kind : std::uint8_t {
-    path,     ///< as many as fill its own path there and back
-    largest,  ///< as many as fill the longest path of any two hosts
-    none,     ///< any number
+    path,     ///< bytes that fill the flow's own path there and back
+    largest,  ///< bytes that fill the longest path of any two hosts
+    none,     ///< unlimited
     fixed,
   };
   Kind kind = Kind::path;
-  std::uint64_t bytes = 0;  ///< if it is fixed
+  std::uint64_t bytes = 0;  ///< bytes of a fixed window
 
   friend bool operator==(const PacketWindow&, const PacketWindow&) = default;
 };
 
-/// What packets take on links, in bytes.
+/// Sizes of packets on links, in bytes.
 struct PacketSizes {
-  std::uint32_t payload = 1000;  ///< of a full data packet, without its header
-  std::uint32_t header = 36;     ///< of a data packet
+  std::uint32_t payload = 1000;  ///< payload of a full data packet
+  std::uint32_t header = 36;     ///< header of a data packet
   std::uint32_t acknowledgement = 48;
   std::uint32_t pause_frame = 31;
 
@@ -105,39 +116,38 @@ struct PacketSizes {
   friend bool operator==(const PacketSizes&, const PacketSizes&) = default;
 };
 
-/// How a switch divides its buffer, pauses and marks.
+/// The buffer of a switch, PFC pauses and ECN marks.
 struct SwitchRules {
-  std::uint64_t buffer = 32U << 20U;  ///< bytes of each switch, shared by its ports
-  bool pauses = true;                 ///< switches pause the ports before them when their buffers fill (PFC)
-  std::uint32_t share_shift = 3;      ///< a port may fill 1 / 2^share_shift of the free shared buffer
-  std::uint32_t reserve = 4096;       ///< bytes of buffer of each port of its own
-  std::uint32_t resume_offset = 3072;
-  std::optional<std::uint64_t> headroom;  ///< bytes of each port for what comes after a pause; none: 1.5 round trips
-  std::map<std::uint64_t, MarkThresholds> marks;  ///< by rate; no marks at ports of other rates
+  std::uint64_t buffer = 32U << 20U;      ///< bytes of each switch, shared by its ports
+  bool pauses = true;                     ///< PFC: whether switches pause the ports before them when their buffers fill
+  std::uint32_t share_shift = 3;          ///< n: a port may fill 1 / 2^n of the free shared buffer
+  std::uint32_t reserve = 4096;           ///< bytes of buffer that belong to each port alone
+  std::uint32_t resume_offset = 3072;     ///< bytes below the threshold of a pause at which the peer resumes
+  std::optional<std::uint64_t> headroom;  ///< bytes of each port for packets after a pause; none: 1.5 round trips
+  std::map<std::uint64_t, MarkThresholds> marks;  ///< ECN thresholds by rate in b/s; other rates have no marks
 
   friend bool operator==(const SwitchRules&, const SwitchRules&) = default;
 };
 
 /// How UEC chooses the entropy of a packet, by which switches choose between equal paths.
 enum class Spraying : std::uint8_t {
-  none,       ///< one for the whole flow
-  oblivious,  ///< all in turn
-  bitmap,     ///< all in turn, but for those that marks and losses speak against
-  reps,       ///< again those that came back without a mark, else at random
-  mixed,      ///< again those that came back without a mark, else as bitmap
+  none,       ///< one value for the whole flow
+  oblivious,  ///< values in turn
+  bitmap,     ///< values in turn, except values with recent marks and losses
+  reps,       ///< values that came back without a mark, otherwise random values
+  mixed,      ///< values that came back without a mark, otherwise values as with bitmap
 };
 
-/// The rules of UEC, beside those that all transports have.
+/// The rules of UEC, in addition to the rules of all transports.
 struct UecRules {
-  PacketTransport transport = PacketTransport::roce;
   Spraying spraying = Spraying::mixed;
-  bool trimming = true;                ///< switches cut what does not fit down to its header, and drop nothing else
+  bool trimming = true;                ///< whether switches cut packets that do not fit to headers; else they drop them
   std::optional<std::uint64_t> queue;  ///< bytes of data that may wait for a port; none: by the round trip
 
   friend bool operator==(const UecRules&, const UecRules&) = default;
 };
 
-/// Credits for the bytes that a link may send. They take the place of pauses (docs/packet-network.md, Credits).
+/// Credits for the bytes that a link may send. They replace pauses (docs/packet-network.md, Credits).
 struct CreditRules {
   static constexpr std::uint32_t most_channels = 16;
 
@@ -153,21 +163,22 @@ struct CreditRules {
 struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRules {
   PacketRules();  // in a source, because g++ 12 takes `marks` for uninitialised where it can see the constructor
 
+  TransportName transport;
   ControlName control;
   ControlParameters parameters;
   PacketWindow window;
-  bool window_follows_rate = true;  ///< a flow's window shrinks with its rate
+  bool window_follows_rate = true;  ///< whether a flow's window shrinks with its rate
   PacketCompletion completion = PacketCompletion::last_byte;
-  Time tick = Time::from_ps(1);  ///< transmission times are rounded to multiples of it
-  std::uint32_t seed = 0;        ///< of the draws of marks, and of equal next hops
-  bool fast_forward = true;      ///< periods of long transfers that repeat themselves are skipped
+  Time tick = Time::from_ps(1);  ///< unit to which transmission times are rounded
+  std::uint32_t seed = 0;        ///< seed of the draws of marks, and of equal next hops
+  bool fast_forward = true;      ///< whether repeated periods of long transfers are skipped
 
   /// Returns the bytes of the largest packet that needs credit.
   std::uint64_t largest_packet() const { return std::max<std::uint64_t>(full_packet(), acknowledgement); }
   /// Returns whether the last acknowledgement of a message may be repeated.
-  bool tells_again() const { return transport == PacketTransport::uec || repeats(); }
-  /// Returns whether the ports of a switch share its buffer; else each queue or link has bytes of its own.
-  bool keeps_buffers() const { return transport == PacketTransport::roce && !uses_credits; }
+  bool tells_again() const { return transport->tells_again || repeats(); }
+  /// Returns whether the ports of a switch share its buffer. Otherwise each queue or link has bytes of its own.
+  bool keeps_buffers() const { return !transport->has_own_queues && !uses_credits; }
   bool has_enough_credits() const { return !uses_credits || !credits || *credits >= largest_packet(); }
 
   friend bool operator==(const PacketRules&, const PacketRules&) = default;
@@ -175,7 +186,7 @@ struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRu
 
 /// Rules as other programs set them by default.
 struct PacketPreset {
-  std::string_view name;  ///< as configurations spell it
+  std::string_view name;  ///< spelling in configurations
   std::string_view help;  ///< one line
   PacketRules (*make)();
 
@@ -184,7 +195,7 @@ struct PacketPreset {
 
 using PacketPresetName = Registered<PacketPreset>;
 
-/// Returns what a packet takes at a rate, rounded to the nearest multiple of the tick; max() if it does not fit.
+/// Returns the time of a packet at a rate in b/s, rounded to the nearest multiple of the tick; max() if it is longer.
 Time transmission_time(std::uint64_t bytes, std::uint64_t rate, Time tick);
 
 }  // namespace orrery::network

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <set>
@@ -16,17 +17,21 @@ namespace {
 
 using network::PacketRules;
 
+/// Returns the names of the controls of a transport; the default control if it has none of its own.
+std::vector<std::string_view> controls_of(network::TransportName transport) {
+  std::vector<std::string_view> names;
+  for (const auto control : network::ControlName::all())
+    if (control->transport == transport.name()) names.push_back(control.name());
+  if (names.empty()) names.push_back(network::ControlName().name());
+  return names;
+}
+
 std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules) {
-  if (rules.control->transport != rules.transport) {
-    std::string expected;
-    for (const auto control : network::ControlName::all())
-      if (control->transport == rules.transport)
-        expected += fmt::format("{}{}", expected.empty() ? "" : ", ", control.name());
-    return Contradiction{
-        "system.network.packets.control",
-        fmt::format("found {} with transport {}", rules.control.name(), text_of(transports(), rules.transport)),
-        fmt::format("{}, or another transport; preset: uec sets both", expected)};
-  }
+  const auto controls = controls_of(rules.transport);
+  if (std::ranges::find(controls, rules.control.name()) == controls.end())
+    return Contradiction{"system.network.packets.control",
+                         fmt::format("found {} with transport {}", rules.control.name(), rules.transport.name()),
+                         fmt::format("{}, or another transport; preset: uec sets both", fmt::join(controls, ", "))};
   if (rules.control->needs_marks && rules.marks.empty())
     return Contradiction{"system.network.packets.control",
                          fmt::format("found {} without marks, by which alone its rates change", rules.control.name()),
@@ -42,7 +47,7 @@ std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules
       if (interval == Time::zero())
         return Contradiction{fmt::format("system.network.packets.{}", key), "found 0 s between updates of the rate",
                              "more than 0 s"};
-  if (rules.transport == network::PacketTransport::roce) return {};
+  if (rules.transport.name() != "uec") return {};
   if (rules.uses_credits)
     return Contradiction{"system.network.packets.flow-control",
                          "found credits with transport: uec, whose switches trim or drop packets",
@@ -81,7 +86,7 @@ std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, 
 /// Finds a key that has no effect beside the others.
 std::optional<Contradiction> idle_key(const PacketRules& rules) {
   const PacketRules none;
-  const bool is_uec = rules.transport == network::PacketTransport::uec;
+  const bool is_uec = rules.transport.name() == "uec";
   struct Condition {
     std::string_view key, needs;
     bool is_idle;
@@ -124,7 +129,7 @@ std::set<std::uint64_t> rates_of_ports(const Configuration& configuration) {
 std::optional<std::string> warning_of_marks(const Configuration& configuration) {
   const PacketRules& rules = configuration.execution.network.packets;
   if (!configuration.execution.network.model->sends_packets || !rules.control->needs_marks ||
-      rules.transport != network::PacketTransport::roce)
+      rules.transport->has_own_queues)
     return {};
   std::vector<std::string> without;
   for (const std::uint64_t rate : rates_of_ports(configuration))

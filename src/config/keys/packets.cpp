@@ -321,7 +321,7 @@ constexpr Row<Configuration> packet_rows[] = {
         see("packet-network.md, *Long transfers*")),
     rule(
         "system.network.packets.transport", "how hosts send packets, and again those that were lost", "uec",
-        Default::built_in(), word<transports>(), [](auto& rules) { return &rules.transport; },
+        Default::built_in(), word<registered<network::TransportName>>(), [](auto& rules) { return &rules.transport; },
         see("packet-network.md, *UEC*")),
     rule("system.network.packets.spraying", "how a flow's packets are spread over equal paths (transport uec)",
          "oblivious", Default::built_in(), word<sprayings>(), [](auto& rules) { return &rules.spraying; }),
@@ -386,14 +386,6 @@ const Words<network::PacketRouting>& routings() {
       {"adaptive", PacketRouting::adaptive, "the one with the fewest bytes that wait; among equal ones a draw decides"},
       {"valiant", PacketRouting::valiant,
        "that of the flow's hash on the way to a switch that is drawn for the flow, and from there to the destination"}};
-  return words;
-}
-
-const Words<network::PacketTransport>& transports() {
-  using network::PacketTransport;
-  static const Words<PacketTransport> words = {
-      {"roce", PacketTransport::roce, "that of RDMA over Ethernet: `routing` and `loss` say how packets get there"},
-      {"uec", PacketTransport::uec, "Ultra Ethernet: packets on many paths in any order; only lost ones again"}};
   return words;
 }
 

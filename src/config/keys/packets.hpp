@@ -34,7 +34,6 @@ constexpr Type<Count> byte_count(std::uint64_t minimum) {
 }
 
 const Words<network::PacketRouting>& routings();
-const Words<network::PacketTransport>& transports();
 
 /// Returns a warning that names the rates of switches' ports that mark no packets although the congestion control acts
 /// by marks; none if all do.

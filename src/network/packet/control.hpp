@@ -10,34 +10,34 @@
 
 namespace orrery::network {
 
-/// What a congestion control sees of its flow, and changes.
+/// The part of a flow that its congestion control sees and changes.
 struct FlowRate {
   std::uint64_t rate = 0;  ///< bits per second, whole
   std::uint64_t line_rate = 0;
   std::uint64_t sent = 0;          ///< bytes of payload
   std::uint64_t acknowledged = 0;  ///< bytes of payload
   std::uint64_t window = 0;        ///< bytes; 0: none
-  Time round_trip;                 ///< of a packet that is alone
-  std::uint32_t hops = 0;          ///< links of the path, if the control sets the window
-  std::uint32_t payload = 0;       ///< of a full packet
+  Time round_trip;                 ///< round trip of a packet that is alone
+  std::uint32_t hops = 0;          ///< links of the path; 0 unless the control sets the window
+  std::uint32_t payload = 0;       ///< bytes of payload of a full packet
   /// The last packet's transmission time at the new rate counts at once for when the next one may leave.
   bool is_effective_at_once = false;
 };
 
 /// An acknowledgement, as the sender gets it.
 struct Acknowledgement {
-  std::uint64_t sequence = 0;  ///< all bytes before it have come
+  std::uint64_t sequence = 0;  ///< first byte that has not come
   bool is_marked = false;
-  Time stamp;                            ///< when the data left
+  Time stamp;                            ///< time at which the data left
   const Telemetry* telemetry = nullptr;  ///< null unless the control uses it
-  std::uint64_t bytes = 0;               ///< of payload that no acknowledgement before it had
+  std::uint64_t bytes = 0;               ///< bytes of payload that no earlier acknowledgement had
 };
 
 /// The clock and the timers of one flow.
 class FlowTimers {
  public:
   virtual Time now() const = 0;
-  /// Starts a timer, which replaces one of the same number.
+  /// Starts a timer. A running timer with this number is replaced.
   virtual void start(std::uint32_t timer, Time delay) = 0;
 
  protected:

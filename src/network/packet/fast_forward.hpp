@@ -1,55 +1,56 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
-#include "devices.hpp"
 #include "network_parts.hpp"
+#include "network_view.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/event_heap.hpp"
+#include "port_observer.hpp"
 #include "port_states.hpp"
 
 namespace orrery::network {
 
-/// Finds parts of the network whose packets do again what they have done before. Such a part comes to rest: its events
-/// are taken out of the kernel. It wakes up when something comes from outside, or when one of its flows is about to
-/// end. Then it leaps over whole periods, and the events of the last one are handled. The proof is in
+/// Finds parts of the network whose packets repeat what they have done before. Such a part comes to rest: its events
+/// are taken out of the kernel. It wakes up when a packet or a flow comes from outside, or when one of its flows is
+/// about to end. Then it leaps over whole periods, and the events of the last one are handled. The proof is in
 /// docs/packet-network.md, *Long transfers*. Looking for repetitions adds a few per cent to the cost of events.
-class FastForward {
+class FastForward final : public PortObserver, public FlowObserver {
  public:
-  explicit FastForward(PacketDevices& devices) : devices_(devices), states_(devices), parts_(devices) {}
+  /// `handle` handles an event of a node.
+  FastForward(const NetworkView& view, const MovableNetwork& movable, NodeEvents& events,
+              std::function<void(const pdes::Event&)> handle)
+      : view_(view), events_(events), handle_(std::move(handle)), states_(view, movable), parts_(view) {}
 
-  /// Returns whether all that hosts and switches do with these rules goes by differences of times and of places in
-  /// messages, routes stay, and nobody records single packets.
-  static bool is_possible(const PacketDevices::System& system, const PacketDevices::Part& part);
+  /// Returns whether hosts and switches with these rules depend only on differences of times and of places in messages,
+  /// routes stay, and nobody records single packets.
+  static bool is_possible(const PacketSystem& system, const PacketPart& part);
 
-  /// Takes note of an event of a node that is about to be handled. Wakes up the part to which it comes.
-  void prepare(const pdes::Event& event) {
-    ++num_events_;
+  /// Wakes up the part to which the event comes.
+  void handles(const pdes::Event& event) override {
+    ++effort_.events;
     if (num_resting_ > 0 || !late_.empty()) wake_for(event);
     at_hand_ = event;
   }
-  /// Takes note that a flow of a host of this rank begins. Wakes up the parts that it meets.
-  void begin(const Flow& flow);
-  /// Takes note that a flow has sent a packet.
-  void note_sent(const Flow& flow);
-  /// Takes note that a packet is about to wait for a port. One of a flow of another rank disturbs the port's part.
-  void note_packet(std::size_t port, const Packet& packet);
-  /// Takes note that a flow has ended.
-  void end(const Flow& flow);
-  /// Handles the event with which a part wakes up by itself.
-  void go_on(const pdes::Event& event);
-  /// Ends a time of all nodes of this rank. Parts may come to rest.
-  void settle() {
+  /// Lets parts come to rest.
+  void settles() override {
     if (!to_look_.empty() || wants_division_ || !late_.empty()) look_around();
   }
-  /// Keeps an event for the part that catches up, if it is not later than what the part is woken up for. Returns
-  /// whether it does.
-  bool keeps(const pdes::Event& event);
+  /// Handles the event with which a part wakes up by itself.
+  void resumes(const pdes::Event& event) override;
+  /// A packet of a flow of another rank disturbs the part of the port.
+  void enqueues(const Port& port, const Packet& packet) override;
+  void answers(const Port& port, const Packet& packet) override { enqueues(port, packet); }
+  /// Wakes up the parts that the flow meets.
+  void began(const Flow& flow) override;
+  void sends(const Flow& flow) override;
+  void ended(const Flow& flow) override;
 
  private:
+  class CatchUp;
   static constexpr std::uint32_t none = NetworkParts::none;
   static constexpr std::uint64_t least_compared = 16;
   /// The search for a repetition in a part, and its rest. After each packet of one flow, the anchor, the state is
@@ -57,19 +58,21 @@ class FastForward {
   /// is recorded (Brent, BIT 1980).
   struct Watch {
     std::uint32_t anchor = no_slot;  ///< slot of the flow
-    bool has_sent = false;           ///< the anchor, at the present time
+    bool has_sent = false;           ///< whether the anchor has sent at the present time
     bool has_state = false;
     PartState state;
     std::uint64_t num_compared = 0, most_compared = least_compared;
     std::uint64_t rest = 0;  ///< number of its rest; 0: it does not rest
     Time rests_since;
-    std::uint64_t most_periods = 0;   ///< that it may leap over
-    std::vector<pdes::Event> events;  ///< of its nodes, while it rests
+    std::uint64_t most_periods = 0;   ///< limit of the periods to leap over
+    std::vector<pdes::Event> events;  ///< events of its nodes, while it rests
   };
-  /// The events of a part that catches up, and the event for which it does.
-  struct CatchUp {
-    pdes::EventHeap events;
-    pdes::Event until;
+
+  /// The cost of looking for repetitions, and the work that bounds it.
+  struct Effort {
+    std::uint64_t visited = 0;  ///< values of states, and work that costs as much as so many values
+    std::uint64_t events = 0;   ///< handled events of nodes
+    std::uint64_t skipped = 0;  ///< packets times links
   };
 
   void catch_up(Time stopped_at);
@@ -83,7 +86,7 @@ class FastForward {
   void record(std::uint32_t number);
   bool rest(std::uint32_t number);
   void wake(std::uint32_t number, const pdes::Event& until);
-  void handle_events(CatchUp& work, Time& now);
+  void handle_events(CatchUp& work);
   void handle_late(const pdes::Event& event);
   bool has_many(const Flow& flow) const;
   bool belongs(const pdes::Event& event, std::uint32_t number) const;
@@ -91,19 +94,19 @@ class FastForward {
   std::uint32_t part_of(const pdes::Event& event) const;
   std::uint64_t num_packets(std::uint32_t number) const;
 
-  PacketDevices& devices_;
+  NetworkView view_;
+  NodeEvents& events_;
+  std::function<void(const pdes::Event&)> handle_;
   PortStates states_;
   NetworkParts parts_;
   std::vector<Watch> watches_;          // [numbers of parts]
   std::vector<std::uint32_t> to_look_;  // parts whose anchor has sent at the present time
-  bool wants_division_ = false;         // a flow with many packets is in no part
+  bool wants_division_ = false;         // whether a flow with many packets is in no part
   std::uint64_t num_rests_ = 0, num_resting_ = 0;
-  pdes::Event at_hand_;             // the event that is handled, or the last one that was
-  pdes::EventHeap late_;            // events of the present time, of parts that were woken up at it
-  CatchUp* catching_up_ = nullptr;  // null: no part catches up
-  std::uint64_t num_events_ = 0;    // of nodes, handled
-  std::uint64_t num_visited_ = 0;   // values of states and the like, which cost as much
-  std::uint64_t num_skipped_ = 0;   // packets times links
+  pdes::Event at_hand_;      // event that is handled, or that was handled last
+  pdes::EventHeap late_;     // events of the present time, of parts that were woken up at it
+  bool catches_up_ = false;  // whether a part handles the events before the one that wakes it up
+  Effort effort_;
 };
 
 }  // namespace orrery::network

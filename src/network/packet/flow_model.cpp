@@ -8,7 +8,7 @@ namespace orrery::network {
 namespace {
 
 /// The kind of the event with which a flow begins. `node` is the flow.
-constexpr std::uint16_t flow_begins = PacketDevices::first_kind_of_user;
+constexpr std::uint16_t flow_begins = NodeEvents::first_kind_of_user;
 
 }  // namespace
 
@@ -32,8 +32,8 @@ FlowModel::FlowModel(const FlowScenario& scenario, const PacketRouter& router, s
 void FlowModel::start(pdes::Scheduler& kernel) {
   kernel_ = &kernel;
   devices_ = std::make_unique<PacketDevices>(
-      PacketDevices::System{scenario_.graph, scenario_.rules, router_, scenario_.failures},
-      PacketDevices::Part{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling, scenario_.recording},
+      PacketSystem{scenario_.graph, scenario_.rules, router_, scenario_.failures},
+      PacketPart{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling, scenario_.recording},
       static_cast<PacketUser&>(*this));
   devices_->start();
   for (std::uint32_t i = 0; i < scenario_.flows.size(); ++i) {

@@ -9,9 +9,9 @@
 #include "flow_model.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/pdes/kernel.hpp"
+#include "ports/switch_buffers.hpp"
 #include "relay_delays.hpp"
 #include "scheduling_order.hpp"
-#include "switch_buffers.hpp"
 
 namespace orrery::network {
 namespace {
@@ -93,7 +93,7 @@ std::uint64_t PathFigures::bandwidth_delay_product() const {
 PathFigures follow_path(const PacketGraph& graph, const PacketRouter& router, const PacketRouter::FlowKey& key,
                         std::uint32_t payload) {
   PathFigures figures;
-  std::int64_t delays = 0, payloads = 0;  // in ns; delays there and back
+  std::int64_t delays = 0, payloads = 0;  // ns; delays there and back
   std::uint32_t node = key.source;
   for (std::uint32_t hops = 0; node != key.destination; ++hops) {
     const std::uint16_t number = router.port(node, key, Time::zero());
@@ -117,7 +117,7 @@ Time time_alone(const PacketGraph& graph, const PacketRouter& router, const Pack
                 const PacketRouter::FlowKey& key, std::uint64_t bytes, Time now) {
   const std::uint64_t num_full = bytes == 0 ? 0 : (bytes - 1) / rules.payload;
   const std::uint64_t last_size = bytes - num_full * rules.payload + rules.header;
-  Time first_leaves, most, there;  // of the first full packet, and of the last packet
+  Time first_leaves, most, there;  // times of the first full packet, and of the last packet
   std::uint32_t node = key.source;
   for (std::uint32_t hops = 0; node != key.destination; ++hops) {
     const std::uint16_t number = router.port(node, key, now);

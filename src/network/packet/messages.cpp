@@ -23,8 +23,7 @@ PacketMessages::PacketMessages(const PacketPlan& plan, const RankPart& part)
   of_node_ = place_nodes(plan.graph(), part.hosting.of_npu);
   announced_after_ = plan.least_relay_between(of_node_);
   devices_ = std::make_unique<PacketDevices>(
-      plan.system(),
-      PacketDevices::Part{part.kernel, part.hosting.here, of_node_, part.first_process, false, plan.recording()},
+      plan.system(), PacketPart{part.kernel, part.hosting.here, of_node_, part.first_process, false, plan.recording()},
       static_cast<PacketUser&>(*this));
   if (plan.recording().flows) recorded_.resize(part.hosting.num_npus());
 }

@@ -25,7 +25,7 @@ class PacketPlan {
   /// way between them.
   PacketPlan(const topology::Topology& topology, const Options& options);
 
-  PacketDevices::System system() const { return {*graph_, rules_, *router_, failures_}; }
+  PacketSystem system() const { return {*graph_, rules_, *router_, failures_}; }
   const PacketGraph& graph() const { return *graph_; }
   const PacketRules& rules() const { return rules_; }
   FlowWindows::Window window_of(const PacketRouter::FlowKey& key) const { return windows_->find(key); }
@@ -42,9 +42,9 @@ class PacketPlan {
 
   PacketRules rules_;
   PacketRecording recording_;
-  std::optional<topology::Fabric> fabric_;  // of shapes
+  std::optional<topology::Fabric> fabric_;  // fabric of shapes
   std::optional<ShapeGraph> shape_;
-  PacketGraph given_;                      // by the user
+  PacketGraph given_;                      // graph of the user
   std::vector<std::uint32_t> first_port_;  // [nodes] of that graph, counting the ports of all nodes
   std::vector<LinkFailure> failures_;
   const PacketGraph* graph_ = &given_;
@@ -78,7 +78,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   std::string find_leak() const override;
 
  private:
-  enum Kind : std::uint16_t { begin = PacketDevices::first_kind_of_user, announcement };
+  enum Kind : std::uint16_t { begin = NodeEvents::first_kind_of_user, announcement };
 
   // PacketUser.
   void received(const FlowId& flow) override;
@@ -92,7 +92,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   void deliver(const FlowId& flow);
   void tell_npu(std::uint32_t npu, std::uint16_t kind, std::uint32_t node, std::uint64_t detail);
 
-  /// What the source of a message is told when all of it is acknowledged.
+  /// The event by which the source of a message learns that all of it is acknowledged.
   struct Receipt {
     bool is_wanted = false;
     std::uint16_t kind = 0;
@@ -106,7 +106,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   Time announced_after_;  // the begin of a message, on another rank
   std::unique_ptr<PacketDevices> devices_;
   std::vector<std::uint32_t> num_sent_;                        // [NPUs]
-  Slots<Message> messages_;                                    // that begin, or have come
+  Slots<Message> messages_;                                    // messages that begin, or have come
   std::unordered_map<std::uint64_t, std::uint32_t> incoming_;  // slots, by source and number
   std::unordered_map<std::uint64_t, Receipt> outgoing_;        // by source and number
   std::vector<FlowRecords> recorded_;                          // [NPUs] of messages from and to each; empty: none are

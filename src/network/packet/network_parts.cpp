@@ -6,27 +6,27 @@
 
 namespace orrery::network {
 
-NetworkParts::NetworkParts(PacketDevices& devices) : devices_(devices), of_port_(devices.ports_.size(), none) {}
+NetworkParts::NetworkParts(const NetworkView& view) : view_(view), of_port_(view.ports.size(), none) {}
 
-/// Returns the port that stands for all that shares something with a port.
+/// Returns the index of the port that stands for all ports which share a buffer with a port.
 std::uint32_t NetworkParts::element_of(const Port& port) const {
-  return static_cast<std::uint32_t>(devices_.is_host(port) ? devices_.index_of(port)
-                                                           : devices_.nodes_[port.node].first_port);
+  return static_cast<std::uint32_t>(
+      view_.ports.index_of(view_.ports.is_host(port) ? port : view_.ports.at(port.node, 0)));
 }
 
-/// Adds what the packets of a flow pass in one direction: both ends of each link.
+/// Adds both ends of each link that the packets of a flow pass in one direction.
 void NetworkParts::follow(const PacketRouter::FlowKey& key, Path& path) const {
-  const PacketDevices::System& system = devices_.system_;
+  const PacketSystem& system = view_.system;
   std::uint32_t node = key.source;
   for (std::uint32_t hops = 0; node != key.destination; ++hops) {
-    const std::uint16_t number = system.router.port(node, key, devices_.now());
+    const std::uint16_t number = system.router.port(node, key, view_.events.now());
     if (number == PacketRouter::no_way || hops > system.graph.num_nodes()) {
       path.is_here = false;
       return;
     }
-    const Port& out = devices_.port(node, number);
-    const Port& in = devices_.port(out.peer.node, out.peer.port);
-    path.is_here = path.is_here && devices_.is_here(out.node) && devices_.is_here(in.node);
+    const Port& out = view_.ports.at(node, number);
+    const Port& in = view_.ports.at(out.peer.node, out.peer.port);
+    path.is_here = path.is_here && view_.events.is_here(out.node) && view_.events.is_here(in.node);
     path.elements.push_back(element_of(out));
     path.elements.push_back(element_of(in));
     node = in.node;
@@ -37,7 +37,7 @@ void NetworkParts::follow(const PacketRouter::FlowKey& key, Path& path) const {
 NetworkParts::Path& NetworkParts::path_of(std::uint32_t slot) {
   Path& path = paths_[slot];
   if (!path.elements.empty()) return path;
-  const Flow& flow = devices_.flows_[slot];
+  const Flow& flow = view_.hosts.flows[slot];
   path.is_here = true;
   follow({flow.id.source, flow.id.destination, flow.ports}, path);
   follow({flow.id.destination, flow.id.source, flow.ports >> 16U | flow.ports << 16U}, path);
@@ -72,7 +72,7 @@ void NetworkParts::dissolve(std::uint32_t number) {
 std::vector<std::uint32_t> NetworkParts::divide() {
   std::vector<std::uint32_t> loose;
   for (std::uint32_t slot = 0; slot < paths_.size(); ++slot)
-    if (of_flow_[slot] == none && !devices_.flows_[slot].is_over && !path_of(slot).elements.empty())
+    if (of_flow_[slot] == none && !view_.hosts.flows[slot].is_over && !path_of(slot).elements.empty())
       loose.push_back(slot);
   std::vector<std::uint32_t> all;
   for (const std::uint32_t slot : loose)
@@ -100,7 +100,7 @@ std::vector<std::uint32_t> NetworkParts::divide() {
   return made;
 }
 
-/// Makes a part of flows, which are given with a number that is the same for all. Returns its number.
+/// Makes a part of flows, all of which are given with one number of a set. Returns the number of the part.
 std::uint32_t NetworkParts::make_part(std::span<const std::pair<std::size_t, std::uint32_t>> flows) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(parts_.size()));
@@ -110,7 +110,7 @@ std::uint32_t NetworkParts::make_part(std::span<const std::pair<std::size_t, std
   free_.pop_back();
   NetworkPart& part = parts_[number];
   const auto take = [&](const Port& port) {
-    const auto index = static_cast<std::uint32_t>(devices_.index_of(port));
+    const auto index = static_cast<std::uint32_t>(view_.ports.index_of(port));
     if (of_port_[index] == number) return;
     of_port_[index] = number;
     part.ports.push_back(index);
@@ -121,14 +121,13 @@ std::uint32_t NetworkParts::make_part(std::span<const std::pair<std::size_t, std
     part.is_here = part.is_here && paths_[slot].is_here;
     for (const std::uint32_t element : paths_[slot].elements) {
       if (of_port_[element] == number) continue;
-      const Port& port = devices_.ports_[element];
-      if (devices_.is_host(port)) {
+      const Port& port = view_.ports[element];
+      if (view_.ports.is_host(port)) {
         take(port);
         continue;
       }
       part.switches.push_back(port.node);
-      for (std::uint32_t p = 0; p < devices_.system_.graph.ports(port.node).size(); ++p)
-        take(devices_.port(port.node, p));
+      for (std::uint32_t p = 0; p < view_.system.graph.ports(port.node).size(); ++p) take(view_.ports.at(port.node, p));
     }
   }
   return number;

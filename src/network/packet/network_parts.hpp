@@ -6,10 +6,17 @@
 #include <utility>
 #include <vector>
 
-#include "devices.hpp"
-#include "port_states.hpp"
+#include "network_view.hpp"
 
 namespace orrery::network {
+
+/// A part of a packet network whose packets meet no others.
+struct NetworkPart {
+  std::vector<std::uint32_t> flows;     ///< slots
+  std::vector<std::uint32_t> ports;     ///< indices; all ports of its switches are its own
+  std::vector<std::uint32_t> switches;  ///< nodes
+  bool is_here = true;                  ///< whether all of it is on this rank
+};
 
 /// Divides the network, as far as flows of this rank use it, into parts whose packets meet no others. Flows are in the
 /// same part if the paths of their packets or acknowledgements share a link or a switch. Switches belong to one part as
@@ -18,7 +25,7 @@ class NetworkParts {
  public:
   static constexpr std::uint32_t none = ~0U;
 
-  explicit NetworkParts(PacketDevices& devices);
+  explicit NetworkParts(const NetworkView& view);
 
   const NetworkPart& operator[](std::uint32_t number) const { return parts_[number]; }
   std::uint32_t of_port(std::size_t index) const { return of_port_[index]; }
@@ -33,10 +40,10 @@ class NetworkParts {
   std::vector<std::uint32_t> divide();
 
  private:
-  /// Where the packets and the acknowledgements of a flow pass.
+  /// The path of the packets of a flow, and of their acknowledgements.
   struct Path {
     std::vector<std::uint32_t> elements;  ///< ports of hosts, and the first ports of switches; empty: not known yet
-    bool is_here = true;                  ///< all of it is on this rank
+    bool is_here = true;                  ///< whether all of it is on this rank
   };
 
   void follow(const PacketRouter::FlowKey& key, Path& path) const;
@@ -44,7 +51,7 @@ class NetworkParts {
   Path& path_of(std::uint32_t slot);
   std::uint32_t make_part(std::span<const std::pair<std::size_t, std::uint32_t>> flows);
 
-  PacketDevices& devices_;
+  NetworkView view_;
   std::vector<NetworkPart> parts_;
   std::vector<std::uint32_t> free_;               // numbers of parts
   std::vector<std::uint32_t> of_port_, of_flow_;  // [ports], [slots of flows]

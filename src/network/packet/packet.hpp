@@ -10,8 +10,16 @@ namespace orrery::network {
 
 /// No slot of a pool.
 inline constexpr std::uint32_t no_slot = ~0U;
+/// Packets and credits pass a link in its delay, and at least in this.
+inline constexpr Time least_link_delay = Time::from_ps(1);
 
-/// Names a flow among those of all hosts, by its source and its number there.
+/// Names a flow. The number is unique among the flows of its source.
+struct FlowId {
+  std::uint32_t source = 0, destination = 0;  ///< nodes
+  std::uint32_t number = 0;
+};
+
+/// Returns a number for a flow that is unique among the flows of all hosts.
 inline std::uint64_t flow_key(std::uint32_t source, std::uint32_t number) {
   return std::uint64_t{source} << 32U | number;
 }
@@ -22,33 +30,34 @@ struct alignas(64) Packet {
 
   std::uint32_t source = 0, destination = 0;  ///< nodes, in the direction of this packet
   std::uint32_t ports = 0;                    ///< source port | destination port << 16
-  std::uint32_t flow = 0;                     ///< number of the flow among those of the data's source
+  std::uint32_t flow = 0;                     ///< number of the flow among the flows of the data's source
   std::uint32_t sender = no_slot;             ///< slot of the flow at the data's source
-  std::uint32_t receiver = no_slot;           ///< slot of the flow at the data's destination, if it is known
+  std::uint32_t receiver = no_slot;           ///< slot of the flow at the data's destination; no_slot: not known
   std::uint32_t size = 0;                     ///< bytes on the wire
-  std::uint32_t next = no_slot;               ///< the packet behind it in a queue
+  std::uint32_t next = no_slot;               ///< slot of the packet behind it in a queue
   std::uint64_t sequence = 0;                 ///< data: its first byte; acknowledgements: the next byte expected
-  Time stamp;                                 ///< when the data left the source
-  std::uint32_t telemetry = no_slot;          ///< what switches have appended
-  std::uint16_t port = 0;                     ///< by which it came into the node where it is
+  Time stamp;                                 ///< time at which the data left the source
+  std::uint32_t telemetry = no_slot;          ///< slot of the telemetry that switches have appended
+  std::uint16_t port = 0;                     ///< number of the port by which it came into the node
   Kind kind = Kind::data;
-  bool is_marked : 1 = false;      ///< data: by a switch; acknowledgements: the data were
-  bool is_last : 1 = false;        ///< data: of its flow; acknowledgements: of all bytes of the flow
-  bool is_detouring : 1 = false;   ///< on its way to the switch that Valiant routing has drawn
+  bool is_marked : 1 = false;      ///< ECN mark of the data, or in acknowledgements of the data that came
+  bool is_last : 1 = false;        ///< data: last packet of its flow; acknowledgements: all bytes have come
+  bool is_detouring : 1 = false;   ///< whether it is on its way to the switch that Valiant routing has drawn
   std::uint8_t channel : 4 = 0;    ///< virtual channel of the link by which it comes
   std::uint8_t flags = 0;          ///< UecFlags
-  std::uint16_t out_of_order = 0;  ///< UEC, acknowledgements: packets that are there before others
-  std::uint32_t number = 0;        ///< of the packet in its flow, where packets may come in any order
+  std::uint16_t out_of_order = 0;  ///< UEC, acknowledgements: packets that have overtaken others
+  std::uint32_t number = 0;        ///< place in its flow, where packets may come in any order
 
   bool is_data() const { return kind == Kind::data; }
+  bool is_pfc_frame() const { return kind == Kind::pause || kind == Kind::resume; }
 };
 
 static_assert(sizeof(Packet) == 64);
 
-/// What the switches on a packet's way tell the control of its flow.
+/// Figures that the switches on the path of a packet report to the control of its flow.
 struct Telemetry {
   struct Hop {
-    std::uint64_t time_ns = 0, bytes = 0, queue = 0;  ///< in the units of their fields, cut to the fields' width
+    std::uint64_t time_ns = 0, bytes = 0, queue = 0;  ///< units and widths of the fields in packets (telemetry.hpp)
     std::uint64_t rate = 0;                           ///< bits per second
   };
   static constexpr std::uint32_t most_hops = 8;

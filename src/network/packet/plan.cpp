@@ -5,8 +5,8 @@
 
 #include "messages.hpp"
 #include "orrery/base/error.hpp"
+#include "ports/switch_buffers.hpp"
 #include "relay_delays.hpp"
-#include "switch_buffers.hpp"
 
 namespace orrery::network {
 

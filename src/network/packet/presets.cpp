@@ -43,7 +43,7 @@ PacketRules hpcc_2019() {
 /// main_uec.cpp of uet-htsim: an MTU of 4150 bytes, NSCC, trimming, and packets of a flow on all paths.
 PacketRules uec() {
   PacketRules rules;
-  rules.transport = PacketTransport::uec;
+  rules.transport = TransportName("uec");
   rules.payload = 4086;
   rules.header = 64;
   rules.acknowledgement = 64;

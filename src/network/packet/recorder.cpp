@@ -69,24 +69,27 @@ void QueueHistory::serialize(Archive& archive) {
 
 // ---- All ports ----
 
-PacketRecorder::PortHistory& PacketRecorder::at(std::size_t port) {
-  if (!ports_[port]) ports_[port] = std::make_unique<PortHistory>(what_.queue_bins);
-  return *ports_[port];
+PacketRecorder::PortHistory& PacketRecorder::at(const Port& port) {
+  auto& history = ports_[table_.index_of(port)];
+  if (!history) history = std::make_unique<PortHistory>(what_.queue_bins);
+  return *history;
 }
 
-/// Returns what is known of the message of a packet at a port; null for packets without data.
-PacketRecorder::Use* PacketRecorder::use_of(std::size_t port, const Packet& packet) {
+/// Returns the record of the message of a packet at a port; null for packets without data.
+PacketRecorder::Use* PacketRecorder::use_of(const Port& port, const Packet& packet) {
   if (!what_.flows || !packet.is_data()) return nullptr;
   return &at(port).uses[flow_key(packet.source, packet.flow)];
 }
 
-void PacketRecorder::enqueue(std::size_t port, Time now, std::uint64_t bytes) {
-  if (what_.queue_bins > 0) at(port).queue.set_depth(now, bytes);
+void PacketRecorder::enqueues(const Port& port, const Packet& packet) {
+  const Time now = events_.now();
+  if (what_.queue_bins > 0) at(port).queue.set_depth(now, port.queue.bytes + packet.size);
   if (what_.flows) at(port).came.push_back(now);
 }
 
-void PacketRecorder::dequeue(std::size_t port, const Packet& packet, Time now, std::uint64_t bytes) {
-  if (what_.queue_bins > 0) at(port).queue.set_depth(now, bytes);
+void PacketRecorder::dequeued(const Port& port, const Packet& packet) {
+  const Time now = events_.now();
+  if (what_.queue_bins > 0) at(port).queue.set_depth(now, port.queue.bytes);
   if (!what_.flows) return;
   const Time came = at(port).came.front();
   at(port).came.pop_front();
@@ -96,41 +99,42 @@ void PacketRecorder::dequeue(std::size_t port, const Packet& packet, Time now, s
   }
 }
 
-void PacketRecorder::take_last(std::size_t port, Time now, std::uint64_t bytes) {
-  if (what_.queue_bins > 0) at(port).queue.set_depth(now, bytes);
+void PacketRecorder::took_last(const Port& port) {
+  if (what_.queue_bins > 0) at(port).queue.set_depth(events_.now(), port.queue.bytes);
   if (what_.flows) at(port).came.pop_back();
 }
 
-void PacketRecorder::overtake(std::size_t port, std::size_t place) {
+void PacketRecorder::overtook(const Port& port, std::size_t place) {
   if (!what_.flows) return;
   auto& came = at(port).came;
   const auto found = came.begin() + static_cast<std::ptrdiff_t>(place);
   std::rotate(came.begin(), found, found + 1);
 }
 
-void PacketRecorder::transmit(std::size_t port, const Packet& packet, Time begin, Time end) {
+void PacketRecorder::transmits(const Port& port, const Packet& packet) {
   Use* const use = use_of(port, packet);
   if (use == nullptr) return;
   ++use->packets;
-  use->first = std::min(use->first, begin);
-  use->last = std::max(use->last, end);
+  use->first = std::min(use->first, events_.now());
+  use->last = std::max(use->last, port.free);
 }
 
-void PacketRecorder::mark(std::size_t port, Time now) {
-  if (what_.queue_bins > 0) at(port).queue.add_mark(now);
+void PacketRecorder::marked(const Port& port) {
+  if (what_.queue_bins > 0) at(port).queue.add_mark(events_.now());
 }
 
-void PacketRecorder::pause(std::size_t port, Time now, bool begins) {
+void PacketRecorder::paused(const Port& port, bool begins) {
   if (what_.queue_bins == 0) return;
   if (begins)
-    at(port).queue.pause(now);
+    at(port).queue.pause(events_.now());
   else
-    at(port).queue.resume(now);
+    at(port).queue.resume(events_.now());
 }
 
-void PacketRecorder::collect(std::size_t port, std::uint32_t link, PacketRecords& records) const {
-  if (!ports_[port]) return;
-  const PortHistory& history = *ports_[port];
+void PacketRecorder::collect(const Port& port, std::uint32_t link, PacketRecords& records) const {
+  const auto& found = ports_[table_.index_of(port)];
+  if (!found) return;
+  const PortHistory& history = *found;
   for (const auto& [key, use] : history.uses)
     records.links.push_back({.link = link,
                              .source = static_cast<std::uint32_t>(key >> 32U),
@@ -157,8 +161,8 @@ void PacketRecorder::collect(std::size_t port, std::uint32_t link, PacketRecords
   records.pauses.push_back(pauses);
 }
 
-void PacketRecorder::serialize(std::size_t port, Archive& archive) {
-  bool is_there = ports_[port] != nullptr;
+void PacketRecorder::serialize(const Port& port, Archive& archive) {
+  bool is_there = ports_[table_.index_of(port)] != nullptr;
   archive(is_there);
   if (!is_there) return;
   PortHistory& history = at(port);

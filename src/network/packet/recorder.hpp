@@ -8,20 +8,22 @@
 #include <unordered_map>
 #include <vector>
 
+#include "node_events.hpp"
 #include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/network/flow_records.hpp"
 #include "orrery/network/packet_recording.hpp"
 #include "packet.hpp"
+#include "port_observer.hpp"
+#include "ports/port_table.hpp"
 
 namespace orrery::network {
 
 /// The queue of one port over time, in a bounded number of equal intervals. When time goes beyond the last interval,
-/// each becomes twice as long, and two become one. So the records are those that intervals of the final length would
-/// have given from the start.
+/// each becomes twice as long, and two become one. The records do not depend on when that happens.
 class QueueHistory {
  public:
-  /// What happened in an interval.
+  /// The events of an interval.
   struct Bin {
     unsigned __int128 waiting = 0;  ///< bytes times ps
     std::uint64_t deepest = 0;
@@ -40,7 +42,7 @@ class QueueHistory {
 
   const std::vector<Bin>& bins() const { return bins_; }
   std::uint32_t shift() const { return shift_; }
-  /// Returns what is known of the pauses, but for the link.
+  /// Returns the pauses. Their link is not set.
   const PauseRecord& pauses() const { return pauses_; }
   void serialize(Archive& archive);
 
@@ -54,32 +56,28 @@ class QueueHistory {
   std::uint32_t shift_ = 10;
   std::vector<Bin> bins_;
   std::uint64_t depth_ = 0;
-  Time since_;          // when it became this deep
-  Time stopped_since_;  // when the pause began
+  Time since_;          // time of the last change of the depth
+  Time stopped_since_;  // begin of the pause
   bool is_stopped_ = false;
   PauseRecord pauses_;
 };
 
-/// What the ports of one rank keep if PacketRecording asks for it. Ports are numbered over all nodes.
-class PacketRecorder {
+/// Records what PacketRecording asks for at the ports of one rank.
+class PacketRecorder final : public PortObserver {
  public:
-  PacketRecorder(const PacketRecording& what, std::size_t num_ports) : what_(what), ports_(num_ports) {}
+  /// Events and ports must outlive it.
+  PacketRecorder(const PacketRecording& what, const NodeEvents& events, const PortTable& ports)
+      : what_(what), events_(events), table_(ports), ports_(ports.size()) {}
 
-  /// Takes note of a packet that has come into the queue of a port, or leaves it. `bytes`: that wait then.
-  void enqueue(std::size_t port, Time now, std::uint64_t bytes);
-  void dequeue(std::size_t port, const Packet& packet, Time now, std::uint64_t bytes);
-  /// Takes note that the packet that came last leaves the queue, but not by the port.
-  void take_last(std::size_t port, Time now, std::uint64_t bytes);
-  /// Takes note that the packet at a place in the queue of a port overtakes those before it.
-  void overtake(std::size_t port, std::size_t place);
-  /// Takes note of a packet that leaves by a port from one time to another.
-  void transmit(std::size_t port, const Packet& packet, Time begin, Time end);
-  void mark(std::size_t port, Time now);
-  void pause(std::size_t port, Time now, bool begins);
-
-  /// Adds the records of a port, whose link has this number in the results.
-  void collect(std::size_t port, std::uint32_t link, PacketRecords& records) const;
-  void serialize(std::size_t port, Archive& archive);
+  void enqueues(const Port& port, const Packet& packet) override;
+  void dequeued(const Port& port, const Packet& packet) override;
+  void took_last(const Port& port) override;
+  void overtook(const Port& port, std::size_t place) override;
+  void transmits(const Port& port, const Packet& packet) override;
+  void marked(const Port& port) override;
+  void paused(const Port& port, bool begins) override;
+  void collect(const Port& port, std::uint32_t link, PacketRecords& records) const override;
+  void serialize(const Port& port, Archive& archive) override;
 
  private:
   /// A message at a port.
@@ -91,13 +89,16 @@ class PacketRecorder {
     explicit PortHistory(std::uint32_t most_bins) : queue(most_bins) {}
 
     QueueHistory queue;
-    std::deque<Time> came;                        // of the packets that wait, first come first
+    std::deque<Time> came;                        // arrivals of the packets that wait, in the order of the queue
     std::unordered_map<std::uint64_t, Use> uses;  // by source and number of the message
   };
-  PortHistory& at(std::size_t port);
-  Use* use_of(std::size_t port, const Packet& packet);
+
+  PortHistory& at(const Port& port);
+  Use* use_of(const Port& port, const Packet& packet);
 
   PacketRecording what_;
+  const NodeEvents& events_;
+  const PortTable& table_;
   std::vector<std::unique_ptr<PortHistory>> ports_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "link_credits.hpp"
+#include "packet.hpp"
 
 namespace orrery::network {
 

@@ -10,7 +10,7 @@
 namespace orrery::network {
 
 /// The links of a topology as a graph: NPU i is node i, and the switches follow in the order of Fabric::switches. The
-/// two directions of a link are one link of the graph. Routes are those of the shapes.
+/// two directions of a link are one link of the graph. Routes come from the shapes.
 class ShapeGraph {
  public:
   /// The fabric must outlive it. Throws Error (bad_input) for what packets cannot pass: an oversubscribed switch.

@@ -1,5 +1,5 @@
 // Sets of bytes of messages: what is added and erased is what a table of single bytes says.
-#include "packet/byte_ranges.hpp"
+#include "packet/transports/byte_ranges.hpp"
 
 #include <gtest/gtest.h>
 

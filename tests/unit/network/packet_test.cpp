@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string_view>
 
 #include "orrery/base/error.hpp"
 #include "orrery/network/flow_run.hpp"
@@ -32,6 +33,31 @@ TEST(TransmissionTime, IsRoundedToTheNearestTick) {
   EXPECT_EQ(transmission_time(1036, 100 * gbps, Time::from_ns(1)), Time::from_ns(83));
   EXPECT_EQ(transmission_time(1, 3, Time::from_ps(1)), Time::from_ps(2'666'666'666'667));
   EXPECT_EQ(transmission_time(~std::uint64_t{0}, 1, Time::from_ps(1)), Time::max());
+}
+
+// RoCE is the default transport. The transport of each control is in the registry, and RoCE and UEC have controls.
+TEST(Transports, HaveTheControlsThatNameThem) {
+  EXPECT_EQ(TransportName().name(), "roce");
+  std::set<std::string_view> named;
+  for (const ControlName control : ControlName::all()) {
+    EXPECT_TRUE(TransportName::find(control->transport)) << control.name();
+    named.insert(control->transport);
+  }
+  EXPECT_EQ(named, (std::set<std::string_view>{"roce", "uec"}));
+}
+
+// Switches share buffers with RoCE, unless links have credits. UEC brings queues of its own, and repeats its last
+// acknowledgements.
+TEST(Transports, SayWhichQueuesTheyHave) {
+  PacketRules rules;
+  EXPECT_TRUE(rules.keeps_buffers());
+  EXPECT_FALSE(rules.tells_again());
+  rules.uses_credits = true;
+  EXPECT_FALSE(rules.keeps_buffers());
+  rules = {};
+  rules.transport = TransportName("uec");
+  EXPECT_FALSE(rules.keeps_buffers());
+  EXPECT_TRUE(rules.tells_again());
 }
 
 // Two hosts of different leaves have two paths. 50 flows with different ports use both.

@@ -1,4 +1,4 @@
-#include "packet/nscc.hpp"
+#include "packet/transports/nscc.hpp"
 
 #include <algorithm>
 
@@ -152,14 +152,14 @@ extern const ControlType nscc_control;
 constinit const ControlType nscc_control{
     .name = "nscc",
     .help = "windows of the sender by delays, marks and losses (transport uec)",
-    .transport = PacketTransport::uec,
+    .transport = "uec",
 };
 
 extern const ControlType rccc_control;
 constinit const ControlType rccc_control{
     .name = "rccc",
     .help = "credit of the receiver (transport uec)",
-    .transport = PacketTransport::uec,
+    .transport = "uec",
 };
 
 }  // namespace orrery::network

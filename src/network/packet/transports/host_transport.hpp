@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "orrery/base/archive.hpp"
+#include "orrery/pdes/event.hpp"
+#include "packet/node_services.hpp"
+#include "packet/ports/queue_discipline.hpp"
+#include "packet_user.hpp"
+
+namespace orrery::network {
+
+struct RoceState;
+
+/// Sends the messages of the hosts of one rank as packets, and receives them. A transport has the state of all flows,
+/// or connections, at both ends: windows, timers, what is to be sent again. Acknowledgements are packets of its own,
+/// which it puts where `next` finds them. It knows ports, but neither switches nor links.
+class HostTransport {
+ public:
+  virtual ~HostTransport() = default;
+
+  /// Begins to send a message of a host of this rank.
+  virtual void send(const FlowRequest& request) = 0;
+  /// Returns the packet that a host sends next by a port that is free, which may be one that passes through the host;
+  /// `no_slot` if none is to be sent now. Whoever has something to send later kicks the port then (Ports::kick).
+  virtual std::uint32_t next(Port& port) = 0;
+  /// Returns whether a port of a host may have something to send, except for what waits in the queues of the port.
+  virtual bool has_work(const Port& port) const = 0;
+  /// Takes a packet of any kind that has come to its destination by a port.
+  virtual void receive(Port& in, std::uint32_t slot) = 0;
+  /// Handles an event of kind `port_timer` or `flow_timer`, which only the transport sends.
+  virtual void expire(const pdes::Event& event) = 0;
+
+  /// Returns how many packets wait at hosts, except for those in the queues of ports.
+  virtual std::size_t num_waiting() const = 0;
+  /// Returns the state that fast-forward compares and advances; null: fast-forward skips nothing.
+  virtual RoceState* repeatable_state() { return nullptr; }
+
+  // For checkpoints.
+  /// Finds which messages under way are for which host, for `serialize` to write. O(messages log messages).
+  virtual void begin_saving() = 0;
+  /// Returns what `unpack` needs to know of a pending timer; empty if that is nothing. It must contain no slots.
+  virtual std::vector<std::byte> pack(const pdes::Event&) const { return {}; }
+  /// Reads what `pack` has written.
+  virtual void unpack(pdes::Event&, std::span<const std::byte>) {}
+  /// Writes or reads the state of a host.
+  virtual void serialize(std::uint32_t host, Archive& archive) = 0;
+};
+
+/// The transport of one rank and the queues that go with it.
+struct TransportSide {
+  std::unique_ptr<QueueDiscipline> queues;
+  std::unique_ptr<HostTransport> hosts;
+};
+
+/// Returns queues with credits, or shared buffers, as the rules say.
+std::unique_ptr<QueueDiscipline> make_queues(const NodeServices& services);
+
+}  // namespace orrery::network
