@@ -194,10 +194,9 @@ struct Configuration {
   std::vector<InputText> inputs;
   std::string model_file;                   ///< file of the generated workload's model; empty: none. Not compared
   std::optional<InputText> partition_text;  ///< contents of the rank map's file, if there is one. Not compared
-  /// What was accepted but has no meaning or effect here, to be said once. Not compared.
-  /// Measured steps to which numbers were fitted, a mapping in YAML's flow style (provenance.hpp); empty: none. Not
-  /// compared.
+  /// Measured steps to which numbers were fitted, a mapping in YAML's flow style (provenance.hpp); empty: none.
   std::string provenance;
+  /// What was accepted but has no meaning or effect here, to be said once. Not compared.
   std::vector<std::string> warnings;
   /// Where each key was given, by its path: a line of a file, or an option. Not compared.
   std::map<std::string, Place, std::less<>> places;
