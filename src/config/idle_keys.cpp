@@ -246,7 +246,7 @@ std::vector<Condition> of_npus() {
   };
 }
 
-std::vector<Condition> of_model() {
+std::vector<Condition> of_workload() {
   return {
       {{"provenance"},
        "without a generated step, whose interval it gives",
@@ -255,6 +255,11 @@ std::vector<Condition> of_model() {
        "without peaks of several precisions in system.compute.peak",
        [](const Subject& s) { return !s.all.peaks.empty(); }},
       {{"workload.dependencies"}, "without workload.traces", [](const Subject& s) { return !s.workload.generated; }},
+  };
+}
+
+std::vector<Condition> of_model() {
+  return {
       {{"workload.model.router-bias", "workload.parallel.expert-capacity", "workload.parallel.expert-imbalance",
         "workload.parallel.expert-seed", "workload.parallel.expert-overlap", "workload.parallel.expert-tp",
         "workload.model.expert-servers", "workload.parallel.expert-exchange", "workload.parallel.dispatch-precision",
@@ -414,8 +419,8 @@ std::vector<Condition> of_sharding() {
 std::span<const Condition> conditions() {
   static const std::vector<Condition> all = [] {
     std::vector<Condition> result = of_packets();
-    for (const auto& more :
-         {of_collectives(), of_compute(), of_npus(), of_model(), of_phases(), of_parallelism(), of_sharding()})
+    for (const auto& more : {of_collectives(), of_compute(), of_npus(), of_workload(), of_model(), of_phases(),
+                             of_parallelism(), of_sharding()})
       result.insert(result.end(), more.begin(), more.end());
     return result;
   }();
