@@ -18,7 +18,7 @@ namespace orrery::network {
 struct RoceState;
 
 /// Sends the messages of the hosts of one rank as packets, and receives them. A transport has the state of all flows,
-/// or connections, at both ends: windows, timers, what is to be sent again. Acknowledgements are packets of its own,
+/// or connections, at both ends: windows, timers and losses. Acknowledgements are packets of its own,
 /// which it puts where `next` finds them. It knows ports, but neither switches nor links.
 class HostTransport {
  public:
@@ -27,7 +27,8 @@ class HostTransport {
   /// Begins to send a message of a host of this rank.
   virtual void send(const FlowRequest& request) = 0;
   /// Returns the packet that a host sends next by a port that is free, which may be one that passes through the host;
-  /// `no_slot` if none is to be sent now. Whoever has something to send later kicks the port then (Ports::kick).
+  /// `no_slot` if none is to be sent now. The queues must allow the packet (QueueDiscipline::may_send). A transport
+  /// that has something to send later kicks the port then (Ports::kick).
   virtual std::uint32_t next(Port& port) = 0;
   /// Returns whether a port of a host may have something to send, except for what waits in the queues of the port.
   virtual bool has_work(const Port& port) const = 0;

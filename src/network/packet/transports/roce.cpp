@@ -68,7 +68,7 @@ TransportSide make_roce(const NodeServices& services) {
 extern const TransportType roce_transport;
 constinit const TransportType roce_transport{
     .name = "roce",
-    .help = "that of RDMA over Ethernet: `routing` and `loss` say how packets get there",
+    .help = "RDMA over Ethernet: `routing` and `loss` say how packets get there",
     .make = make_roce,
 };
 
