@@ -17,7 +17,7 @@ class MessageQueue {
  public:
   MessageQueue(std::span<const std::shared_ptr<const MessageProgram>> programs, const MessageTimes& times)
       : times_(times),
-        ends_{std::vector<Time>(programs.size()), std::vector<EventHistory>(programs.size()),
+        ends_{std::vector<Time>(programs.size()), std::vector<EventPlace>(programs.size()),
               std::vector<std::uint32_t>(programs.size())} {
     for (std::uint32_t member = 0; member < programs.size(); ++member)
       runs_.emplace_back(programs[member], member, times.rendezvous);
@@ -39,13 +39,13 @@ class MessageQueue {
   enum class Kind : std::uint8_t { begin, departure, message, clear_to_send, taking, stored };
   struct Event {
     Time time;
-    EventHistory history;
+    EventPlace history;
     Kind kind = Kind::begin;
     std::uint32_t member = 0;
     std::uint32_t from = 0;
     StepId step = {};
-    Time takes = {};       ///< of a departure: until the message is there; of a taking: until the step goes on
-    bool reduces = false;  ///< of a taking
+    Time takes = {};       ///< time from a departure to the message, or from a taking until the step goes on
+    bool reduces = false;  ///< whether a taking reduces
 
     friend bool operator>(const Event& a, const Event& b) {
       return a.time != b.time ? a.time > b.time : a.history > b.history;
@@ -182,7 +182,7 @@ class MessageQueue {
   const MessageTimes& times_;
   std::vector<MemberRun> runs_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  EventHistory next_;  // of what the event at hand schedules next
+  EventPlace next_;  // of what the event at hand schedules next
   std::map<std::pair<std::uint32_t, Time>, std::deque<Stored>> stored_;
   MemberEnds ends_;
   bool programs_fit_ = true;  // where members disagree, messages may go to steps that expect others

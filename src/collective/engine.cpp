@@ -5,52 +5,22 @@
 #include <numeric>
 #include <set>
 #include <string>
-#include <unordered_map>
 
 #include "dimension_order.hpp"
+#include "engine_state.hpp"
 #include "expert_layout.hpp"
 #include "group_layout.hpp"
-#include "library_collectives.hpp"
-#include "message_program_parts.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/kind.hpp"
 #include "orrery/collective/message_program.hpp"
 #include "orrery/collective/whole_durations.hpp"
-#include "plan.hpp"
-#include "sent_bytes.hpp"
 #include "symmetry.hpp"
 #include "turns.hpp"
 #include "validation.hpp"
 
 namespace orrery::collective {
 namespace {
-
-constexpr std::size_t max_memo_bytes = std::size_t{128} << 20U;
-
-/// One collective; layouts are shared, so that their address names a class of communicators that behave alike.
-struct Key {
-  const GroupLayout* layout = nullptr;
-  Kind kind = Kind::all_reduce;
-  Bytes size;
-  Turn turn = {};
-
-  friend bool operator==(const Key&, const Key&) = default;
-};
-
-struct KeyHash {
-  std::size_t operator()(const Key& key) const noexcept {
-    std::size_t seed = std::hash<const void*>{}(key.layout) + static_cast<std::size_t>(key.kind) * 0x9E3779B97F4A7C15U +
-                       key.turn.digits;
-    return (seed ^ (seed >> 32)) * 0xBF58476D1CE4E5B9U + std::hash<std::uint64_t>{}(key.size.count());
-  }
-};
-
-struct Memo {
-  Plan plan;
-  std::vector<Ps>
-      relative;  ///< completions after an arrival that all share, where members differ; empty until asked for
-};
 
 /// Returns whether collectives of some communicators are among all members as one group.
 bool needs_whole(const Options& options) {
@@ -65,43 +35,6 @@ bool needs_whole(const Options& options) {
 
 }  // namespace
 
-struct Engine::State {
-  State(const network::DelayModel& of, Options with) : delays(of), options(std::move(with)) {}
-
-  Memo& memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn);
-  Time minimum_duration(const GroupLayout& layout) const;
-  bool has_library() const { return options.library.library.has_value(); }
-  /// Returns what carries out a collective in place of algorithms, besides libraries; none if nothing does.
-  std::optional<std::string> carrier(const GroupLayout& layout, Kind kind, Bytes size) const;
-  /// Returns whether all members complete a fixed time after the last arrival.
-  bool is_whole(const GroupLayout& layout, Kind kind, Bytes size) const {
-    return has_library() || is_of_experts(kind) || (options.custom.whole && carrier(layout, kind, size));
-  }
-  ExpertTime expert_time(const GroupLayout& layout, Bytes size) const;
-  /// Returns what a collective takes from its last arrival by the library's figures; max() if that does not fit.
-  Time library_duration(const GroupLayout& layout, Kind kind, Bytes size);
-  std::shared_ptr<const MessageProgram> make_program(const GroupLayout& layout, Kind kind, Bytes size, Turn turn);
-  CollectiveTraffic traffic_of(const GroupLayout& layout, Kind kind, Bytes size);
-  /// Returns the completions of members that arrive together at 0 and do not complete together.
-  const std::vector<Ps>& relative(Memo& memo, std::size_t num_members);
-  void finish_unequal(const Memo& memo, std::span<const Time> arrivals, Time first, std::span<Time> completions);
-
-  network::DelayModel delays;
-  Options options;
-  std::unordered_map<std::size_t, std::vector<std::shared_ptr<const GroupLayout>>> layouts;  ///< by hash
-  std::unordered_map<Key, Memo, KeyHash> memos;
-  std::size_t memo_bytes = 0;  ///< of the memos, roughly
-  std::unordered_map<Key, CollectiveTraffic, KeyHash> traffic;
-  std::unordered_map<Key, std::shared_ptr<const MessageProgram>, KeyHash> programs;
-  std::size_t program_bytes = 0;  ///< of the programs, roughly
-  std::unordered_map<const GroupLayout*, Time> minimum_durations;
-  LibraryCollectives library{delays, options};
-  std::unordered_map<Key, Time, KeyHash> library_durations;
-  std::unordered_map<const GroupLayout*, std::vector<NpuId>> first_members;  ///< with Options::whole
-  Workspace workspace;
-  std::vector<Ps> arrivals, completions;  ///< of the call in progress
-};
-
 Engine::Engine(const network::DelayModel& delays, Options options)
     : state_(std::make_unique<State>(delays, std::move(options))) {
   state_->options.validate(state_->delays.topology());
@@ -114,7 +47,7 @@ Time Engine::endpoint_delay(bool is_subgroup) const { return state_->options.end
 Time Engine::endpoint_delay(const GroupLayout& layout) const { return endpoint_delay(layout.subgroup); }
 
 void Engine::share_among(std::vector<std::vector<std::uint32_t>> sharers) {
-  ensure(state_->memos.empty() && state_->library_durations.empty(), "collectives have been computed already");
+  ensure(state_->plans.empty() && state_->library_durations.empty(), "collectives have been computed already");
   state_->library.forget_groups();
   state_->options.sharing.sharers = std::move(sharers);
 }
@@ -184,79 +117,26 @@ void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<
     std::ranges::fill(completions, last + state_->library_duration(layout, kind, size));
     return;
   }
-  Memo& memo = state_->memo(layout, kind, size, turn);
+  KnownPlan& known = state_->plan(layout, kind, size, turn);
   const auto [first, last] = std::ranges::minmax(arrivals);
   Time least = last + tick(state_->delays.rounding());
-  if (last + Time::from_ps(memo.plan.end()) == Time::max()) {  // the last completion is no later than this
+  if (last + Time::from_ps(known.plan.end()) == Time::max()) {  // the last completion is no later than this
     std::ranges::fill(completions, Time::max());
     return;
   }
-  if (first == last && memo.plan.completes_together()) {
-    std::ranges::fill(completions, std::max(first + Time::from_ps(memo.plan.end()), least));
+  if (first == last && known.plan.completes_together()) {
+    std::ranges::fill(completions, std::max(first + Time::from_ps(known.plan.end()), least));
     return;
   }
   if (first != last) {
-    state_->finish_unequal(memo, arrivals, first, completions);
+    state_->finish_unequal(known, arrivals, first, completions);
     // A late member may let others serve their chunks in an order that ends sooner than the shared one.
-    if (memo.plan.orders_by_member()) least = std::max(least, first + least_duration(layout, kind, size));
+    if (known.plan.orders_by_member()) least = std::max(least, first + least_duration(layout, kind, size));
   } else {
-    const std::vector<Ps>& relative = state_->relative(memo, arrivals.size());
+    const std::vector<Ps>& relative = state_->relative(known, arrivals.size());
     for (std::size_t i = 0; i < completions.size(); ++i) completions[i] = first + Time::from_ps(relative[i]);
   }
   for (Time& completion : completions) completion = std::max(completion, least);
-}
-
-ExpertTime Engine::State::expert_time(const GroupLayout& layout, Bytes size) const {
-  return expert_exchange(options.library.experts, expert_group(delays.topology(), options, layout),
-                         static_cast<double>(size.count()));
-}
-
-std::optional<std::string> Engine::State::carrier(const GroupLayout& layout, Kind kind, Bytes size) const {
-  if (!options.custom.whole || layout.num_members == 1 || layout.custom) return {};
-  return options.custom.whole->carrier(kind, layout.num_members, whole_buffer(kind, layout.num_members, size));
-}
-
-Time Engine::State::library_duration(const GroupLayout& layout, Kind kind, Bytes size) {
-  const Key key{&layout, kind, size};
-  if (const auto known = library_durations.find(key); known != library_durations.end()) return known->second;
-  const auto rounded = [&](double seconds) { return duration_from_ns(seconds * 1e9, delays.rounding()); };
-  const Time time = is_of_experts(kind) ? rounded(expert_time(layout, size).seconds)
-                    : has_library()     ? rounded(library.time(layout, kind, size).seconds)
-                                        : options.custom.whole->duration(delays, first_members.at(&layout), kind,
-                                                                         whole_buffer(kind, layout.num_members, size));
-  return library_durations.emplace(key, std::max(time, tick(delays.rounding()))).first->second;
-}
-
-Memo& Engine::State::memo(const GroupLayout& layout, Kind kind, Bytes size, Turn turn) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size, that_counts(options, layout, kind, turn)};
-  if (const auto found = memos.find(key); found != memos.end()) return found->second;
-  Plan plan(delays, options, layout, kind, size, key.turn);
-  // A workload in which no two collectives are alike must not fill the memory. Results do not depend on what is kept.
-  const std::size_t bytes = plan.memory() + (plan.completes_together() ? 0 : layout.num_members * sizeof(Ps));
-  if (memo_bytes + bytes > max_memo_bytes) {
-    memos.clear();
-    memo_bytes = 0;
-  }
-  memo_bytes += bytes;
-  return memos.emplace(key, Memo{std::move(plan), {}}).first->second;
-}
-
-const std::vector<Ps>& Engine::State::relative(Memo& memo, std::size_t num_members) {
-  std::vector<Ps>& known = memo.relative;
-  if (known.empty()) {
-    arrivals.assign(num_members, 0);
-    known.resize(num_members);
-    memo.plan.run(arrivals, known, workspace);
-  }
-  return known;
-}
-
-void Engine::State::finish_unequal(const Memo& memo, std::span<const Time> since, Time first, std::span<Time> out) {
-  arrivals.resize(since.size());
-  completions.resize(since.size());
-  for (std::size_t i = 0; i < since.size(); ++i) arrivals[i] = (since[i] - first).ps();
-  memo.plan.run(arrivals, completions, workspace);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = first + Time::from_ps(completions[i]);
 }
 
 Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
@@ -264,11 +144,11 @@ Time Engine::least_duration(const GroupLayout& layout, Kind kind, Bytes size) {
   if (state_->is_whole(layout, kind, size)) return state_->library_duration(layout, kind, size);
   Ps least = std::numeric_limits<Ps>::max();
   for (const Turn turn : turns(layout, kind)) {
-    Memo& memo = state_->memo(layout, kind, size, turn);
-    const bool is_together = memo.plan.completes_together();
+    KnownPlan& known = state_->plan(layout, kind, size, turn);
+    const bool is_together = known.plan.completes_together();
     least =
-        std::min(least, is_together ? memo.plan.end() : std::ranges::min(state_->relative(memo, layout.num_members)));
-    least = std::min(least, memo.plan.shortest().value_or(least));
+        std::min(least, is_together ? known.plan.end() : std::ranges::min(state_->relative(known, layout.num_members)));
+    least = std::min(least, known.plan.shortest().value_or(least));
     // Where ways differ and dimensions have turns of their own, there are too many cases to look at each.
     if (!is_together && turn.digits > 0 && layout.axes.size() > 1) least = 0;
   }
@@ -360,35 +240,7 @@ Time Engine::minimum_duration(const GroupLayout& layout) {
   const auto& whole = state_->options.custom.whole;
   if (state_->has_library() || (whole && whole->carries_some(layout.num_members)))
     return tick(state_->delays.rounding());
-  const auto [known, is_new] = state_->minimum_durations.try_emplace(&layout);
-  if (is_new) known->second = state_->minimum_duration(layout);
-  return known->second;
-}
-
-Time Engine::State::minimum_duration(const GroupLayout& layout) const {
-  const Time endpoint_delay = options.endpoint_delay_of(layout.subgroup);
-  // Kernels of experts know no endpoint delays.
-  const double ns =
-      std::min(options.library.experts.kernels->latency, options.library.experts.kernels->latency_in_server) * 1e9;
-  const Time least_of_experts = duration_from_ns(ns, delays.rounding());
-  std::uint64_t fewest = ~std::uint64_t{0};
-  for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all, Kind::broadcast,
-                          Kind::reduce, Kind::gather, Kind::scatter}) {
-    const bool is_custom = !custom_collectives(options, layout, kind).empty();
-    if (!is_custom && !layout.always_ring && algorithms_for(options, kind).empty()) continue;
-    for (const Route& route : possible_routes(options, layout, kind)) {
-      if (!std::ranges::all_of(route, has_steps)) continue;  // collectives of this kind are refused
-      std::uint64_t count = 0;
-      for (const Phase& phase : route) {
-        const auto algorithms = make_algorithms(phase.shape, phase.axis->size, options.rules);
-        count += std::min(algorithms.of(0).fewest_endpoint_delays(), algorithms.of(1).fewest_endpoint_delays());
-      }
-      fewest = std::min(fewest, count);
-    }
-  }
-  if (fewest == ~std::uint64_t{0}) return tick(delays.rounding());
-  return std::max(tick(delays.rounding()),
-                  std::min(endpoint_delay * static_cast<std::int64_t>(fewest), least_of_experts));
+  return state_->minimum_duration(layout);
 }
 
 const CustomCollective* Engine::custom_collective(const GroupLayout& layout, Kind kind) const {
@@ -450,45 +302,13 @@ bool Engine::fits(const GroupLayout& layout, Kind kind, Bytes size) {
   }
 }
 
-std::shared_ptr<const MessageProgram> Engine::State::make_program(const GroupLayout& layout, Kind kind, Bytes size,
-                                                                  Turn turn) {
-  if (has_library() && !is_of_experts(kind)) return library.program(layout, kind, size);
-  const Schedule& schedule = memo(layout, kind, size, turn).plan.schedule();
-  return std::make_shared<const MessageProgram>(std::make_unique<const MessageProgram::Parts>(
-      delays, options, layout.shared_from_this(), kind, size, turn, schedule));
-}
-
-/// Returns the mean bytes that a member sends in each dimension.
-CollectiveTraffic Engine::State::traffic_of(const GroupLayout& layout, Kind kind, Bytes size) {
-  if (is_of_experts(kind))
-    return expert_traffic(delays.topology(), layout, expert_time(layout, size), options.library.node_dimensions);
-  if (has_library() && options.library.relative) return library.traffic(layout, kind, size);
-  return collective::traffic_of(delays, options, layout, kind, size);
-}
-
 std::shared_ptr<const MessageProgram> Engine::message_program(const GroupLayout& layout, Kind kind, Bytes size,
                                                               Turn turn) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size,
-                that_counts(state_->options, layout, kind, turn)};
-  std::shared_ptr<const MessageProgram>& known = state_->programs[key];
-  if (known) return known;
-  const auto made = state_->make_program(layout, kind, size, key.turn);
-  state_->program_bytes += made->memory();
-  if (state_->program_bytes > max_memo_bytes) {  // as with memos; who uses a program holds it
-    state_->programs.clear();
-    state_->program_bytes = made->memory();
-    state_->programs[key] = made;
-    return made;
-  }
-  known = made;
-  return known;
+  return state_->program(layout, kind, size, turn);
 }
 
 const CollectiveTraffic& Engine::traffic(const GroupLayout& layout, Kind kind, Bytes size) {
-  const Key key{&layout, kind, kind == Kind::barrier ? Bytes(0) : size};
-  const auto found = state_->traffic.find(key);
-  if (found != state_->traffic.end()) return found->second;
-  return state_->traffic.emplace(key, state_->traffic_of(layout, kind, size)).first->second;
+  return state_->traffic(layout, kind, size);
 }
 
 }  // namespace orrery::collective

@@ -21,7 +21,7 @@ MemberSide::Restored MemberSide::saved(const LocalCommunicator& communicator, st
     const Pending& pending = window.at(ordinal);
     if (pending.done || pending.arrivals[participant] == Time::max()) continue;
     saved.joined.push_back({pending.report, pending.turn, pending.arrivals[participant],
-                            pending.orders.empty() ? JoinOrder() : pending.orders[participant],
+                            pending.places.empty() ? JoinPlace() : pending.places[participant],
                             pending.nodes[participant], pending.finish,
                             !pending.is_through.empty() && pending.is_through[participant] != 0});
   }
@@ -86,7 +86,7 @@ void MemberSide::resume(std::span<const Restored> participants) {
     }
     for (const auto& [one, joined] : here) {
       communicator.turn = joined->turn;
-      join(one->membership, joined->report, {joined->node, joined->arrival, joined->order});
+      join(one->membership, joined->report, {joined->node, joined->arrival, joined->place});
     }
     for (const auto& [one, joined] : here)
       if (joined->is_through) note_through(communicator, ordinal, one->membership.participant, joined->finish);

@@ -5,17 +5,14 @@
 #include <string_view>
 #include <utility>
 
+#include "ordered_ends.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/mix.hpp"
-#include "orrery/collective/end_order.hpp"
 #include "orrery/pdes/load_recorder.hpp"
 #include "wire_format.hpp"
 
 namespace orrery::communicator {
 namespace {
-
-/// The ends of collectives with more messages have no histories.
-constexpr std::uint64_t most_ordered_messages = 1 << 16;
 
 collective::Kind kind_of(const Report& report) { return static_cast<collective::Kind>(report.collective); }
 
@@ -50,7 +47,7 @@ void HostSide::Pending::clear() {
   ranks_over = 0;
   finish = Time::zero();
   arrivals.clear();
-  orders.clear();
+  places.clear();
   is_through.clear();
 }
 
@@ -67,7 +64,7 @@ void HostSide::add(const CommunicatorSpec& spec) {
   hosted.spec = spec;
   hosted.members = spec.num_members(num_npus);
   hosted.layout = collective::layout_of(setup_.engine, *spec.group, spec.dimensions, spec.custom);
-  if (setup_.variations != nullptr && setup_.variations->has(DrawnPer::collective)) hosted.draws_as = digest(spec);
+  if (draws_factors()) hosted.draws_as = digest(spec);
   auto& ranks = hosted.ranks;
   for (std::uint32_t number = 0; number < spec.num_participants(num_npus); ++number) {
     const Rank rank = setup_.hosting.of_npu[spec.participant(number).index()];
@@ -108,7 +105,7 @@ HostSide::Pending& HostSide::pending(Hosted& hosted, const Report& report, Time 
   }
   agree(pending.report, report, may_be_uneven(), hosted.spec, setup_.place_of);
   if (hosted.ranks.size() > 1 && computes_at_host()) {
-    const Time least = setup_.engine.least_duration(*hosted.layout, kind_of(report), Bytes(report.size));
+    const Time least = setup_.engine.least_duration(*hosted.layout, kind_of(report), report.size);
     const Time reply = first + std::min(least, setup_.least_recorded);
     if (reply < pending.reply) {
       pending.reply = reply;
@@ -137,10 +134,10 @@ void HostSide::contribute(Hosted& hosted, Rank from, const Report& report, std::
   pending.report.turn = std::min(pending.report.turn, report.turn);
   for (std::size_t i = 0; i < count; ++i)
     if (const Time arrival = number_at(i); arrival != Time::max()) pending.arrivals[rank.numbers[i]] = arrival;
-  if (report.has_orders) {
-    pending.orders.resize(pending.arrivals.size());
-    std::vector<JoinOrder> orders = wire::appended<JoinOrder>(times, count);
-    for (std::size_t i = 0; i < count; ++i) pending.orders[rank.numbers[i]] = std::move(orders[i]);
+  if (report.has_places) {
+    pending.places.resize(pending.arrivals.size());
+    std::vector<JoinPlace> places = wire::appended<JoinPlace>(times, count);
+    for (std::size_t i = 0; i < count; ++i) pending.places[rank.numbers[i]] = std::move(places[i]);
   }
   if (--pending.missing == 0 && computes_at_host()) finish(hosted, pending);
 }
@@ -183,9 +180,9 @@ Time HostSide::pending_reply(Rank to) const {
 void HostSide::finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals) {
   auto& completions = scratch_.completions;
   completions.resize(hosted.members);
-  setup_.engine.finish(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size), arrivals, completions,
+  setup_.engine.finish(*hosted.layout, kind_of(pending.report), pending.report.size, arrivals, completions,
                        pending.report.turn);
-  if (setup_.variations == nullptr || !setup_.variations->has(DrawnPer::collective)) return;
+  if (!draws_factors()) return;
   const Time last = *std::ranges::max_element(arrivals);
   const double factor = setup_.variations->factor(DrawnPer::collective, {hosted.draws_as, pending.report.ordinal});
   for (Time& completion : completions) completion = stretched(completion, last, factor);
@@ -202,23 +199,48 @@ void HostSide::note_divergence(Hosted& hosted, const Pending& pending, std::span
   divergences_.push_back(std::move(found));
 }
 
-/// Returns the completions of all participants, valid until the next call.
-std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pending) {
-  auto& completions = scratch_.completions;
-  if (pending.report.recorded > Time::zero()) {
-    const Time last = *std::ranges::max_element(pending.arrivals);
-    completions.assign(pending.arrivals.size(), last + pending.report.recorded);
-    return completions;
-  }
-  if (!hosted.spec.representatives) {
-    finish_members(hosted, pending, pending.arrivals);
-    return completions;
-  }
+bool HostSide::draws_factors() const {
+  return setup_.variations != nullptr && setup_.variations->has(DrawnPer::collective);
+}
+
+/// Returns the ends of all participants by the messages of the collective, if the order of events asks for them.
+/// Members that others represent share no memory (fold), so they need no order.
+std::optional<OrderedEnds> HostSide::ordered(const Hosted& hosted, const Pending& pending) const {
+  if (!setup_.knows_places || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
+    return {};
+  return ordered_ends(setup_, {.spec = hosted.spec,
+                               .layout = *hosted.layout,
+                               .kind = kind_of(pending.report),
+                               .size = pending.report.size,
+                               .turn = pending.report.turn,
+                               .arrivals = pending.arrivals,
+                               .places = pending.places});
+}
+
+/// Returns the completions of all participants, valid until the next call. One of four sources gives them: the order of
+/// messages, what the participants recorded, or the engine, for members or for those that represent them.
+std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pending,
+                                            const std::optional<OrderedEnds>& ordered) {
+  if (ordered && !draws_factors()) return ordered->times;
+  if (pending.report.recorded > Time::zero()) return recorded_completions(pending);
+  if (hosted.spec.representatives) return completions_of_representatives(hosted, pending);
+  finish_members(hosted, pending, pending.arrivals);
+  return scratch_.completions;
+}
+
+std::span<const Time> HostSide::recorded_completions(const Pending& pending) {
+  const Time last = *std::ranges::max_element(pending.arrivals);
+  scratch_.completions.assign(pending.arrivals.size(), last + pending.report.recorded);
+  return scratch_.completions;
+}
+
+std::span<const Time> HostSide::completions_of_representatives(Hosted& hosted, const Pending& pending) {
   const auto& of_member = hosted.spec.representatives->of_member;
   auto& arrivals = scratch_.arrivals;
   arrivals.resize(hosted.members);
   for (std::size_t i = 0; i < arrivals.size(); ++i) arrivals[i] = pending.arrivals[of_member[i]];
   finish_members(hosted, pending, arrivals);
+  const auto& completions = scratch_.completions;
   auto& participants = scratch_.participants;
   participants.resize(pending.arrivals.size());
   for (std::size_t i = completions.size(); i-- > 0;) participants[of_member[i]] = completions[i];
@@ -230,48 +252,6 @@ std::span<const Time> HostSide::completions(Hosted& hosted, const Pending& pendi
   return participants;
 }
 
-/// Returns the ends of all participants by the messages of the collective, if these have an order. Members that others
-/// represent share no memory (fold).
-std::optional<collective::MemberEnds> HostSide::end_in_order(const Hosted& hosted, const Pending& pending) {
-  if (!setup_.orders_ends || pending.arrivals.size() < hosted.members || pending.report.recorded > Time::zero())
-    return {};
-  std::vector<collective::Turn> turns;
-  for (const JoinOrder& order : pending.orders) turns.push_back(order.turn);
-  auto ends = send_messages(hosted, pending, turns);
-  const collective::Turn agreed = pending.report.turn;
-  if (ends || std::ranges::count(turns, agreed) == std::ssize(turns)) return ends;
-  // Members that disagree on whose turn it is wait for each other.
-  std::ranges::fill(turns, agreed);
-  return send_messages(hosted, pending, turns);
-}
-
-/// Does the same for members with these turns. The queues of the ends are places (collective::Turn::place_of).
-std::optional<collective::MemberEnds> HostSide::send_messages(const Hosted& hosted, const Pending& pending,
-                                                              std::span<const collective::Turn> turns) {
-  const CommunicatorSpec& spec = hosted.spec;
-  const std::uint32_t queues = num_queues(setup_.engine);
-  collective::MessageTimes times{
-      .arrivals = pending.arrivals,
-      .histories = {},
-      .delay = [&](std::uint32_t from, std::uint32_t to,
-                   Bytes bytes) { return setup_.network.delay(spec.member(from), spec.member(to), bytes); },
-      .endpoint_delay = setup_.engine.endpoint_delay(*hosted.layout),
-      .rendezvous = setup_.rendezvous};
-  std::vector<std::shared_ptr<const collective::MessageProgram>> programs;
-  for (std::uint32_t i = 0; i < hosted.members; ++i) {
-    const JoinOrder& order = pending.orders[i];
-    times.histories.push_back(order.history);
-    collective::HeldQueue& held = times.held.emplace_back();
-    if (order.held_queue) held = {turns[i].own_at(*order.held_queue, queues), order.freed};
-    programs.push_back(
-        setup_.engine.message_program(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size), turns[i]));
-  }
-  auto ends = collective::member_ends(programs, times, most_ordered_messages);
-  if (!ends) return {};
-  for (std::uint32_t i = 0; i < hosted.members; ++i) ends->queues[i] = turns[i].place_of(ends->queues[i], queues);
-  return ends;
-}
-
 /// Keeps the record of a collective that is over, and adds it to the sums.
 void HostSide::record(const Hosted& hosted, const Pending& pending, Time end) {
   const auto [first, last] = std::ranges::minmax_element(pending.arrivals);
@@ -279,7 +259,7 @@ void HostSide::record(const Hosted& hosted, const Pending& pending, Time end) {
                                 pending.report.ordinal,
                                 pending.report.collective,
                                 hosted.members,
-                                Bytes(pending.report.size),
+                                pending.report.size,
                                 *first,
                                 *last,
                                 end};
@@ -308,47 +288,42 @@ LastArrival HostSide::last_arrival(const Hosted& hosted, const Pending& pending)
   ensure_failed("nobody has come last", std::source_location::current());
 }
 
+/// Ends a collective of which all participants have arrived: counts and records it, and replies to the ranks.
 void HostSide::finish(Hosted& hosted, Pending& pending) {
-  auto ends = end_in_order(hosted, pending);
-  std::span<const Time> completions;
-  if (!ends || (setup_.variations != nullptr && setup_.variations->has(DrawnPer::collective))) {
-    completions = this->completions(hosted, pending);
-  } else {
-    // No rank is told of an end that comes before what it has been promised.
-    const Time least =
-        *std::ranges::min_element(pending.arrivals) +
-        setup_.engine.least_duration(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
-    const Time least_after_last =
-        *std::ranges::max_element(pending.arrivals) + setup_.engine.minimum_duration(*hosted.layout);
-    for (Time& time : ends->times) time = std::max({time, least, least_after_last});
-    completions = ends->times;
-  }
-  const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), Bytes(pending.report.size));
+  const std::optional<OrderedEnds> ordered = this->ordered(hosted, pending);
+  const std::span<const Time> completions = this->completions(hosted, pending, ordered);
+  const auto& traffic = setup_.engine.traffic(*hosted.layout, kind_of(pending.report), pending.report.size);
   setup_.network.count_collective(traffic, hosted.members * hosted.spec.count());
-
   if (setup_.load)
     setup_.load->reply(hosted.spec.id.value(), *std::ranges::max_element(pending.arrivals),
                        *std::ranges::min_element(completions));
   record(hosted, pending, *std::ranges::max_element(completions));
+  Bytes sent;
+  for (const Bytes in_dimension : traffic) sent += in_dimension;
+  reply(hosted, pending, sent, completions,
+        ordered ? std::span<const EndPlace>(ordered->places) : std::span<const EndPlace>());
+}
+
+/// Tells each rank when its participants complete. `sent`: bytes that each member has sent. `places`: places of the
+/// completions; empty: none are known.
+void HostSide::reply(Hosted& hosted, Pending& pending, Bytes sent, std::span<const Time> completions,
+                     std::span<const EndPlace> places) {
   const LpId lp(setup_.first_lp.value() + hosted.spec.id.value());
   setup_.kernel.raise_depth(lp, pending.report.depth + 1);
-
   Report report = pending.report;
   report.kind = ReportKind::completions;
   report.last = last_arrival(hosted, pending);
   report.depth = setup_.kernel.depth(lp);
-  Bytes sent;
-  for (const Bytes in_dimension : traffic) sent += in_dimension;
-  report.size = sent.count();
-  report.has_orders = ends.has_value();
+  report.size = sent;
+  report.has_places = !places.empty();
   pending.done = true;
   hosted.pending.retire();
   for (const auto& rank : hosted.ranks) {
     scratch_.of_rank.clear();
     for (const auto number : rank.numbers) scratch_.of_rank.push_back(completions[number]);
-    if (report.has_orders) {
-      std::vector<EndOrder> of_rank;
-      for (const auto number : rank.numbers) of_rank.push_back({ends->histories[number], ends->queues[number]});
+    if (report.has_places) {
+      std::vector<EndPlace> of_rank;
+      for (const auto number : rank.numbers) of_rank.push_back(places[number]);
       wire::append(of_rank, scratch_.of_rank);
     }
     send_(rank.rank, report, scratch_.of_rank);

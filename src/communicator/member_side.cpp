@@ -16,7 +16,7 @@ void MemberSide::Pending::clear() {
   first = Time::max();
   arrivals.clear();
   nodes.clear();
-  orders.clear();
+  places.clear();
   is_through.clear();
 }
 
@@ -87,12 +87,12 @@ std::uint32_t MemberSide::join(const Membership& membership, const Join& join) {
                       .npu = join.npu.value(),
                       .depth = setup_.kernel.depth(LpId(join.npu.value())),
                       .node_id = join.node_id,
-                      .size = join.size.count(),
+                      .size = join.size,
                       .turn = join.turn,
                       .recorded = join.recorded,
                       .collective = static_cast<std::uint8_t>(join.kind),
                       .is_recorded = join.is_recorded};
-  this->join(membership, report, {join.node, join.now, join.order});
+  this->join(membership, report, {join.node, join.now, join.place});
   return report.ordinal;
 }
 
@@ -112,10 +112,10 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
     if (!computes_at_host() && communicator.layout) {
       pending.turn = communicator.turn;
       communicator.turn = setup_.engine.next_turn(communicator.turn, *communicator.layout,
-                                                  static_cast<collective::Kind>(report.collective), Bytes(report.size));
+                                                  static_cast<collective::Kind>(report.collective), report.size);
     }
     pending.nodes.resize(participants);
-    if (setup_.orders_ends) pending.orders.resize(participants);
+    if (setup_.knows_places) pending.places.resize(participants);
     if (computes_at_host()) {
       pending.arrivals.resize(participants);
     } else {
@@ -134,7 +134,7 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
   pending.report.turn = std::min(pending.report.turn, report.turn);
   pending.arrivals[membership.participant] = now;
   pending.nodes[membership.participant] = arrival.node;
-  if (setup_.orders_ends) pending.orders[membership.participant] = arrival.order;
+  if (setup_.knows_places) pending.places[membership.participant] = arrival.place;
   if (++pending.count == participants) tell_host(communicator, pending);
 }
 
@@ -142,11 +142,11 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
 void MemberSide::tell_host(const LocalCommunicator& communicator, const Pending& pending) {
   // On this rank the answer may come during the call, and end what is pending: so the report is a copy.
   Report report = pending.report;
-  report.has_orders = setup_.orders_ends;
-  if (!report.has_orders) return send_(communicator.spec.host, report, pending.arrivals);
+  report.has_places = setup_.knows_places;
+  if (!report.has_places) return send_(communicator.spec.host, report, pending.arrivals);
   std::vector<Time> times = pending.arrivals;
-  std::vector<JoinOrder> orders = pending.orders;
-  wire::append(orders, times);
+  std::vector<JoinPlace> places = pending.places;
+  wire::append(places, times);
   send_(communicator.spec.host, report, times);
 }
 
@@ -210,8 +210,8 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
   auto& pending = communicator.pending.at(report.ordinal);
   const LpId lp(setup_.first_lp.value() + report.group);
   setup_.kernel.raise_depth(lp, report.depth);
-  std::vector<EndOrder> orders;
-  if (report.has_orders) orders = wire::appended<EndOrder>(times, communicator.npus.size());
+  std::vector<EndPlace> places;
+  if (report.has_places) places = wire::appended<EndPlace>(times, communicator.npus.size());
   for (std::size_t i = 0; i < communicator.npus.size(); ++i) {
     const Time time = times[times.size() == 1 ? 0 : i];
     const NpuId npu = communicator.npus[i];
@@ -219,8 +219,8 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
     event.node = pending.nodes[i].value();
     event.kind = pdes::completion;
     if (time != Time::max()) setup_.kernel.schedule(event);
-    announce_({npu, pending.nodes[i], time, Bytes(report.size), report.last, event.order,
-               orders.empty() ? EndOrder() : orders[i]});
+    announce_(
+        {npu, pending.nodes[i], time, report.size, report.last, event.order, places.empty() ? EndPlace() : places[i]});
   }
   pending.done = true;
   communicator.pending.retire();

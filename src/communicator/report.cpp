@@ -22,7 +22,7 @@ void agree(Report& first, const Report& other, bool may_be_uneven, const Communi
       first.npu < other.npu ? std::tie(std::as_const(first), other) : std::tie(other, std::as_const(first));
   const auto describe = [](const Report& report) {
     return fmt::format("{} of {}", collective::name(static_cast<collective::Kind>(report.collective)),
-                       counted(report.size, "byte"));
+                       counted(report.size.count(), "byte"));
   };
   const Place there = place_of(NpuId(high.npu), high.node_id);
   throw Error(

@@ -7,7 +7,7 @@
 
 #include "orrery/base/archive.hpp"
 #include "orrery/base/time.hpp"
-#include "orrery/communicator/event_order.hpp"
+#include "orrery/communicator/event_places.hpp"
 #include "orrery/communicator/report.hpp"
 
 /// How a report and its times travel to another rank: the bytes of the report, then those of the times. Times that are
@@ -21,11 +21,11 @@ void pack(const Report& report, std::span<const Time> times, std::vector<std::by
 /// form that `pack` gives it.
 Report unpack(std::span<const std::byte> message, std::vector<Time>& times);
 
-/// Appends the places of several events among others, JoinOrder or EndOrder, to times, as numbers of ps.
-template <class Order>
-void append(std::vector<Order>& orders, std::vector<Time>& times) {
+/// Appends the places of several events among others, JoinPlace or EndPlace, to times, as numbers of ps.
+template <class Place>
+void append(std::vector<Place>& places, std::vector<Time>& times) {
   Archive archive;
-  archive(orders);
+  archive(places);
   const std::vector<std::byte> bytes = archive.written();
   const std::size_t first = times.size();
   times.resize(first + (bytes.size() + sizeof(Time) - 1) / sizeof(Time));
@@ -33,12 +33,12 @@ void append(std::vector<Order>& orders, std::vector<Time>& times) {
 }
 
 /// Returns the places that were appended to `count` times.
-template <class Order>
-std::vector<Order> appended(std::span<const Time> times, std::size_t count) {
-  std::vector<Order> orders;
+template <class Place>
+std::vector<Place> appended(std::span<const Time> times, std::size_t count) {
+  std::vector<Place> places;
   Archive archive(std::as_bytes(times.subspan(count)));
-  archive(orders);
-  return orders;
+  archive(places);
+  return places;
 }
 
 }  // namespace orrery::communicator::wire

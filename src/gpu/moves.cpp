@@ -82,60 +82,77 @@ Time lead(BlockRun& block, const Pass& pass, const Bursts::Burst& burst) {
   return holds(burst.bytes()) - holds(burst.bytes() - (burst.iterations - 1) * pass.each);
 }
 
-/// Goes through all iterations: reads, and stores what it has read. The next iteration is read when the stores of this
-/// one have been handed over.
-Task go_through(BlockRun& block, Pass pass) {
+/// When the first and the last iteration of a burst have been read.
+struct BurstRead {
+  Time first, last;
+};
+
+/// Returns when a burst has been loaded that was asked for at `issue` and whose first iteration has come now.
+BurstRead loaded(BlockRun& block, const Pass& pass, const Bursts::Burst& burst, Time issue) {
+  const Device::State& device = block.device;
+  const Time first = device.now();
+  if (burst.iterations <= 1) return {first, first};
+  const Time loop = round_trip(block, pass.loaded, std::min(pass.each, burst.bytes()));
+  const auto iterations = static_cast<std::int64_t>(burst.iterations);
+  return {first, std::max(first, issue + Time::from_ps(loop.ps() * iterations / device.parameters.unroll))};
+}
+
+/// Adds what the own memory takes for a burst that has been read.
+BurstRead through_memory(BlockRun& block, const Pass& pass, const Bursts::Burst& burst, BurstRead read) {
+  const Device::State& device = block.device;
+  const Time last = read.last + pass.local * static_cast<std::int64_t>(burst.iterations);
+  return {read.first + pass.local,
+          std::max(last, device.around.move_memory(device.gpu, pass.in_memory(burst.bytes())))};
+}
+
+/// Returns what a block waits for that reads.
+Stall stall_of(const Pass& pass) {
+  if (!pass.polled.empty()) return Stall::poll;
+  return pass.loaded.empty() ? Stall::memory : Stall::load;
+}
+
+/// Moves all data of a pass, burst by burst: reads a burst, and stores it. The next burst is read when the stores of
+/// this one have been handed over.
+Task move_data(BlockRun& block, Pass pass) {
   Device::State& device = block.device;
   const Parameters& parameters = device.parameters;
   if (pass.bytes == 0) co_return;
   const Bursts bursts(pass.bytes, pass.each, device.granularity.bursts);
   const Time poll = device.packet_poll();
+  const Stall why = stall_of(pass);
   const Time touch = first_touch(block, pass.loaded);
   if (touch > Time::zero()) co_await Until{block, device.now() + touch, Stall::load};
   Time clock = device.now();  // when the block has read all bursts so far
   for (std::uint64_t k = 0; k < bursts.count(); ++k) {
     const Bursts::Burst burst = bursts[k];
-    const auto iterations = static_cast<std::int64_t>(burst.iterations);
-    Time first = clock, last = clock;  // when the first and the last iteration have been read
+    BurstRead read{clock, clock};
     if (parameters.noc == Noc::ports) co_await Until{block, clock, Stall::memory};  // ports serve in order of time
     if (!pass.loaded.empty()) {
       co_await Until{block, clock, Stall::load};
       const Time issue = device.now();
       co_await LoadComes{block, ask(block, pass.loaded, burst)};
-      first = device.now();
-      const Time loop = round_trip(block, pass.loaded, std::min(pass.each, burst.bytes()));
-      if (iterations > 1)
-        last = std::max(first, issue + Time::from_ps(loop.ps() * iterations / parameters.unroll));
-      else
-        last = first;
+      read = loaded(block, pass, burst, issue);
     }
     if (!pass.polled.empty()) {
+      const Time polls = poll * static_cast<std::int64_t>(burst.iterations);
       co_await Until{block, clock, Stall::poll};
       for (std::size_t i = 0; i < pass.polled.size(); ++i) {
         const Operand& from = pass.polled[i];
         const auto [begin, end] = needed(from, burst);
         co_await PacketsCome{block, from.buffer, begin, end};
         if (i + 1 < pass.polled.size() && !pass.polls_side_by_side)
-          co_await Until{block, device.now() + poll * iterations, Stall::poll};
+          co_await Until{block, device.now() + polls, Stall::poll};
       }
-      first = device.now() + poll;
-      last = device.now() + poll * iterations;
+      read = {device.now() + poll, device.now() + polls};
     }
-    first += pass.local;
-    last += pass.local * iterations;
-    last = std::max(last, device.around.move_memory(device.gpu, pass.in_memory(burst.bytes())));
-    const Stall why = pass.polled.empty() ? (pass.loaded.empty() ? Stall::memory : Stall::load) : Stall::poll;
-    clock = last;
-    if (pass.stored.empty() && pass.kept.empty()) {
-      co_await Until{block, clock, why};
-      continue;
-    }
-    if (!pass.stored.empty()) co_await Until{block, std::max(first, last - lead(block, pass, burst)), why};
+    read = through_memory(block, pass, burst, read);
+    clock = read.last;
+    if (!pass.stored.empty()) co_await Until{block, std::max(read.first, read.last - lead(block, pass, burst)), why};
     for (const Operand& to : pass.stored) {
       const std::uint64_t held = pass.carrying(burst.bytes());
       while (block.not_left > 0 && block.not_left + held > parameters.posted.count())
         co_await Happens{block, block.for_room, Stall::link};
-      clock = std::max(last, device.now());
+      clock = std::max(read.last, device.now());
       store(block, pass, to, burst);
     }
     for (const Operand& to : pass.kept) keep(device, clock + parameters.l2, to, burst);
@@ -168,7 +185,7 @@ struct SideBySide {
   Waiters waiters;
 };
 Detached store_beside(BlockRun& block, Pass pass, SideBySide& all) {
-  co_await go_through(block, std::move(pass));
+  co_await move_data(block, std::move(pass));
   if (--all.missing == 0) resume_all(all.waiters);
 }
 
@@ -188,13 +205,13 @@ Task store_pairs(BlockRun& block, const Operation& operation) {
   const auto from = block.device.self.sources(operation);
   const auto to = block.device.self.destinations(operation);
   if (operation.order == Order::each_iteration) {
-    co_await go_through(block, storing(block, operation, to, from.front().bytes.count()));
+    co_await move_data(block, storing(block, operation, to, from.front().bytes.count()));
     co_return;
   }
   if (operation.order == Order::one_after_other) {
     for (std::size_t i = 0; i < to.size(); ++i)
-      co_await go_through(
-          block, storing(block, operation, to.subspan(i, 1), from[std::min(i, from.size() - 1)].bytes.count()));
+      co_await move_data(block,
+                         storing(block, operation, to.subspan(i, 1), from[std::min(i, from.size() - 1)].bytes.count()));
     co_return;
   }
   SideBySide all{static_cast<std::uint32_t>(to.size()), {}};
@@ -238,7 +255,7 @@ Task stream(BlockRun& block, const Operation& operation) {
   if (operation.kind == OperationKind::res || operation.kind == OperationKind::gstore)
     pass.local = std::max(
         pass.local, delay(0, Bytes(std::min(pass.each, pass.bytes)), device.parameters.sm_rate, Rounding::up_to_ps));
-  co_await go_through(block, std::move(pass));
+  co_await move_data(block, std::move(pass));
 }
 
 }  // namespace orrery::gpu

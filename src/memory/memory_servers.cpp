@@ -81,12 +81,12 @@ void GroupAccesses::serialize(Archive& archive, const std::function<bool(NpuId)>
 
 MemoryServers::MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting,
                              PlaceOf place_of, DescribeGroup describe_group, std::optional<Overrun>& overrun,
-                             pdes::CarriedHistories* histories)
+                             pdes::CarriedPlaces* places)
     : kernel_(kernel),
       memory_(memory),
       hosting_(hosting),
       overrun_(overrun),
-      histories_(histories),
+      places_(places),
       groups_(std::move(place_of), std::move(describe_group)) {}
 
 void MemoryServers::ask(Rank to, pdes::Event request) {
@@ -146,14 +146,10 @@ void MemoryServers::serve(const pdes::Event& request) {
 void MemoryServers::serve_group(const pdes::Event& request) {
   const auto slot = static_cast<std::uint32_t>(request.detail);
   const GroupAccess access = asked_.take(slot);
-  asked_[slot].history = asked_[slot].end = {};
+  asked_[slot].place = {};
   server(request.target);  // it is in use from now on
-  const Requester requester{NpuId(request.source().value()), NodeId(request.node), access.end.is_known()};
-  ServerAccess all{.since = request.time,
-                   .size = access.size,
-                   .requesters = {&requester, 1},
-                   .history = access.history,
-                   .end = access.end};
+  const Requester requester{NpuId(request.source().value()), NodeId(request.node), access.place.end.is_known()};
+  ServerAccess all{.since = request.time, .size = access.size, .requesters = {&requester, 1}, .place = access.place};
   if (access.members == 0) return begin(request, all);
   const auto members = groups_.add(access, requester);
   if (!members) return;
@@ -180,12 +176,12 @@ void MemoryServers::close_at(LpId lp, std::optional<Time> time) {
 }
 
 SharedServer::Answer MemoryServers::answer_of(LpId lp) {
-  return [this, lp](const Requester& requester, Time since, Time done, const EventHistory& history) {
-    answer(lp, requester, since, done, history);
+  return [this, lp](const Requester& requester, Time since, Time done, const EventPlace& place) {
+    answer(lp, requester, since, done, place);
   };
 }
 
-void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done, const EventHistory& history) {
+void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time done, const EventPlace& place) {
   const Rank to = hosting_.of_npu[requester.npu.index()];
   const auto event_at = [&](Time time, std::uint16_t kind) {
     auto event = pdes::Event::make(time, pdes::Stage::client, lp, server(lp).sequence++, LpId(requester.npu.value()));
@@ -198,8 +194,8 @@ void MemoryServers::answer(LpId lp, const Requester& requester, Time since, Time
     kernel_.send(to, event_at(kernel_.now() + gathering_time, access_goes_on));
   if (done == Time::max()) return keep_earliest(overrun_, {since, requester.npu, requester.node});
   const auto answer = event_at(done, pdes::completion);
-  if (histories_ != nullptr && history.is_known())
-    histories_->send(kernel_, to, answer, history);
+  if (places_ != nullptr && place.is_known())
+    places_->send(kernel_, to, answer, place);
   else
     kernel_.send(to, answer);
 }

@@ -8,7 +8,7 @@
 #include "orrery/model/rank_model.hpp"
 #include "orrery/network/model.hpp"
 #include "orrery/npu/npus.hpp"
-#include "orrery/pdes/carried_histories.hpp"
+#include "orrery/pdes/carried_places.hpp"
 
 namespace orrery::model {
 
@@ -17,7 +17,7 @@ struct RankModel::Parts {
   Parts(RankModel& model, pdes::Scheduler& kernel);
 
   communicator::Communicators communicators;
-  pdes::CarriedHistories histories;
+  pdes::CarriedPlaces places;
   memory::MemoryServers servers;
   std::vector<NpuId> npu_ids;
   std::unique_ptr<network::MessageNetwork> links;  // none but where links are simulated

@@ -29,22 +29,22 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                                                                        : communicator::Execution::at_host,
                      .least_recorded = model.run_.least_recorded,
                      .variations = &model.run_.options.noise.variations,
-                     .orders_ends = model.run_.keeps_histories() && !model.run_.options.goes_over_links(),
+                     .knows_places = model.run_.knows_places() && !model.run_.options.goes_over_links(),
                      .rendezvous = model.run_.options.rendezvous,
                      .load = model.load_},
                     [this](const communicator::Completion& completion) { npus.announce(completion); }),
-      histories(model.run_.hosting.here),
+      places(model.run_.hosting.here),
       servers(
           kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,
           [&run = model.run_](GroupId group) { return trace::describe(*run.communicators[group.index()].group); },
-          model.overrun_, model.run_.keeps_histories() ? &histories : nullptr),
+          model.overrun_, model.run_.knows_places() ? &places : nullptr),
       npu_ids(ids_of(model.run_.npus)),
       links(model.simulated_network_ ? model.simulated_network_->on_rank({kernel, npu_ids, model.run_.hosting,
                                                                           model.run_.first_link(), model.overrun_})
                                      : nullptr),
       npus(model.run_,
            {kernel, model.network_, communicators.members(), servers, links.get(),
-            model.run_.keeps_histories() ? &histories : nullptr},
+            model.run_.knows_places() ? &places : nullptr},
            model.overrun_) {}
 
 RankModel::RankModel(npu::RunContext run)
@@ -99,7 +99,7 @@ void RankModel::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
   if (event.target >= run_.first_server() && event.target < run_.first_link())
     return parts_->servers.unpack(event, bytes);
   const bool is_of_link = event.source() >= run_.first_link();
-  if (event.target < run_.first_communicator() && !is_of_link) return parts_->histories.unpack(event, bytes);
+  if (event.target < run_.first_communicator() && !is_of_link) return parts_->places.unpack(event, bytes);
   parts_->links->unpack(event, bytes);
 }
 

@@ -21,7 +21,11 @@ using topology::LinkId;
 
 template <class Links>
 LinkServers<Links>::LinkServers(const Links& links, const Options& options, const RankPart& part)
-    : links_(links), options_(options), part_(part), first_server_(part.hosting.num_npus()) {
+    : links_(links),
+      options_(options),
+      part_(part),
+      first_server_(part.hosting.num_npus()),
+      order_(part.first_process) {
   std::size_t num_servers = 0;
   for (const NpuId npu : part.npus) num_servers += links_.links_of(npu);
   servers_.reserve(num_servers);
@@ -54,33 +58,30 @@ void LinkServers<Links>::unpack(pdes::Event& event, std::span<const std::byte> b
   std::memcpy(destinations.data(), bytes.data() + sizeof message, more);
 }
 
-/// Does the same with Rules::orders_messages, where messages and receipts have histories.
+/// Keeps a message or a receipt of another rank with its place (Rules::orders_messages).
 template <class Links>
 void LinkServers<Links>::unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes) {
   Archive archive(bytes);
-  EventHistory history;
-  archive(history);
-  if (archive.is_at_end()) {
-    receipts_[event.order] = std::move(history);
-    return;
-  }
+  EventPlace place;
+  archive(place);
+  if (archive.is_at_end()) return order_.keep_receipt(event, std::move(place));
   Message message;
   std::vector<NpuId> destinations;
   archive(message, destinations);
   event.node = put(message);
-  keep_history(event.node, history);
+  order_.keep(event.node, std::move(place));
   if (!destinations.empty()) copies_[event.node] = std::move(destinations);
 }
 
 template <class Links>
 std::vector<std::byte> LinkServers<Links>::packed_in_order(std::uint32_t slot) const {
   Archive archive;
-  EventHistory history = slot < histories_.size() ? histories_[slot] : EventHistory();
+  EventPlace place = order_.at(slot);
   Message message = messages_[slot];
   message.scope = pdes::Scope::anywhere;
   std::vector<NpuId> destinations;
   if (const auto copies = copies_.find(slot); copies != copies_.end()) destinations = copies->second;
-  archive(history, message, destinations);
+  archive(place, message, destinations);
   return archive.written();
 }
 
@@ -90,7 +91,7 @@ std::vector<std::byte> LinkServers<Links>::packed_in_order(std::uint32_t slot) c
 template <class Links>
 std::uint32_t LinkServers<Links>::put(const Message& message) {
   const std::uint32_t slot = messages_.put(message);
-  if (slot < histories_.size()) histories_[slot] = {};
+  order_.forget(slot);
   return slot;
 }
 
@@ -111,8 +112,8 @@ void LinkServers<Links>::send(const Message& message, pdes::Event call) {
 }
 
 template <class Links>
-void LinkServers<Links>::send_in_order(const Message& message, pdes::Event call, const EventHistory& history) {
-  keep_history(put_into(message, call), history);
+void LinkServers<Links>::send_in_order(const Message& message, pdes::Event call, const EventPlace& place) {
+  order_.keep(put_into(message, call), place);
 }
 
 template <class Links>
@@ -167,52 +168,20 @@ template <class Links>
 void LinkServers<Links>::settle() {
   const auto beside_others =
       std::ranges::partition(arrivals_, [](const Arrival& it) { return it.server->num_here == 1; });
-  for (Arrival& it : beside_others) it.history = offered(it.event);
+  for (Arrival& it : beside_others) it.place = order_.offered(it.event, messages_[it.event.node].source);
   std::ranges::sort(beside_others, [](const Arrival& one, const Arrival& other) {
-    return std::tie(one.server, one.history, one.event.order) <
-           std::tie(other.server, other.history, other.event.order);
+    return std::tie(one.server, one.place, one.event.order) < std::tie(other.server, other.place, other.event.order);
   });
-  for (const auto& [server, event, history] : arrivals_) {
+  for (const auto& [server, event, place] : arrivals_) {
     server->num_here = 0;
     store_and_forward(*server, event);
   }
   arrivals_.clear();
 }
 
-/// Returns the history of what hands a message on if its service begins when it comes to a link.
 template <class Links>
-EventHistory LinkServers<Links>::offered(const pdes::Event& event) const {
-  const EventHistory its = event.node < histories_.size() ? histories_[event.node] : EventHistory();
-  if (!its.is_known()) return EventHistory::first_of(messages_[event.node].source).next(event.time, 0);
-  return event.source() < part_.first_process ? its : its.next(event.time, 0);
-}
-
-/// Takes note of a service that begins at `start`, of a message that comes at the time of `event`. The link was free
-/// from `free` on. A message that has waited is handed on because of the end of the service before. One that comes when
-/// that service ends has waited if its event comes before that end.
-template <class Links>
-void LinkServers<Links>::note_service(Server& server, const pdes::Event& event, Time free, Time start) {
-  EventHistory onward = offered(event);
-  if (start > event.time || (free == event.time && server.end.is_known())) {
-    const EventHistory after_end = server.end.next(start, 0);
-    if (start > event.time || onward < after_end) onward = after_end;
-  }
-  server.end = onward.beside();
-  keep_history(event.node, std::move(onward));
-}
-
-template <class Links>
-void LinkServers<Links>::keep_history(std::uint32_t slot, EventHistory history) {
-  if (histories_.size() <= slot) histories_.resize(slot + std::size_t{1});
-  histories_[slot] = std::move(history);
-}
-
-template <class Links>
-EventHistory LinkServers<Links>::take_history(const pdes::Event& event) {
-  if (event.kind == static_cast<std::uint16_t>(Delivery::arrived))
-    return event.node < histories_.size() ? std::exchange(histories_[event.node], {}) : EventHistory();
-  const auto receipt = receipts_.extract(event.order);
-  return receipt.empty() ? EventHistory() : receipt.mapped();
+EventPlace LinkServers<Links>::take_place(const pdes::Event& event) {
+  return order_.take(event, event.kind == static_cast<std::uint16_t>(Delivery::arrived));
 }
 
 template <class Links>
@@ -251,7 +220,7 @@ void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& ev
   const Time free = server.server.begins(Time::zero());
   const Time start = server.server.serve(event.time, holds, message.size), there = start + passes;
   if (there == Time::max()) return note_overrun(event);
-  if (options_.rules.orders_messages) note_service(server, event, free, start);
+  if (options_.rules.orders_messages) order_.note_service(server.end, event, message.source, free, start);
   pass_on(server, event, next_link(server, message, there), there);
 }
 
@@ -329,7 +298,7 @@ void LinkServers<Links>::send_next_packet(Server& server, std::uint32_t slot, By
   pdes::Event call = event(server, later, pdes::Stage::server, lp(server.link));
   call.kind = message_is_there;
   call.node = put(behind);
-  if (slot < histories_.size()) keep_history(call.node, histories_[slot]);
+  order_.copy(slot, call.node);
   part_.kernel.send(part_.hosting.here, call);
 }
 
@@ -405,14 +374,10 @@ void LinkServers<Links>::give_receipt(Server& server, std::uint32_t slot, Time t
   receipt.node = message.node.value();
   if (message.step.wants_receipt) receipt.detail = packed({message.step.id.service, message.step.receipt_step});
   const Rank to = part_.hosting.of_npu[message.source.index()];
-  if (slot >= histories_.size() || !histories_[slot].is_known()) return part_.kernel.send(to, receipt);
-  if (to == part_.hosting.here) {
-    receipts_[receipt.order] = histories_[slot];
-    return part_.kernel.send(to, receipt);
-  }
-  Archive archive;
-  archive(histories_[slot]);
-  part_.kernel.send(to, receipt, archive.written());
+  if (!order_.knows(slot)) return part_.kernel.send(to, receipt);
+  if (to != part_.hosting.here) return part_.kernel.send(to, receipt, packed_place(order_.at(slot)));
+  order_.keep_receipt(receipt, slot);
+  part_.kernel.send(to, receipt);
 }
 
 // ---- Checkpoints ----
@@ -424,13 +389,7 @@ std::vector<std::byte> LinkServers<Links>::pack(const pdes::Event& event) const 
   const bool has_message = event.target >= part_.first_process
                                ? event.kind == message_is_there
                                : event.kind == static_cast<std::uint16_t>(Delivery::arrived);
-  if (!has_message && receipts_.contains(event.order)) {
-    Archive archive;
-    EventHistory history = receipts_.at(event.order);
-    archive(history);
-    return archive.written();
-  }
-  if (!has_message) return {};
+  if (!has_message) return order_.packed_receipt(event);
   if (options_.rules.orders_messages) return packed_in_order(event.node);
   Archive archive;
   Message message = messages_[event.node];

@@ -37,20 +37,18 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
-  KeptEnds& kept_ends;           ///< of the NPU that settles
+  KeptEnds& kept_ends;           ///< ends of the NPU that settles
   std::vector<GroupUse> groups;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
-  Time endpoint_delay[2];             ///< of collectives among all NPUs, and of those of smaller communicators
+  Time endpoint_delay[2];             ///< delays in collectives among all NPUs, and in smaller communicators
   /// Queues of each dimension if an NPU's turn of queues and trees goes on over all its communicators; 0 if it does
   /// not.
   std::uint32_t queues = 0;
-  Time fraction = {};         ///< of a ns, by which the kernel is past the time of the NPU that settles
+  Time fraction = {};         ///< part of a ns by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;  ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
 
-  /// Says whether events have histories (RunContext::keeps_histories).
-  bool keeps_histories() const { return services.histories != nullptr; }
   /// Returns what passes from the last message of a collective to its end.
   Time last_step(const communicator::Membership& its) const { return endpoint_delay[its.is_subgroup ? 1 : 0]; }
 };

@@ -33,32 +33,12 @@ LastArrival sender_of(const Execution& npu, NodeId receive, Time there) {
 }
 
 /// Sends an event to the peer of a send or a receive.
-void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uint64_t detail,
-                  const EventHistory& history) {
+void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uint64_t detail, const EventPlace& place) {
   const StreamEnd to = destination_of(npu.npu(), id);
   const Context& context = npu.context();
   const Rank rank = context.hosting.of_npu[to.npu.index()];
   const pdes::Event event = npu.make_event(time, pdes::Stage::client, LpId(to.npu.value()), kind, to.stream, detail);
-  if (history.is_known())
-    context.services.histories->send(context.services.kernel, rank, event, history);
-  else
-    context.services.kernel.send(rank, event);
-}
-
-/// Returns the history of what a message leads to that is there at `now`. It was there before what asks for it, which
-/// then goes on with an event of its own, `posted`; or it comes after that at the same time.
-EventHistory history_of_meeting(Execution& npu, const pdes::Event& message, const EventHistory& posted, Time now,
-                                bool& was_there) {
-  const EventHistory its = histories_of(npu).take(message.order);
-  was_there = message.time < now || its.next(now, 0) < posted;
-  return was_there ? posted : its;
-}
-
-/// Returns the history with which data leave that have been cleared before `now`. `posted`: see Histories::post.
-EventHistory history_of_cleared(Execution& npu, const pdes::Event& clearance, const EventHistory& posted, Time now) {
-  if (!npu.context().keeps_histories()) return {};
-  bool was_there = false;
-  return history_of_meeting(npu, clearance, posted, now, was_there).next(now, 0);
+  npu.order().places().send(npu, rank, event, place);
 }
 
 /// Returns how long the clear to send takes from a receiver to a sender.
@@ -73,7 +53,8 @@ Time arrival(const Execution& npu, NodeId send, Time now) {
   return now + data_delay(npu, send, npu.npu().id, peer);
 }
 
-/// Returns the same for data that leave now because of the clear to send, which says what the receiver recorded. If
+/// Returns when data are at the receiver that leave now because of the clear to send, which says what the receiver
+/// recorded. If
 /// both sides recorded the message, it takes the shorter duration from when both were ready.
 Time arrival(const Execution& npu, NodeId send, Time now, const pdes::Event& clearance, Time issued) {
   const Time own = recorded_cost(*npu.npu().program->graph, send, npu.context().options);
@@ -89,36 +70,36 @@ DelayMessaging::DelayMessaging(bool senders_wait)
     : clearances_(senders_wait ? std::make_unique<Clearances>() : nullptr) {}
 
 void DelayMessaging::begin_send(Execution& npu, NodeId send, Time now) {
-  EventHistory history = next_history(npu, now);
-  if (!clearances_) return transfer(npu, send, now, arrival(npu, send, now), history);
+  EventPlaces& places = npu.order().places();
+  if (!clearances_) return transfer(npu, send, now, arrival(npu, send, now), places.next(now));
+  places.post(send, now);
   const ChannelKey channel = channel_of(npu.npu(), send);
   pdes::Event clearance;
   if (!clearances_->take(channel, clearance)) {
     npu.awaited().add(awaited_from(npu, channel.other));
-    if (npu.context().keeps_histories()) histories_of(npu).post(send, std::move(history));
     return clearances_->leave(channel, send);
   }
   auto& kernel = npu.context().services.kernel;
   if (clearance.time <= now) {
     kernel.raise_depth(npu.npu().lp(), clearance.depth);
-    return transfer(npu, send, now, arrival(npu, send, now, clearance, now),
-                    history_of_cleared(npu, clearance, history, now));
+    return transfer(npu, send, now, arrival(npu, send, now, clearance, now), places.next_cleared(send, clearance, now));
   }
+  places.forget_posted(send);
   clearance.kind = static_cast<std::uint16_t>(EventKind::cleared);
   clearance.node = send.value();
   kernel.resume(clearance);
 }
 
 /// Lets the data leave; the sender is free when all of them are at the receiver.
-void DelayMessaging::transfer(Execution& npu, NodeId send, Time now, Time there, const EventHistory& history) {
+void DelayMessaging::transfer(Execution& npu, NodeId send, Time now, Time there, const EventPlace& place) {
   const NpuId from = npu.npu().id, peer = channel_of(npu.npu(), send).other;
   const Bytes size(npu.node(send).size);
   auto& network = npu.context().services.network;
   network.count_message(from, peer, size, npu.npu().count());
   npu.accounting().count_sent(send, now, size);
-  if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count(), history);
+  if (there != Time::max()) send_to_peer(npu, send, EventKind::data, there, size.count(), place);
   npu.running(send).last = {now, peer};
-  npu.end_at(send, now, there, &history);
+  npu.end_at(send, now, there, &place);
 }
 
 void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
@@ -129,9 +110,9 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
     if (there == Time::max()) return npu.accounting().note_overrun(receive, now, Overrun::Quantity::time);
     const Time recorded = recorded_cost(*npu.npu().program->graph, receive, npu.context().options);
     send_to_peer(npu, receive, EventKind::clear_to_send, there, static_cast<std::uint64_t>(recorded.ps()),
-                 next_history(npu, now));
+                 npu.order().places().next(now));
   }
-  if (npu.context().keeps_histories()) histories_of(npu).post(receive, next_history(npu, now));
+  npu.order().places().post(receive, now);
   pdes::Event message;
   if (!receives_.take(channel, message)) {
     const auto awaited = awaited_from(npu, channel.other);
@@ -149,16 +130,13 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
 void DelayMessaging::receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now) {
   require_size(npu, receive, Bytes(message.detail));
   npu.context().services.kernel.raise_depth(npu.npu().lp(), message.depth);
-  if (!npu.context().keeps_histories()) return npu.end_receive_at_once(receive, now, {});
-  bool was_there = false;
-  const EventHistory history = history_of_meeting(npu, message, histories_of(npu).take_posted(receive), now, was_there);
-  npu.end_receive_at_once(receive, now, history, !was_there);
+  npu.end_receive_at_once(receive, now, npu.order().places().meet(receive, message, now));
 }
 
 /// Makes the message of a posted receive the event that ends it.
 void DelayMessaging::match(Execution& npu, pdes::Event& message, const PostedReceive& receive) {
   require_size(npu, receive.node, Bytes(message.detail));
-  if (npu.context().keeps_histories()) histories_of(npu).take_posted(receive.node);
+  npu.order().places().forget_posted(receive.node);
   arriving_.add(message.time, npu.lookahead(), receive.node);
   message.kind = static_cast<std::uint16_t>(EventKind::received);
   message.node = receive.node.value();
@@ -197,12 +175,11 @@ bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
   npu.awaited().remove(awaited_from(npu, channel.other));
   if (const Time issued = npu.running(send).start; event.time <= issued) {  // this NPU is ahead of what is certain
     npu.context().services.kernel.raise_depth(npu.npu().lp(), event.depth);
-    const EventHistory posted = npu.context().keeps_histories() ? histories_of(npu).take_posted(send) : EventHistory();
     transfer(npu, send, issued, arrival(npu, send, issued, event, issued),
-             history_of_cleared(npu, event, posted, issued));
+             npu.order().places().next_cleared(send, event, issued));
     return false;
   }
-  if (npu.context().keeps_histories()) histories_of(npu).take_posted(send);
+  npu.order().places().forget_posted(send);
   event.kind = static_cast<std::uint16_t>(EventKind::cleared);
   event.node = send.value();
   return true;
@@ -223,7 +200,7 @@ void DelayMessaging::handle(Execution& npu, const pdes::Event& event) {
   const NodeId node(event.node);
   if (static_cast<EventKind>(event.kind) == EventKind::cleared)
     return transfer(npu, node, event.time, arrival(npu, node, event.time, event, npu.running(node).start),
-                    next_history(npu, event.time));
+                    npu.order().places().next(event.time));
   arriving_.remove();
   npu.complete_receive(node, Time::from_ps(static_cast<std::int64_t>(event.detail)), sender_of(npu, node, event.time),
                        event.time);

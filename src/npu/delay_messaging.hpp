@@ -37,7 +37,7 @@ class DelayMessaging final : public Messaging {
   };
   using Clearances = Matcher<NodeId, pdes::Event>;
 
-  void transfer(Execution& npu, NodeId send, Time now, Time there, const EventHistory& history);
+  void transfer(Execution& npu, NodeId send, Time now, Time there, const EventPlace& place);
   bool admit_data(Execution& npu, pdes::Event& event);
   bool admit_clear_to_send(Execution& npu, pdes::Event& event);
   void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);

@@ -9,15 +9,11 @@ namespace orrery::npu {
 using trace::NodeKind;
 
 Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& context, std::optional<Overrun>& overrun)
-    : npu_(npu),
-      graph_(*npu.program->graph),
-      lookahead_(lookahead),
-      context_(context),
+    : NpuContext(npu, lookahead, context),
       schedule_(*npu.program, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
                 context.scratch.released),
       accounting_(npu, context.options, overrun),
-      histories_(context.keeps_histories() ? std::make_unique<Histories>() : nullptr),
-      instants_(graph_, histories_.get()) {}
+      order_(make_event_order(*this)) {}
 
 void Execution::begin_iteration(Time now) {
   schedule_.begin_iteration();
@@ -38,27 +34,24 @@ RunningNode& Execution::running(NodeId id) {
   return *found;
 }
 
-void Execution::end_at(NodeId id, Time now, Time finish, const EventHistory* given) {
-  const EventHistory history = given != nullptr ? *given : next_history(*this, now);
+void Execution::end_at(NodeId id, Time now, Time finish, const EventPlace* given) {
+  EventPlace place = given != nullptr ? *given : order_->places().next(now);
   RunningNode& running = this->running(id);
   running.finish = finish;
   if (finish == Time::max()) [[unlikely]]
     return accounting_.note_overrun(id, running.start, Overrun::Quantity::time);
-  if (finish == now) {
-    instants_.add(id, history);
-    return;
-  }
+  if (finish == now) return order_->add_end(id, place);
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
-  if (histories_) histories_->keep(end.order, history);
+  order_->places().keep(end, std::move(place));
   if (context_.kept_ends.is_on)
     context_.kept_ends.add(end);
   else
     context_.services.kernel.schedule(end);
 }
 
-void Execution::end_receive_at_once(NodeId id, Time now, const EventHistory& history, bool is_shared) {
+void Execution::end_receive_at_once(NodeId id, Time now, const Meeting& meeting) {
   running_.push_back({id, now, now, ResourceMap::unlimited});
-  instants_.add_receive(id, history, is_shared);
+  order_->add_receive_end(id, meeting);
 }
 
 void Execution::complete(NodeId id, Time now) {
@@ -89,13 +82,11 @@ void Execution::end(NodeId id, const Service& service, Time now) {
 }
 
 bool Execution::end_and_restart(Time now) {
-  const bool any = !instants_.empty();
-  if (instants_.is_held_up()) return false;
-  if (context_.options.one_by_one && any) {
-    complete(instants_.take(), now);
-  } else {
+  const bool any = order_->has_ends();
+  if (order_->awaits_answer()) return false;
+  if (any) {
     auto& over = context_.scratch.over;
-    instants_.swap(over);
+    order_->take_ends(over);
     for (const NodeId id : over) complete(id, now);
     over.clear();
   }

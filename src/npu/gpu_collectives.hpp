@@ -13,36 +13,27 @@
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/gpu/ports.hpp"
 #include "orrery/network/message.hpp"
+#include "thread_blocks.hpp"
 
 namespace orrery::npu {
 
 /// The collectives of an NPU that its thread blocks carry out (gpu::Device): each is a kernel. Blocks are resumed by
 /// events of the NPU for itself. Their requests pass the links of the network as messages, and the owner of memory
 /// answers, whether it has a kernel or not.
-class GpuCollectives {
+class GpuCollectives final : public ThreadBlocks {
  public:
   explicit GpuCollectives(GpuSystem& system);
-  ~GpuCollectives();
+  ~GpuCollectives() override;
 
-  /// Joins the collective of a node that holds a place, if a plan carries it out; else returns false. Throws Error
-  /// (bad_input) if the plan needs a switch that its GPUs do not have.
-  bool join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now);
-  /// Takes in a request of another GPU, perhaps of a collective that this NPU has not joined yet, or is through with.
-  void arrive(Execution& npu, const network::Message& message, Time now);
-  /// Handles an event for the thread blocks.
-  void handle(Execution& npu, const pdes::Event& event);
-  /// Ends a time: hands what blocks offer at this time to the links, in the order of bursts, then blocks.
-  void settle(Execution& npu, Time now);
-
-  /// Writes the state, or reads it.
-  void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive);
-
-  /// Returns what the blocks of the kernel of a node wait for, one line each.
-  std::vector<std::string> waits(NodeId id) const;
-  /// Returns the SMs that blocks hold.
-  std::uint32_t sms() const { return sms_; }
-  /// Returns what this NPU has sent, by peer.
-  std::vector<gpu::RequestRecord> sent(NpuId self) const;
+  bool may_be_asked() const override { return true; }
+  bool join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now) override;
+  void arrive(Execution& npu, const network::Message& message, Time now) override;
+  void handle(Execution& npu, const pdes::Event& event) override;
+  void settle(Execution& npu, Time now) override;
+  void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive) override;
+  std::vector<std::string> waits(NodeId id) const override;
+  std::uint32_t sms() const override { return sms_; }
+  std::vector<gpu::RequestRecord> sent(NpuId self) const override;
 
  private:
   class Kernel;

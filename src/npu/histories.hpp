@@ -7,82 +7,70 @@
 #include <utility>
 #include <vector>
 
+#include "event_order.hpp"
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_history.hpp"
+#include "orrery/base/event_place.hpp"
 
 namespace orrery::npu {
 
-/// The histories of an NPU's events (RunContext::keeps_histories): of the one at hand, and of those that are to come.
-class Histories {
+/// The places of an NPU's events in ASTRA-sim's order (RunContext::knows_places), where a place is the history of
+/// the event: places of the event at hand, and of events to come.
+class Histories final : public EventPlaces {
  public:
+  Histories() : EventPlaces(true) {}
+
   /// What a message makes its receiver schedule comes after what it makes its sender schedule, in the same event.
   static constexpr std::uint32_t of_receiver = 1U << 28U;
 
   /// The events before this one are over.
-  void begin(EventHistory history, std::uint32_t first_number = 0) {
+  void begin(EventPlace history, std::uint32_t first_number = 0) {
     if (std::exchange(is_in_store_, false)) expect_stored_instants();
     at_hand_ = std::move(history);
     next_number_ = first_number;
   }
   /// Says which event has what the NPU has in store for itself at the time at hand; of no event if it has nothing.
-  void expect_store(EventHistory history) {
+  void expect_store(EventPlace history) {
     store_ = std::move(history);
     is_expected_ = store_.is_known();
     is_in_store_ = false;
   }
   /// Begins that event.
   void begin_store() {
-    EventHistory store = store_;
+    EventPlace store = store_;
     begin(store);
     store_ = std::move(store);
     is_in_store_ = true;
   }
-  /// Returns the history of what the event at hand schedules now. It may schedule `count` things at once, of which this
-  /// is the first.
-  EventHistory next(Time now, std::uint32_t count = 1) {
-    const std::uint32_t number = next_number_;
-    next_number_ += count;
-    return at_hand_.next(now, number);
-  }
-
-  /// Takes note of an event to come, by pdes::Event::order.
-  void keep(std::uint64_t event, EventHistory history) { kept_[event] = std::move(history); }
+  /// Keeps the history of an event to come, by pdes::Event::order.
+  void keep_known(std::uint64_t event, EventPlace history) override { kept_[event] = std::move(history); }
   /// Returns the history of an event that has come; of no event if none was kept.
-  EventHistory take(std::uint64_t event) {
+  EventPlace take(std::uint64_t event) {
     auto found = kept_.extract(event);
-    return found.empty() ? EventHistory() : std::move(found.mapped());
-  }
-
-  /// Takes note of the history of what ends a receive, or sends the data of a send, if its message is there first.
-  void post(NodeId node, EventHistory history) { posted_[node] = std::move(history); }
-  /// Returns it when the message is there.
-  EventHistory take_posted(NodeId node) {
-    auto found = posted_.extract(node);
-    return found.empty() ? EventHistory() : std::move(found.mapped());
+    return found.empty() ? EventPlace() : std::move(found.mapped());
   }
 
   /// Takes note of one more node that ends at the time at hand, in an event of its own or in that of a message, which
   /// its sender shares.
-  void add_instant(EventHistory history, bool is_shared) {
+  void add_instant(EventPlace history, bool is_shared) {
     instants_.push_back({std::move(history), false, is_shared ? of_receiver : 0});
   }
-  /// Does the same with a node whose end the NPU has in store for itself. It is part of the event that has such things,
+  /// Takes note of a node whose end the NPU has in store for itself. It is part of the event that has such things,
   /// and of a new one with this history if there is none. `is_awaited`: whether the node ends now is not known yet.
   /// Returns the history of the event in which it ends.
-  EventHistory add_stored_instant(const EventHistory& history, bool is_awaited = false) {
+  EventPlace add_stored_instant(const EventPlace& history, bool is_awaited = false) {
     if (!store_.is_known()) store_ = history;
     instants_.push_back({store_, true, 0, history, is_awaited});
     return store_;
   }
   /// Says that an end that was awaited is in the event that was returned. Returns false if that is not `history`.
-  bool confirm_instant(std::size_t index, const EventHistory& history);
+  bool confirm_instant(std::size_t index, const EventPlace& history);
   /// Says that an end that was awaited is not in that event. `history`: of the event in which it ends, because the
   /// access has waited for another one; it becomes the last of these ends. Of no event: it does not end now.
-  void replace_instant(std::size_t index, const EventHistory& history);
+  void replace_instant(std::size_t index, const EventPlace& history);
   /// Returns whether the first of these ends is awaited.
   bool is_held_up() const { return !instants_.empty() && next_instant()->is_awaited; }
   /// Returns whether one of these ends comes before an event.
-  bool has_instant_before(const EventHistory& event) const {
+  bool has_instant_before(const EventPlace& event) const {
     return !instants_.empty() && next_instant()->history < event;
   }
   /// Begins the first of these ends. Returns which it was of those that are left.
@@ -99,8 +87,6 @@ class Histories {
     return index;
   }
 
-  /// Takes note of an event that is to schedule itself again for a later time.
-  void put_off(std::uint64_t event, Time until) { put_off_.emplace_back(event, until); }
   /// Returns until when an event that has come is put off; zero if it is not.
   Time take_put_off(std::uint64_t event) {
     const auto found = std::ranges::find(put_off_, event, &PutOff::first);
@@ -111,17 +97,37 @@ class Histories {
     return until;
   }
 
-  void serialize(Archive& archive) {
+  void serialize(Archive& archive) override {
     archive(kept_, posted_, put_off_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
   }
 
  private:
+  EventPlace next_known_sending(Time now, Leaving leaving) override {
+    // The end of the service at the first link comes directly after what hands the message on.
+    return leaving == Leaving::at_once ? next(now, 2) : next(now).next(now, 0);
+  }
+  void send(Execution& npu, Rank to, const pdes::Event& event, const EventPlace& place) override;
+  void wait(Execution& npu, const StepWait& wait, Time now) override;
+
+  void post(NodeId node, Time now) override { posted_[node] = next(now); }
+  void forget_posted(NodeId node) override { posted_.erase(node); }
+  Meeting meet(NodeId node, const pdes::Event& message, Time now) override;
+  EventPlace next_cleared(NodeId send, const pdes::Event& clearance, Time now) override {
+    return meet(send, clearance, now).place.next(now, 0);
+  }
+
+  EventPlace next_known(Time now, std::uint32_t count) override {
+    const std::uint32_t number = next_number_;
+    next_number_ += count;
+    return at_hand_.next(now, number);
+  }
+
   using PutOff = std::pair<std::uint64_t, Time>;
   struct Instant {
-    EventHistory history;
+    EventPlace history;
     bool is_stored = false;
-    std::uint32_t first_number = 0;  ///< of what it schedules
-    EventHistory own = {};           ///< if it is stored: of the event, if nothing were stored before it
+    std::uint32_t first_number = 0;  ///< number of what it schedules first
+    EventPlace own = {};             ///< history of the event of a stored end, if nothing were stored before it
     bool is_awaited = false;
 
     void serialize(Archive& archive) { archive(history, is_stored, first_number, own, is_awaited); }
@@ -133,13 +139,13 @@ class Histories {
 
   void expect_stored_instants();
 
-  EventHistory at_hand_;
+  EventPlace at_hand_;
   std::uint32_t next_number_ = 0;
-  std::map<std::uint64_t, EventHistory> kept_;
-  std::map<NodeId, EventHistory> posted_;
+  std::map<std::uint64_t, EventPlace> kept_;
+  std::map<NodeId, EventPlace> posted_;
   std::vector<PutOff> put_off_;  // few
   std::vector<Instant> instants_;
-  EventHistory store_;        // of the event that has what the NPU has in store for the time at hand
+  EventPlace store_;          // of the event that has what the NPU has in store for the time at hand
   bool is_in_store_ = false;  // this event is at hand
   bool is_expected_ = false;  // this event has been scheduled before the time at hand
 };

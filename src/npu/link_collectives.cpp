@@ -41,7 +41,7 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
     const bool was_cleared =
         what != Payload::clear_to_send && npu_.context().options.rendezvous && cause_ != Cause::clear_to_send;
     put_on_links(npu_, message, now_,
-                 history_of_sending(npu_, now_, was_cleared ? Leaving::in_event : Leaving::at_once));
+                 npu_.order().places().next_sending(now_, was_cleared ? Leaving::in_event : Leaving::at_once));
   }
   void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
                       network::StepId step, Payload what) override {
@@ -60,8 +60,14 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   void wake(network::StepId step, Time time, bool reduces) override {
     if (time == Time::max()) return npu_.accounting().note_overrun(joined_.node, now_, Overrun::Quantity::time);
     if (time == now_) return due_.push_back(step);
-    if (npu_.context().keeps_histories()) return wake_in_order(step, time, reduces);
-    npu_.context().services.kernel.schedule(wake_event(step, time));
+    npu_.order().places().wait(
+        npu_,
+        {.node = joined_.node,
+         .step = packed(step),
+         .until = time,
+         .reduction = reduces ? now_ + npu_.context().last_step(joined_.membership) : Time::zero(),
+         .is_for_early_message = cause_ == Cause::itself && step.step != collective::opening_step},
+        now_);
   }
 
   /// Wakes the run for the steps that need no time, and for those that become due by that, in their order.
@@ -71,25 +77,6 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
   }
 
  private:
-  pdes::Event wake_event(network::StepId step, Time time) {
-    return npu_.make_event(time, pdes::Stage::client, npu_.npu().lp(), EventKind::wake, joined_.node.value(),
-                           packed(step));
-  }
-
-  /// Does the same where events have histories. A message that was there before is taken in an event of its own. What
-  /// is reduced is so in an event that one an endpoint delay from now schedules.
-  void wake_in_order(network::StepId step, Time time, bool reduces) {
-    Histories& histories = histories_of(npu_);
-    EventHistory history = histories.next(now_);
-    if (cause_ == Cause::itself && step.step != collective::opening_step) history = history.next(now_, 0);
-    const Time middle = now_ + npu_.context().last_step(joined_.membership);
-    const bool is_put_off = reduces && middle > now_;
-    const pdes::Event event = wake_event(step, is_put_off ? middle : time);
-    if (is_put_off) histories.put_off(event.order, time);
-    histories.keep(event.order, std::move(history));
-    npu_.context().services.kernel.schedule(event);
-  }
-
   Message message_to(std::uint32_t member, Bytes size, network::StepId step) const {
     return {.source = npu_.npu().id,
             .destination = npu_.context().services.communicators.member(joined_.membership, member),
@@ -191,7 +178,7 @@ std::optional<NodeId> LinkCollectives::leave_if_done(Execution& npu, Joined& joi
   if (!joined.run.is_done()) return {};
   const NodeId id = joined.node;
   // A queue is free when the NPU has begun what it begins because of the end of the collective.
-  if (npu.context().keeps_histories()) held_queue_ = joined.turn.place_of(joined.run.last_queue(), queues_of(npu));
+  if (npu.order().places().are_known()) held_queue_ = joined.turn.place_of(joined.run.last_queue(), queues_of(npu));
   leave(npu, joined, now);
   return id;
 }

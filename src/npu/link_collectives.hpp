@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "collectives.hpp"
 #include "execution.hpp"
 #include "orrery/base/archive.hpp"
 #include "orrery/collective/member_run.hpp"
@@ -15,29 +16,17 @@ namespace orrery::npu {
 
 /// The collectives of an NPU that go over the links of the congestion-aware network, where each member runs its part
 /// itself, message by message.
-class LinkCollectives {
+class LinkCollectives final : public Collectives {
  public:
-  /// Joins the collective of a node that holds a place. `dark`: time after which its first step begins, because the
-  /// ports of the NPU change their circuits. Returns whether the collective is over for this NPU already.
+  bool are_here() const override { return true; }
   bool join(Execution& npu, NodeId id, GroupId group, const communicator::Membership& membership, Time now,
-            std::optional<collective::Turn> turn, Time dark);
-
-  // Each of these returns the node whose collective has ended for this NPU, if there is one.
-
-  /// Takes in a message of another member, perhaps of a collective that this NPU has not joined yet.
-  std::optional<NodeId> arrive(Execution& npu, const network::Message& message, Time now);
-  /// Goes on with the collective of a node where this step waited for a time.
-  std::optional<NodeId> wake(Execution& npu, NodeId id, network::StepId step, Time now);
-  /// Ends an event of this NPU, which has begun what it begins because of it.
-  std::optional<NodeId> end_event(Execution& npu, Time now);
-
-  /// Writes the state, or reads it.
-  void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive);
-
-  /// Returns whether the collective of this node is under way.
-  bool is_under_way(NodeId id) const;
-  /// Returns whether others will still ask for data of a collective that is over for this NPU (rendezvous).
-  bool is_asked_for_more() const;
+            std::optional<collective::Turn> turn, Time dark) override;
+  std::optional<NodeId> arrive(Execution& npu, const network::Message& message, Time now) override;
+  std::optional<NodeId> wake(Execution& npu, NodeId id, network::StepId step, Time now) override;
+  std::optional<NodeId> end_event(Execution& npu, Time now) override;
+  void serialize(Execution& npu, const std::vector<communicator::Membership>& memberships, Archive& archive) override;
+  bool is_under_way(NodeId id) const override;
+  bool is_asked_for_more() const override;
 
  private:
   /// A collective that this NPU has joined.
@@ -48,8 +37,8 @@ class LinkCollectives {
     communicator::Membership membership;
     collective::Turn turn;
     collective::MemberRun run;
-    LastArrival last;      ///< of the members, as far as their messages have told
-    bool is_over = false;  ///< for this NPU; others will still ask for data
+    LastArrival last;      ///< last arrival of the members, as far as their messages have told
+    bool is_over = false;  ///< this NPU is through; others will still ask for data
   };
   class LinkTransport;
 

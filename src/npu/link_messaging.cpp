@@ -8,7 +8,7 @@ namespace {
 using network::Message;
 
 /// Sends a message to the peer of a send or a receive.
-void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, Time now, const EventHistory& history) {
+void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, Time now, const EventPlace& place) {
   const ChannelKey channel = channel_of(npu.npu(), id);
   put_on_links(npu,
                {.source = npu.npu().id,
@@ -19,15 +19,15 @@ void send_over_links(Execution& npu, NodeId id, Message::Kind kind, Bytes size, 
                 .kind = kind,
                 .scope = npu.lookahead().scope_of(id),
                 .last = {now, npu.npu().id}},
-               now, history);
+               now, place);
 }
 
 /// Lets the data leave. The sender is free when all of them are at the receiver: an event of the links says so.
-void transfer_over_links(Execution& npu, NodeId send, Time now, const EventHistory& history) {
+void transfer_over_links(Execution& npu, NodeId send, Time now, const EventPlace& place) {
   const Bytes size(npu.node(send).size);
   npu.accounting().count_sent(send, now, size);
   npu.running(send).last = {now, channel_of(npu.npu(), send).other};
-  send_over_links(npu, send, Message::Kind::data, size, now, history);
+  send_over_links(npu, send, Message::Kind::data, size, now, place);
 }
 
 }  // namespace
@@ -36,19 +36,12 @@ pdes::Event link_call(Execution& npu, Time now) {
   return npu.make_event(now, pdes::Stage::server, {}, EventKind::complete, 0);
 }
 
-EventHistory history_of_sending(Execution& npu, Time now, Leaving leaving) {
-  if (!npu.context().keeps_histories()) return {};
-  Histories& histories = histories_of(npu);
-  // The end of the service at the first link comes directly after what hands the message on.
-  return leaving == Leaving::at_once ? histories.next(now, 2) : histories.next(now).next(now, 0);
-}
-
-void put_on_links(Execution& npu, const Message& message, Time now, const EventHistory& history) {
+void put_on_links(Execution& npu, const Message& message, Time now, const EventPlace& place) {
   const Services& services = npu.context().services;
   if (message.kind == Message::Kind::data || message.kind == Message::Kind::step_data)
     services.network.count_way(message.source, message.destination, message.size, message.circuits);
-  if (history.is_known())
-    services.links->send_in_order(message, link_call(npu, now), history);
+  if (place.is_known())
+    services.links->send_in_order(message, link_call(npu, now), place);
   else
     services.links->send(message, link_call(npu, now));
 }
@@ -59,28 +52,28 @@ void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {
   if (npu.context().options.rendezvous && !clearances_.take(channel, clearance))
     return clearances_.leave(channel, send);
   if (!npu.context().options.rendezvous)
-    return transfer_over_links(npu, send, now, history_of_sending(npu, now, Leaving::at_once));
-  const EventHistory history = history_of_sending(npu, now, Leaving::in_event);
+    return transfer_over_links(npu, send, now, npu.order().places().next_sending(now, Leaving::at_once));
+  const EventPlace place = npu.order().places().next_sending(now, Leaving::in_event);
   if (npu.context().options.network.rules.clears_first)
-    cleared_.emplace_back(send, history);
+    cleared_.emplace_back(send, place);
   else
-    transfer_over_links(npu, send, now, history);
+    transfer_over_links(npu, send, now, place);
 }
 
 void LinkMessaging::settle(Execution& npu, Time now) {
-  for (const auto& [send, history] : cleared_) transfer_over_links(npu, send, now, history);
+  for (const auto& [send, place] : cleared_) transfer_over_links(npu, send, now, place);
   cleared_.clear();
 }
 
 void LinkMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   if (npu.context().options.rendezvous)
     send_over_links(npu, receive, Message::Kind::clear_to_send, collective::clear_to_send_size(), now,
-                    history_of_sending(npu, now, Leaving::at_once));
+                    npu.order().places().next_sending(now, Leaving::at_once));
   const ChannelKey channel = channel_of(npu.npu(), receive);
   Bytes size;
   if (receives_.take(channel, size)) {
     require_size(npu, receive, size);
-    return npu.end_receive_at_once(receive, now, next_history(npu, now));
+    return npu.end_receive_at_once(receive, now, {npu.order().places().next(now)});
   }
   posted_.add(Time::zero(), npu.lookahead(), receive);
   receives_.leave(channel, PostedReceive{receive, now});
@@ -91,7 +84,7 @@ bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
   if (message.kind == Message::Kind::clear_to_send) {
     NodeId send;
     if (clearances_.take(channel, send))
-      transfer_over_links(npu, send, now, history_of_sending(npu, now, Leaving::at_once));
+      transfer_over_links(npu, send, now, npu.order().places().next_sending(now, Leaving::at_once));
     else
       clearances_.leave(channel, Clearance{});
     return false;

@@ -28,23 +28,13 @@ class LinkMessaging final : public Messaging {
   // With rendezvous: sends that wait, and clear-to-send messages that no send waits for yet.
   Matcher<NodeId, Clearance> clearances_;
   // Sends that leave when the NPU has begun all that it begins at this time, and what sends their data.
-  std::vector<std::pair<NodeId, EventHistory>> cleared_;
+  std::vector<std::pair<NodeId, EventPlace>> cleared_;
   ActionTimes posted_;
 };
 
-/// When what is given to the links leaves (docs/model.md, 2).
-enum class Leaving : std::uint8_t {
-  at_once,   ///< in the event at hand
-  in_event,  ///< in an event of its own at the same time, which is scheduled only now
-};
-
-/// Returns the history of what hands a message of this NPU to its first link; of no event without
-/// RunContext::keeps_histories.
-EventHistory history_of_sending(Execution& npu, Time now, Leaving leaving);
-
 /// Puts a message of this NPU on its first link. Control messages do not count as traffic, as in the congestion-unaware
-/// network. `history`: of `history_of_sending`.
-void put_on_links(Execution& npu, const network::Message& message, Time now, const EventHistory& history);
+/// network. `place`: EventPlaces::next_sending.
+void put_on_links(Execution& npu, const network::Message& message, Time now, const EventPlace& place);
 
 /// Returns the event with which an NPU calls its first link. LinkServers sets its target, kind and node.
 pdes::Event link_call(Execution& npu, Time now);

@@ -17,8 +17,6 @@ using trace::NodeKind;
 
 namespace {
 
-/// Room for the numbers of what an NPU schedules when it joins a collective (EventHistory::next).
-constexpr std::uint32_t events_of_join = 1U << 14U;
 constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
 }  // namespace
@@ -27,47 +25,32 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
          Context& context, std::optional<Overrun>& overrun)
     : execution_(npu, lookahead, context, overrun),
       messaging_(make_messaging(context)),
-      collectives_(context.services.links ? std::make_unique<LinkCollectives>() : nullptr),
-      gpu_(context.gpus != nullptr ? std::make_unique<GpuCollectives>(*context.gpus) : nullptr),
+      collectives_(make_collectives(context)),
+      blocks_(make_thread_blocks(context)),
       memberships_(std::move(memberships)),
-      moment_(context.options.one_by_one ? std::make_unique<std::vector<pdes::Event>>() : nullptr) {
-  const bool may_yield = context.streams.num_sets > 0 && !npu.program->graph->priorities.empty();
-  if (may_yield && !collectives_) yielding_ = std::make_unique<Yielding>(context.streams.num_sets);
-  if (context.options.compute.collectives_share.any()) units_.shared = std::make_unique<SharedUnits>();
-  if (const double share = context.options.compute.experts_share; share > 0)
-    units_.held = std::make_unique<HeldUnits>(share);
-  if (gpu_ && context.gpus->options.compute_share)
-    units_.sms = std::make_unique<SharedSms>([this](NodeId id, std::uint32_t held) {
-      return execution_.context().gpus->stretch(execution_.node(id), held);
-    });
+      contention_(make_contention(execution_, memberships_)) {
   // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
-  goes_ahead_ = !collectives_ && !gpu_ && !units_.shared && !units_.held && !moment_;
+  goes_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
+                !execution_.order().keeps_events();
 }
 
-bool Npu::handle(const pdes::Event& event) {
-  if (!moment_) return apply(event);
-  moment_->push_back(event);
-  return true;
-}
+bool Npu::handle(const pdes::Event& event) { return execution_.order().keep(event) || handle_now(event); }
 
 /// Ends the node whose collective over the links is over. Returns whether there is one.
 bool Npu::end_on_links(std::optional<NodeId> over, Time now) {
   if (!over) return false;
-  end_transfer(*over, now);
+  contention_->end_transfer(*over, now);
   execution_.complete(*over, now);
   return true;
 }
 
-bool Npu::apply(const pdes::Event& event) {
+bool Npu::handle_now(const pdes::Event& event) {
   const NodeId id(event.node);
   switch (static_cast<EventKind>(event.kind)) {
     case EventKind::start:
       return true;
     case EventKind::complete:
-      // A node whose end has changed has several events, of which one counts.
-      if (units_.sms && execution_.node(id).kind == NodeKind::compute && !units_.sms->end(id, event.time)) return false;
-      if ((yielding_ || units_.shared || units_.held) && is_put_off(id, event.time)) return false;
-      if (holds_units(id)) units_.held->end_exchange(event.time);
+      if (contention_->put_off(id, event.time)) return false;
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -79,8 +62,8 @@ bool Npu::apply(const pdes::Event& event) {
     case EventKind::arrived: {
       const network::Message message = execution_.context().services.links->take(event);
       if (message.kind == network::Message::Kind::request) {
-        gpu_->arrive(execution_, message, event.time);
-        share_sms(event.time);
+        blocks_->arrive(execution_, message, event.time);
+        contention_->hold_sms(blocks_->sms(), event.time);
         return true;
       }
       const bool is_of_node =
@@ -95,8 +78,8 @@ bool Npu::apply(const pdes::Event& event) {
     case EventKind::gpu_over:
     case EventKind::gpu_take:
     case EventKind::left:
-      gpu_->handle(execution_, event);
-      share_sms(event.time);
+      blocks_->handle(execution_, event);
+      contention_->hold_sms(blocks_->sms(), event.time);
       return true;
     case EventKind::data:
     case EventKind::clear_to_send:
@@ -105,6 +88,8 @@ bool Npu::apply(const pdes::Event& event) {
   }
   ensure_failed("an event that no NPU handles", std::source_location::current());
 }
+
+void Npu::end_event(Time now) { end_on_links(collectives_->end_event(execution_, now), now); }
 
 void Npu::settle(Time now, bool is_last) {
   const bool goes_ahead = goes_ahead_ && is_last;
@@ -138,7 +123,7 @@ void Npu::settle_at(Time now) {
   has_settled_ = true;
   if (has_broken_off_) messaging_->forget_doubts();
   has_broken_off_ = false;
-  if (moment_ && !moment_->empty()) apply_one_by_one(now);
+  execution_.order().handle_kept(*this, now);
   do {
     begin_ready(now);
     if (messaging_->is_in_doubt()) {
@@ -147,7 +132,7 @@ void Npu::settle_at(Time now) {
     }
     // Nodes that take no time hold their resource until all others of this round have begun.
   } while (execution_.end_instant_nodes(now));
-  if (gpu_) gpu_->settle(execution_, now);
+  blocks_->settle(execution_, now);
   messaging_->settle(execution_, now);
   // What comes later for its memory is none of its time.
   if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
@@ -164,7 +149,7 @@ std::size_t Npu::next_resource(const Resources& resources) {
 /// Begins the nodes that are ready, as far as resources are free.
 void Npu::begin_ready(Time now) {
   Resources& resources = execution_.schedule().resources();
-  if (execution_.context().options.one_by_one) {  // in the order of their ids
+  if (execution_.order().begins_lowest_first()) {
     for (auto i = next_resource(resources); i < resources.count(); i = next_resource(resources))
       issue(resources.take(i), static_cast<std::uint16_t>(i), now);
     return;
@@ -188,21 +173,8 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
     case NodeKind::collective:
       return issue_collective(id, now);
     default:
-      const Time takes = compute_time(id);
-      if (units_.held && execution_.node(id).kind == NodeKind::compute) units_.held->begin_compute(id, now);
-      const bool shares = units_.sms && execution_.node(id).kind == NodeKind::compute && takes > Time::zero();
-      const Time finish = shares ? units_.sms->begin(id, takes, now) : now + takes;
-      if (shares && finish == Time::max()) return;  // until an SM is free
-      return execution_.end_at(id, now, finish);
-  }
-}
-
-/// Moves the ends of compute nodes if thread blocks hold another number of SMs.
-void Npu::share_sms(Time now) {
-  if (!units_.sms) return;
-  for (const auto& [id, finish] : units_.sms->hold(gpu_->sms(), now)) {
-    execution_.running(id).finish = finish;
-    if (finish < Time::max()) execution_.end_at(id, now, finish);
+      if (const auto finish = contention_->begin_compute(id, compute_time(id), now))
+        execution_.end_at(id, now, *finish);
   }
 }
 
@@ -240,56 +212,29 @@ void Npu::issue_collective(NodeId id, Time now) {
   const trace::Node& node = execution_.node(id);
   const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
-  if (gpu_ && gpu_->join(execution_, id, execution_.npu().groups[use], membership, now)) return share_sms(now);
+  if (blocks_->join(execution_, id, execution_.npu().groups[use], membership, now))
+    return contention_->hold_sms(blocks_->sms(), now);
   const GroupId group = execution_.npu().groups[use];
   const Time dark = turn_to(group);
   communicator::Join join{
       this->id(),       id,         execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
       Bytes(node.size), now + dark, execution_.schedule().is_recorded(), recorded,
-      queues_.next,     {}};
+      next_turn_,       {}};
   auto& communicators = execution_.context().services.communicators;
   std::optional<collective::Turn> turn;
   if (execution_.context().queues > 0) {
-    turn = queues_.next;
-    queues_.next = communicators.turn_after(membership, join);
+    turn = next_turn_;
+    next_turn_ = communicators.turn_after(membership, join);
   }
-  if (holds_units(id))
-    units_.held->begin_exchange(now);
-  else if (units_.shared)
-    units_.shared->begin_transfer();
-  if (collectives_) {
+  contention_->begin_transfer(id, now);
+  if (collectives_->are_here()) {
     if (!collectives_->join(execution_, id, group, membership, now, turn, dark)) return;
-    end_transfer(id, now);
+    contention_->end_transfer(id, now);
     return execution_.end_at(id, now, now);
   }
-  if (yielding_) yielding_->begin(set_of(id), tier_of(*execution_.npu().program->graph, id), id, now);
+  contention_->begin_yielding(id, now);
   execution_.awaited().add(awaited_by(id));
-  if (execution_.context().keeps_histories()) {
-    join.order = {histories_of(execution_).next(now, events_of_join), join.turn};
-    if (queues_.held) return queues_.beside.push_back({membership, std::move(join)});
-  }
-  communicators.join(membership, join);
-}
-
-/// Takes note that an event of the NPU ends a collective, whose last queue is not free before `free_queue`.
-void Npu::hold_queue(const pdes::Event& event) {
-  const bool ends_node = static_cast<EventKind>(event.kind) == EventKind::complete;
-  if (collectives_ || !ends_node || execution_.node(NodeId(event.node)).kind != NodeKind::collective) return;
-  const std::uint32_t last = execution_.running(NodeId(event.node)).last_queue;
-  if (last != RunningNode::no_queue) queues_.held = last;
-}
-
-/// Frees the queue, since the NPU has begun what it begins because of the event. Then joins the collectives that waited
-/// for this, of which the first one takes the queue.
-void Npu::free_queue(Time now) {
-  const auto held = std::exchange(queues_.held, {});
-  if (queues_.beside.empty()) return;
-  communicator::JoinOrder& first = queues_.beside.front().join.order;
-  first.held_queue = held;
-  first.freed = histories_of(execution_).next(now, events_of_join);
-  for (const QueueTurn::Beside& one : queues_.beside)
-    execution_.context().services.communicators.join(one.membership, one.join);
-  queues_.beside.clear();
+  execution_.order().join(execution_, membership, join, now);
 }
 
 void Npu::issue_access(NodeId id, Time now) {
@@ -310,10 +255,9 @@ void Npu::issue_access(NodeId id, Time now) {
   if (!node.is_of_group() && context.memory.orders_requests()) {
     memory::GroupAccess alone;
     alone.size = size;
-    if (context.keeps_histories()) alone.history = histories_of(execution_).next(now);
-    const bool may_end_now = context.memory.may_take_no_time() && context.memory.access_time(size) == Time::zero();
-    if (context.keeps_histories() && may_end_now && context.fraction < memory::last_wait_within_ns)
-      alone.end = instants_of(execution_).add_awaited(id, alone.history);
+    const bool may_end_now = context.memory.may_take_no_time() && context.memory.access_time(size) == Time::zero() &&
+                             context.fraction < memory::last_wait_within_ns;
+    alone.place = execution_.order().next_access(id, may_end_now, now);
     return context.services.memory_servers.ask(host, request, alone);
   }
   if (!node.is_of_group()) return context.services.memory_servers.ask(host, request);
@@ -335,30 +279,10 @@ void Npu::announce(const communicator::Completion& completion) {
   RunningNode& running = execution_.running(id);
   running.finish = completion.time;
   running.last = completion.last;
-  running.last_queue = completion.order.last_queue.value_or(RunningNode::no_queue);
-  if (execution_.context().keeps_histories() && execution_.node(id).kind == NodeKind::collective)
-    keep_history_of_end(completion);
+  execution_.order().note_end(*this, completion);
   if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
   execution_.accounting().count_sent(id, running.start, completion.sent);
-}
-
-/// Keeps the history of the end of a collective. If its messages are not known, it goes back to this NPU alone.
-void Npu::keep_history_of_end(const communicator::Completion& completion) {
-  EventHistory history = completion.order.history;
-  if (!history.is_known()) {
-    const Time takes = execution_.context().last_step(membership(completion.node));
-    const Time last = completion.time - std::min(takes, completion.time);
-    history = EventHistory::first_of(id()).next(last, 0).next(last, 0);
-  }
-  histories_of(execution_).keep(completion.event, std::move(history));
-}
-
-void Npu::keep_history_of(const pdes::Event& event) {
-  const Context& context = execution_.context();
-  if (!context.keeps_histories()) return;
-  EventHistory history = context.services.histories->take(event);
-  if (history.is_known()) histories_of(execution_).keep(event.order, std::move(history));
 }
 
 /// Returns what the end of a collective or a memory access depends on.
@@ -397,7 +321,7 @@ Wait Npu::wait_of(const RunningNode& running) const {
     wait.group = joined.group;
     wait.ordinal = joined.ordinal;
     wait.members = joined.members;
-    if (gpu_) wait.blocks = gpu_->waits(running.node);
+    wait.blocks = blocks_->waits(running.node);
   } else if (node.kind == NodeKind::send) {
     const ChannelKey channel = channel_of(execution_.npu(), running.node);
     wait.partner = channel.other;
@@ -408,23 +332,18 @@ Wait Npu::wait_of(const RunningNode& running) const {
 
 void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
-  archive(execution_, own_memory_, queues_.next, has_settled_, has_ended_);
+  archive(execution_, own_memory_, next_turn_, has_settled_, has_ended_);
   if (execution_.context().options.network.circuits) archive(circuits_);
-  if (moment_) archive(*moment_);
+  execution_.order().serialize_kept(archive);
   if (archive.reads()) take_over(execution_, predecessor);
-  if (yielding_) archive(*yielding_);
-  if (units_.shared) archive(*units_.shared);
-  if (units_.held) archive(*units_.held);
-  std::vector<pdes::Event> with_moment;  // and those that it puts off within the time at hand
-  if (moment_ && !moment_->empty()) {
-    with_moment.assign(pending.begin(), pending.end());
-    with_moment.insert(with_moment.end(), moment_->begin(), moment_->end());
-    pending = with_moment;
-  }
-  messaging_->serialize(execution_, archive, pending, predecessor);
-  if (collectives_) collectives_->serialize(execution_, memberships_, archive);
-  if (gpu_) gpu_->serialize(execution_, memberships_, archive);
-  if (units_.sms) archive(*units_.sms);
+  contention_->serialize(archive);
+  std::vector<pdes::Event> all(pending.begin(), pending.end());
+  const std::span<const pdes::Event> kept = execution_.order().kept();
+  all.insert(all.end(), kept.begin(), kept.end());
+  messaging_->serialize(execution_, archive, all, predecessor);
+  collectives_->serialize(execution_, memberships_, archive);
+  blocks_->serialize(execution_, memberships_, archive);
+  contention_->serialize_sms(archive);
   auto& communicators = execution_.context().services.communicators;
   for (auto one = memberships_.begin(); one != memberships_.end(); ++one) {
     const auto is_same = [&](const communicator::Membership& other) {
@@ -435,7 +354,8 @@ void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, cons
   if (!archive.reads()) return;
   for (const RunningNode& running : execution_.all_running())
     if (const trace::Node& node = execution_.node(running.node);
-        running.finish == Time::max() && (node.is_access() || (node.kind == NodeKind::collective && !collectives_)))
+        running.finish == Time::max() &&
+        (node.is_access() || (node.kind == NodeKind::collective && !collectives_->are_here())))
       execution_.awaited().add(awaited_by(running.node));
 }
 
@@ -444,7 +364,7 @@ void Npu::stop(Time now) {
 }
 
 void Npu::list_requests(std::vector<gpu::RequestRecord>& requests) const {
-  if (gpu_) std::ranges::copy(gpu_->sent(id()), std::back_inserter(requests));
+  std::ranges::copy(blocks_->sent(id()), std::back_inserter(requests));
 }
 
 NpuRecord Npu::record() const {

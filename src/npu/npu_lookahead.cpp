@@ -27,14 +27,14 @@ pdes::LookaheadBound Npu::bound(const Distances& distances, Time posted, Time ar
   const memory::RemoteMemory& memory = execution_.context().memory;
   if (!has_settled_) bound.output = std::min(bound.output, start_time());
   // Events that wait for the answer of a memory may lead to anything after it.
-  if (instants_of(execution_).is_held_up()) bound.reaction = Time::zero();
+  if (execution_.order().awaits_answer()) bound.reaction = Time::zero();
   for (const RunningNode& running : execution_.all_running()) {
     const bool is_known = running.finish != Time::max();
     // A send's data leave with the clear to send; a collective over links answers what comes. Others notice what a node
     // sends only if its lead is zero.
-    const bool may_act = !is_known && distances.lead(running.node) == Time::zero() &&
-                         (execution_.node(running.node).kind == NodeKind::send ||
-                          (collectives_ && collectives_->is_under_way(running.node)));
+    const bool may_act =
+        !is_known && distances.lead(running.node) == Time::zero() &&
+        (execution_.node(running.node).kind == NodeKind::send || collectives_->is_under_way(running.node));
     const Time tail =
         may_act ? Time::zero() : std::min(distances.tail(running.node), least_lead(running.resource, distances));
     if (is_known)
@@ -51,15 +51,15 @@ pdes::LookaheadBounds Npu::lookahead() const {
   pdes::LookaheadBounds bounds{bound(distances.sends, posted.sends(), arriving.sends()),
                                bound(distances.calls, posted.calls(), arriving.calls())};
   if (distances.relays) bounds.relays = bound(*distances.relays, posted.relays(), arriving.relays());
-  if (collectives_ && collectives_->is_asked_for_more()) bounds.relays.reaction = Time::zero();
+  if (collectives_->is_asked_for_more()) bounds.relays.reaction = Time::zero();
   // Others may ask for data of its memory at any time.
-  if (gpu_) bounds.sends.reaction = bounds.calls.reaction = bounds.relays.reaction = Time::zero();
+  if (blocks_->may_be_asked()) bounds.sends.reaction = bounds.calls.reaction = bounds.relays.reaction = Time::zero();
   return bounds;
 }
 
 pdes::LookaheadBound Npu::lookahead_of_cell() const {
   pdes::LookaheadBound calls = bound(*execution_.lookahead().leaves, messaging_->after_posted().leaves(), Time::max());
-  if (collectives_ && collectives_->is_asked_for_more()) calls.reaction = Time::zero();
+  if (collectives_->is_asked_for_more()) calls.reaction = Time::zero();
   return calls;
 }
 

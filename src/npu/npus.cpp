@@ -5,6 +5,7 @@
 
 #include "context.hpp"
 #include "event_kind.hpp"
+#include "gpu_system.hpp"
 #include "lookahead.hpp"
 #include "lookahead_tree.hpp"
 #include "npu.hpp"
@@ -194,7 +195,7 @@ bool Npus::admit(pdes::Event& event) {
   if (comes_at_its_time(event)) return true;
   const auto index = local(NpuId(event.target.value()));
   state_->bounds.mark(index);
-  state_->npus[index].keep_history_of(event);
+  state_->npus[index].keep_place_of(event);
   if (event.kind != pdes::completion) return state_->npus[index].admit(event);
   const Time time = state_->has_fractions ? memory::whole_ns(event.time) : event.time;
   state_->npus[index].announce({NpuId(event.target.value()), NodeId(event.node), time, Bytes(0), {}, event.order, {}});

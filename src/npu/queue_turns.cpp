@@ -14,7 +14,7 @@
 namespace orrery::npu {
 namespace {
 
-constexpr std::uint64_t most_messages = 1U << 16U;  ///< of a collective that is sent before the run
+constexpr std::uint64_t most_messages = 1U << 16U;  ///< messages of a collective that is sent before the run
 constexpr int most_sent = 256;                      ///< collectives that are sent before the run
 constexpr std::int64_t most_taken = 1 << 20;        ///< turns of all members and collectives that are compared
 
@@ -97,8 +97,8 @@ class Comparison {
   }
 
  private:
-  /// Returns the same for one collective, of which `taken` has the members by their numbers. What members wait for does
-  /// not depend on times, so any will do.
+  /// Returns whether members wait for each other in one collective, of which `taken` has the members by their numbers.
+  /// What members wait for does not depend on times, so any will do.
   bool gets_stuck(std::span<const TakenTurn> taken) {
     const auto& spec = run_.communicators[taken[0].group];
     const auto kind = static_cast<collective::Kind>(taken[0].kind);
@@ -111,7 +111,7 @@ class Comparison {
     for (std::uint32_t position = 0; position < taken.size(); ++position) {
       const NpuId npu = spec.member(position);
       const auto its = std::ranges::lower_bound(taken, npu.value(), {}, &TakenTurn::npu);
-      times.histories.push_back(EventHistory::first_of(npu).next(Time::zero(), 0));
+      times.histories.push_back(EventPlace::first_of(npu).next(Time::zero(), 0));
       programs.push_back(run_.engine.message_program(layout_of(spec.id), kind, Bytes(its->size), its->turn));
     }
     return !collective::member_ends(programs, times, most_messages);

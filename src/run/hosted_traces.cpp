@@ -209,63 +209,120 @@ partition::Partition with_fixed(const partition::Partition& made, std::span<cons
   return {std::move(ranks), made.num_ranks()};
 }
 
+/// The phases of read_hosted_traces, in their order. Each of them is collective.
+class TraceReading {
+ public:
+  TraceReading(const config::Configuration& configuration, const System& system, parallel::Communicator& world,
+               Faults& faults, std::span<const HostedNpu> fixed)
+      : configuration_(configuration), system_(system), world_(world), faults_(faults), fixed_(fixed) {}
+
+  /// Finds the trace files, and whether they are those of the system's NPUs.
+  void locate() {
+    const config::Workload& workload = configuration_.workload;
+    if (!workload.jobs.empty() || !fixed_.empty())
+      jobs_ = agreed(world_, [&] { return std::make_unique<const JobTraces>(configuration_, system_, faults_); });
+    is_worth_reading_ = has_traces_of_all(workload, jobs_.get(), num_npus(), world_, faults_, of_files_);
+  }
+
+  /// Reads the process groups.
+  void group() {
+    groups_ = agreed(world_, [&] {
+      if (jobs_ != nullptr) return GroupFile{{}, jobs_->groups_are_known()};
+      return is_worth_reading_ ? read_group_file(configuration_, num_npus(), faults_) : GroupFile{{}, false};
+    });
+  }
+
+  /// Divides the NPUs among the ranks as far as this needs no traces: for the run, or for the reading.
+  partition::Partition divide() const {
+    return agreed(world_, [&] {
+      const bool is_for_later = needs_traces() || configuration_.run.fold;
+      const auto made = (is_for_later ? partition::PartitionOptions() : configuration_.run.partition)
+                            .make({system_.topology(), world_.size()});
+      return fixed_.empty() ? made : with_fixed(made, fixed_);
+    });
+  }
+
+  /// Reads the traces of this rank's NPUs.
+  HostedTraces read(partition::Partition partition) {
+    return agreed(world_, [&] {
+      const std::span<const NpuId> npus = partition.npus_of(world_.rank());
+      trace::Store store(store_options(npus), std::move(groups_.groups));
+      TraceList list;
+      if (is_worth_reading_)
+        list = read_traces(configuration_, jobs_.get(), npus, world_.rank(), store, faults_, of_files_);
+      Notices notices = store.notices();
+      notices.merge(of_files_);
+      return HostedTraces{std::move(partition),   std::move(store),   std::move(list.npus),
+                          std::move(list.traces), std::move(notices), groups_.is_readable};
+    });
+  }
+
+  /// Settles what no rank can tell alone: that the ranks have read one version of the files, the members of groups that
+  /// nobody lists, and when recordings begin.
+  void settle(HostedTraces& traces) const {
+    require_same_traces(traces.store, world_);
+    list_groups_by_use(traces, jobs_.get(), world_);
+    const std::vector<Time> delays = keep_starts(traces);
+    if (configuration_.run.fold) traces.delays = world_.all_gather(std::span<const Time>(delays));
+  }
+
+  /// Returns whether the traces decide which rank hosts which NPU. With one rank every such strategy makes the same
+  /// partition, and that of a folded run is decided later.
+  bool moves() const { return needs_traces() && !configuration_.run.fold && world_.size() > 1; }
+
+  /// Divides the NPUs by the traces, and moves the traces to the ranks that host them.
+  HostedTraces move(HostedTraces traces) {
+    auto by_traffic = make_partition(traces, configuration_, system_, world_);
+    HostedTraces result = agreed(world_, [&] {
+      return moved(std::move(traces), std::move(by_traffic), configuration_, jobs_.get(), world_.rank(), faults_);
+    });
+    if (!parallel::any_faults(faults_, world_)) keep_starts(result);
+    return result;
+  }
+
+ private:
+  std::uint32_t num_npus() const { return system_.topology().num_npus(); }
+  bool needs_traces() const { return configuration_.run.partition.strategy().needs_traces; }
+  std::vector<Time> keep_starts(HostedTraces& traces) const {
+    return keep_starts_of(traces, jobs_.get(), configuration_.workload.jobs.size(), world_);
+  }
+  trace::ReadOptions store_options(std::span<const NpuId> hosted) const {
+    const config::Workload& workload = configuration_.workload;
+    return {.dependencies = workload.dependencies,
+            .streams = workload.streams,
+            .recording = workload.recording,
+            .custom_nodes = workload.custom_nodes,
+            .num_npus = num_npus(),
+            .num_dimensions = static_cast<std::uint32_t>(configuration_.dimensions.size()),
+            .precision = configuration_.required_precision(workload),
+            .memory_has_size = configuration_.execution.room() != Bytes(0),
+            .groups_unknown = !groups_.is_readable,
+            .hosts = is_one_of(hosted)};
+  }
+
+  const config::Configuration& configuration_;
+  const System& system_;
+  parallel::Communicator& world_;
+  Faults& faults_;
+  std::span<const HostedNpu> fixed_;
+  std::unique_ptr<const JobTraces> jobs_;  // null if all NPUs have one workload
+  GroupFile groups_;
+  bool is_worth_reading_ = false;
+  Notices of_files_;
+};
+
 }  // namespace
 
 HostedTraces read_hosted_traces(const config::Configuration& configuration, const System& system,
                                 parallel::Communicator& world, Faults& faults, std::span<const HostedNpu> fixed) {
-  const auto& workload = configuration.workload;
-  const auto& options = configuration.run.partition;
-  const auto num_npus = system.topology().num_npus();
-  // With one rank every strategy that needs the traces makes the same partition.
-  const bool by_graph = options.strategy().needs_traces;
-  Notices of_files;
-  std::unique_ptr<const JobTraces> jobs;
-  if (!configuration.workload.jobs.empty() || !fixed.empty())
-    jobs = agreed(world, [&] { return std::make_unique<const JobTraces>(configuration, system, faults); });
-  const bool is_worth_reading = has_traces_of_all(workload, jobs.get(), num_npus, world, faults, of_files);
-  auto groups = agreed(world, [&] {
-    if (jobs != nullptr) return GroupFile{{}, jobs->groups_are_known()};
-    return is_worth_reading ? read_group_file(configuration, num_npus, faults) : GroupFile{{}, false};
-  });
-  auto partition = agreed(world, [&] {
-    const bool is_for_later = by_graph || configuration.run.fold;
-    const auto made = (is_for_later ? partition::PartitionOptions() : options).make({system.topology(), world.size()});
-    return fixed.empty() ? made : with_fixed(made, fixed);
-  });
-  const bool memory_has_size = configuration.execution.room() != Bytes(0);
-  HostedTraces traces = agreed(world, [&] {
-    trace::Store store({.dependencies = workload.dependencies,
-                        .streams = workload.streams,
-                        .recording = workload.recording,
-                        .custom_nodes = workload.custom_nodes,
-                        .num_npus = num_npus,
-                        .num_dimensions = static_cast<std::uint32_t>(configuration.dimensions.size()),
-                        .precision = configuration.required_precision(workload),
-                        .memory_has_size = memory_has_size,
-                        .groups_unknown = !groups.is_readable,
-                        .hosts = is_one_of(partition.npus_of(world.rank()))},
-                       std::move(groups.groups));
-    TraceList read;
-    if (is_worth_reading)
-      read = read_traces(configuration, jobs.get(), partition.npus_of(world.rank()), world.rank(), store, faults,
-                         of_files);
-    Notices notices = store.notices();
-    notices.merge(of_files);
-    return HostedTraces{std::move(partition),   std::move(store),   std::move(read.npus),
-                        std::move(read.traces), std::move(notices), groups.is_readable};
-  });
+  TraceReading reading(configuration, system, world, faults, fixed);
+  reading.locate();
+  reading.group();
+  HostedTraces traces = reading.read(reading.divide());
   if (parallel::any_faults(faults, world)) return traces;
-  require_same_traces(traces.store, world);
-  list_groups_by_use(traces, jobs.get(), world);
-  const auto delays = keep_starts_of(traces, jobs.get(), workload.jobs.size(), world);
-  if (configuration.run.fold) traces.delays = world.all_gather(std::span<const Time>(delays));
-  if (!by_graph || configuration.run.fold || world.size() == 1) return traces;
-  auto by_traffic = make_partition(traces, configuration, system, world);
-  traces = agreed(world, [&] {
-    return moved(std::move(traces), std::move(by_traffic), configuration, jobs.get(), world.rank(), faults);
-  });
-  if (!parallel::any_faults(faults, world)) keep_starts_of(traces, jobs.get(), workload.jobs.size(), world);
-  return traces;
+  reading.settle(traces);
+  if (!reading.moves()) return traces;
+  return reading.move(std::move(traces));
 }
 
 std::vector<trace::NpuTrace> read_others(HostedTraces& traces, const config::Configuration& configuration,

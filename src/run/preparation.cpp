@@ -37,40 +37,41 @@ bool any_accesses(const npu::Programs& programs, const memory::RemoteMemory& mem
 
 }  // namespace
 
-// The parts of a preparation, in this order: the system; the partition and the traces; programs; communicators; the
-// collectives that share bandwidth; the checks, and folding between them; the warnings of all ranks.
 Preparation::Preparation(const config::Configuration& configuration, parallel::Communicator& world, Faults& faults,
                          bool folds, std::span<const HostedNpu> fixed)
-    : configuration_(configuration),
-      readable_{.system = faults.empty()},
-      here_(world.rank()),
-      system_(agreed(world, [&] { return std::make_unique<System>(configuration); })),
-      traces_(read_hosted_traces(configuration, *system_, world, faults, fixed)),
-      host_of_server_(hosts_of_servers(system_->memory, traces_.partition.ranks())),
-      programs_(agreed(world,
-                       [&] {
-                         return npu::make_programs(
-                             traces_.traces, configuration.execution,
-                             communicator::dimensions_in_use(system_->topology(), system_->engine));
-                       })),
-      rank_(number(configuration, *system_, traces_, programs_, world)),
-      of_all_{npu::least_recorded_cost(rank_.npus, configuration.execution, world),
-              any_accesses(programs_, system_->memory, world)},
-      sharers_(share_bandwidth(world)) {
-  of_all_.turns_go_on = npu::turns_go_on_over_all(unfolded_context(rank_.npus), world);
-  readable_.groups = traces_.groups_are_known;
-  Notices mine = traces_.notices;
+    : configuration_(configuration), readable_{.system = faults.empty()}, here_(world.rank()) {
+  read(world, faults, fixed);
+  number(world);
+  sharers_ = share_bandwidth(world);
+  of_all_.turns_go_on = npu::turns_go_on_over_all(unfolded_context(rank_->npus), world);
+  check(world, faults, folds);
+}
+
+/// Makes the system, and reads the traces. Collective.
+void Preparation::read(parallel::Communicator& world, Faults& faults, std::span<const HostedNpu> fixed) {
+  system_ = agreed(world, [&] { return std::make_unique<System>(configuration_); });
+  traces_.emplace(read_hosted_traces(configuration_, *system_, world, faults, fixed));
+  readable_.groups = traces_->groups_are_known;
+  host_of_server_ = hosts_of_servers(system_->memory, traces_->partition.ranks());
+  programs_ = agreed(world, [&] {
+    return npu::make_programs(traces_->traces, configuration_.execution,
+                              communicator::dimensions_in_use(system_->topology(), system_->engine));
+  });
+}
+
+/// Runs all checks, and folds the run between them. Collective.
+void Preparation::check(parallel::Communicator& world, Faults& faults, bool folds) {
+  Notices mine = traces_->notices;
   const check::Findings findings{faults, mine};
-  check::run_checks(check::checks_of_nodes(), {configuration, unfolded_context(rank_.npus), traces_.store, readable_},
-                    world, findings);
+  const auto run = [&](const auto& checks, const npu::RunContext& context) {
+    check::run_checks(checks, {configuration_, context, traces_->store, readable_}, world, findings);
+  };
+  run(check::checks_of_nodes(), unfolded_context(rank_->npus));
   if (folds && !parallel::any_faults(faults, world)) fold(assignment(world), {}, world);
   // In a folded run the other NPUs would only repeat what these do.
   const auto compared = folded_ ? folded_->folding.npus_to_compare() : std::vector<npu::NpuSpec>();
-  check::run_checks(check::checks_of_agreement(),
-                    {configuration, unfolded_context(folded_ ? compared : rank_.npus), traces_.store, readable_}, world,
-                    findings);
-  check::run_checks(check::checks_of_simulated_npus(), {configuration, run_context(), traces_.store, readable_}, world,
-                    findings);
+  run(check::checks_of_agreement(), unfolded_context(folded_ ? compared : rank_->npus));
+  run(check::checks_of_simulated_npus(), run_context());
   notices_ = parallel::gather_notices(mine, world);
 }
 
@@ -91,7 +92,7 @@ void Preparation::fold(fold::Assignment assignment, fold::Assumptions assumption
     }
     return specs;
   };
-  folded_.emplace(unfolded_context(rank_.npus), std::move(assignment), read, world, std::move(assumptions));
+  folded_.emplace(unfolded_context(rank_->npus), std::move(assignment), read, world, std::move(assumptions));
   require_same_traces(store(), world);  // several ranks have read those of representatives
 }
 
@@ -107,7 +108,7 @@ void Preparation::read_more(std::span<const NpuId> npus) {
   for (const NpuId npu : npus)
     if (!other_traces_.contains(npu)) missing.push_back(npu);
   if (missing.empty()) return;
-  auto traces = read_others(traces_, configuration_, missing, here_);
+  auto traces = read_others(*traces_, configuration_, missing, here_);
   auto programs = npu::make_programs(traces, configuration_.execution,
                                      communicator::dimensions_in_use(system_->topology(), system_->engine));
   programs_.merge(programs);
@@ -115,14 +116,14 @@ void Preparation::read_more(std::span<const NpuId> npus) {
 }
 
 std::vector<npu::NpuSpec> Preparation::unfolded(std::span<const NpuId> representatives) {
-  const auto is_here = [&](NpuId npu) { return traces_.partition.rank_of(npu) == here_; };
+  const auto is_here = [&](NpuId npu) { return traces_->partition.rank_of(npu) == here_; };
   std::vector<NpuId> others;
   std::ranges::copy_if(representatives, std::back_inserter(others), std::not_fn(is_here));
   read_more(others);
   std::vector<npu::NpuSpec> specs;
   for (const NpuId npu : representatives) {
     if (is_here(npu)) {
-      specs.push_back(*std::ranges::lower_bound(rank_.npus, npu, {}, &npu::NpuSpec::id));
+      specs.push_back(*std::ranges::lower_bound(rank_->npus, npu, {}, &npu::NpuSpec::id));
       continue;
     }
     const trace::NpuTrace& trace = other_traces_.at(npu);
@@ -142,29 +143,30 @@ void Preparation::note_split(std::optional<fold::EarlierClasses> before) {
 /// Returns which ranks simulate the classes, as the partition says. Collective.
 fold::Assignment Preparation::assignment(parallel::Communicator& world) const {
   if (configuration_.run.partition.is_default()) return {};
-  const auto made = make_partition(traces_, configuration_, *system_, world);
+  const auto made = make_partition(*traces_, configuration_, *system_, world);
   fold::Assignment result;
   result.rank_of_npu.assign(made.ranks().begin(), made.ranks().end());
   return result;
 }
 
-Preparation::RankNpus Preparation::number(const config::Configuration& configuration, const System& system,
-                                          const HostedTraces& traces, const npu::Programs& programs,
-                                          parallel::Communicator& world) {
+/// Numbers the communicators of all ranks, and finds what holds for the traces of all ranks together. Collective.
+void Preparation::number(parallel::Communicator& world) {
+  const HostedTraces& traces = *traces_;
   std::vector<communicator::CommunicatorRequest> requests;
   requests.reserve(traces.npus.size());
   for (std::size_t i = 0; i < traces.npus.size(); ++i)
-    requests.push_back({traces.npus[i], traces.traces[i].groups, programs.at(traces.traces[i].graph.get())->uses});
+    requests.push_back({traces.npus[i], traces.traces[i].groups, programs_.at(traces.traces[i].graph.get())->uses});
   auto numbered =
-      communicator::number_communicators(requests, traces.store.groups(), system.topology(), system.engine, world);
-  RankNpus result{{std::move(numbered.all), configuration.collectives, traces.partition.ranks()}, {}};
-  result.npus.reserve(traces.npus.size());
+      communicator::number_communicators(requests, traces.store.groups(), system_->topology(), system_->engine, world);
+  rank_.emplace(RankNpus{{std::move(numbered.all), configuration_.collectives, traces.partition.ranks()}, {}});
+  rank_->npus.reserve(traces.npus.size());
   for (std::size_t i = 0; i < traces.npus.size(); ++i) {
     const auto& trace = traces.traces[i];
-    result.npus.push_back(
-        {traces.npus[i], &trace, programs.at(trace.graph.get()).get(), std::move(numbered.of_request[i])});
+    rank_->npus.push_back(
+        {traces.npus[i], &trace, programs_.at(trace.graph.get()).get(), std::move(numbered.of_request[i])});
   }
-  return result;
+  of_all_.least_recorded = npu::least_recorded_cost(rank_->npus, configuration_.execution, world);
+  of_all_.accesses_servers = any_accesses(programs_, system_->memory, world);
 }
 
 npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus) {
@@ -172,10 +174,10 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           system_->delays,
           system_->memory,
           system_->engine,
-          rank_.communicators.specs(),
+          rank_->communicators.specs(),
           npus,
-          {here_, traces_.partition.ranks(), host_of_server_},
-          [this](NpuId npu, std::uint64_t node) { return place_of(traces_, configuration_, npu, node); },
+          {here_, traces_->partition.ranks(), host_of_server_},
+          [this](NpuId npu, std::uint64_t node) { return place_of(*traces_, configuration_, npu, node); },
           of_all_.least_recorded,
           of_all_.accesses_servers,
           of_all_.turns_go_on,
@@ -183,7 +185,7 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
 }
 
 npu::RunContext Preparation::run_context() {
-  npu::RunContext context = unfolded_context(folded_ ? folded_->folding.npus() : rank_.npus);
+  npu::RunContext context = unfolded_context(folded_ ? folded_->folding.npus() : rank_->npus);
   if (!folded_) return context;
   context.communicators = folded_->folding.communicators();
   context.hosting = {here_, folded_->folding.host_of_npu(), folded_->host_of_server};
@@ -198,7 +200,7 @@ std::vector<std::uint32_t> Preparation::share_bandwidth(parallel::Communicator& 
       options.replay_only)
     return {};
   auto sharers =
-      npu::collectives_at_once(unfolded_context(rank_.npus), configuration_.collectives.sharing.set_of, world);
+      npu::collectives_at_once(unfolded_context(rank_->npus), configuration_.collectives.sharing.set_of, world);
   std::vector<std::uint32_t> most(system_->topology().num_dimensions(), 1);
   for (const auto& of_set : sharers)
     for (std::size_t d = 0; d < most.size(); ++d) most[d] = std::max(most[d], of_set[d]);
@@ -208,7 +210,7 @@ std::vector<std::uint32_t> Preparation::share_bandwidth(parallel::Communicator& 
 
 std::uint64_t Preparation::num_nodes() const {
   std::uint64_t count = 0;
-  for (const auto& npu : folded_ ? folded_->folding.npus() : std::span<const npu::NpuSpec>(rank_.npus))
+  for (const auto& npu : folded_ ? folded_->folding.npus() : std::span<const npu::NpuSpec>(rank_->npus))
     count += npu.trace->graph->num_nodes();
   return count;
 }

@@ -242,7 +242,7 @@ Time ServingModel::longest_delay(std::uint32_t home, std::uint32_t to, std::uint
 void ServingModel::take_delivery(const Event& event) {
   const std::uint32_t local = local_of_npu_.at(event.target.value());
   const bool has_come = event.kind == static_cast<std::uint16_t>(network::Delivery::arrived);
-  links_->take_history(event);
+  links_->take_place(event);
   const std::uint32_t request = has_come ? links_->take(event).node.value() : event.node;
   auto& open = has_come ? coming_ : leaving_;
   const auto found = open.find(request);

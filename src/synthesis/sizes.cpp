@@ -138,61 +138,121 @@ double to_three_digits(double value) {
   return std::round(value / unit) * unit;
 }
 
-std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const Events& events,
-                              std::span<const ScaledProgram> programs, double factor, const Obfuscation& obfuscation) {
-  const Draws draws(obfuscation.seed);
-  const auto num_nodes = static_cast<std::uint32_t>(events.of_node.size());
-  std::vector<const Slot*> slots;
-  std::vector<std::uint32_t> role_of;
-  for (std::uint32_t r = 0; r < programs.size(); ++r)
-    for (const ProgramNode& node : programs[r].nodes) {
-      slots.push_back(node.slot);
-      role_of.push_back(r);
+namespace {
+
+/// Draws the sizes of events, sketch by sketch, and then scales them so that sums over events are kept.
+class SizeDrawing {
+ public:
+  SizeDrawing(const Model& model, const ScaledAxes& axes, const Events& events, std::span<const ScaledProgram> programs,
+              double factor, const Obfuscation& obfuscation)
+      : model_(model),
+        axes_(axes),
+        events_(events),
+        factor_(factor),
+        obfuscation_(obfuscation),
+        draws_(obfuscation.seed),
+        values_(events.of_node.size()) {
+    for (std::uint32_t role = 0; role < programs.size(); ++role)
+      for (const ProgramNode& node : programs[role].nodes) nodes_.push_back({node.slot, role});
+  }
+
+  void draw() {
+    const std::vector<std::vector<std::uint32_t>> by_sketch = events_by_sketch();
+    for (std::size_t s = 0; s < by_sketch.size(); ++s) draw_sketch(s, by_sketch[s]);
+  }
+
+  void keep_sums() {
+    for (auto& [key, sum] : sums_) {
+      std::ranges::sort(sum.nodes);
+      settle(sum, values_, obfuscation_);
     }
-  std::vector<std::vector<std::uint32_t>> by_sketch(model.sketches.size());
-  for (std::uint32_t k = 0; k < num_nodes; ++k)
-    if (events.of_node[k] == k) by_sketch[slots[k]->sketch].push_back(k);
-  std::vector<Fields> values(num_nodes);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, Sum> sums;
-  for (std::size_t s = 0; s < by_sketch.size(); ++s) {
-    const Fields mean = mean_fields_of(model.sketches[s]);
-    const Fields spread = spread_of(model.sketches[s], obfuscation);
+  }
+
+  /// Returns the sizes of all nodes, where those of one event have equal ones.
+  std::vector<Sizes> sizes() const {
+    std::vector<Sizes> sizes;
+    for (const std::uint32_t event : events_.of_node) {
+      const Fields& value = values_[event];
+      sizes.push_back({static_cast<std::uint64_t>(value[0]), static_cast<std::uint64_t>(value[1]),
+                       static_cast<std::int64_t>(value[2])});
+    }
+    return sizes;
+  }
+
+ private:
+  struct Node {
+    const Slot* slot;
+    std::uint32_t role;  ///< index of its program
+  };
+  using SumKey = std::pair<std::uint32_t, std::uint32_t>;
+
+  /// Returns the lowest nodes of all events by their sketches.
+  std::vector<std::vector<std::uint32_t>> events_by_sketch() const {
+    std::vector<std::vector<std::uint32_t>> by_sketch(model_.sketches.size());
+    for (std::uint32_t k = 0; k < events_.of_node.size(); ++k)
+      if (events_.of_node[k] == k) by_sketch[nodes_[k].slot->sketch].push_back(k);
+    return by_sketch;
+  }
+
+  void draw_sketch(std::size_t s, std::span<const std::uint32_t> nodes) {
+    const Sketch& sketch = model_.sketches[s];
+    const Fields mean = mean_fields_of(sketch);
+    const Fields spread = spread_of(sketch, obfuscation_);
     std::vector<std::uint32_t> ranks;
-    for (const std::uint32_t node : by_sketch[s]) ranks.push_back(slots[node]->rank);
-    const auto points = deal(model.sketches[s], ranks, draws, 2 * s);
+    for (const std::uint32_t node : nodes) ranks.push_back(nodes_[node].slot->rank);
+    const auto points = deal(sketch, ranks, draws_, 2 * s);
     for (std::size_t n = 0; n < points.size(); ++n) {
-      const std::uint32_t node = by_sketch[s][n];
-      double scale = factor;
-      for (std::size_t a = 0; a < axes.factors.size(); ++a)
-        scale *= std::pow(axes.factors[a], slots[node]->exponents[a]);
+      const std::uint32_t node = nodes[n];
+      const double scale = scale_of(node);
       // What has no order of its own has one size wherever it stands, and none that a sum would take back.
-      const bool is_ordered = events.is_ordered[node] != 0;
-      const Fields drawn = is_ordered ? fields(model.sketches[s].points[points[n]]) : mean;
-      const double u = is_ordered ? draws.uniform(2 * s + 1, n)
-                                  : draws.uniform(draws_of_alike, static_cast<std::uint64_t>(std::llround(mean[1])));
-      const double noise = obfuscation.delta > 0 ? std::exp(obfuscation.delta * normal_quantile(u)) : 1;
-      const bool is_compute = model.families[slots[node]->family].kind == trace::NodeKind::compute;
-      Sum& sum = sums[!is_ordered  ? std::pair(2U, node)
-                      : is_compute ? std::pair(0U, role_of[node])
-                                   : std::pair(1U, slots[node]->family)];
+      const bool is_ordered = events_.is_ordered[node] != 0;
+      const Fields drawn = is_ordered ? fields(sketch.points[points[n]]) : mean;
+      const double u = is_ordered ? draws_.uniform(2 * s + 1, n)
+                                  : draws_.uniform(draws_of_alike, static_cast<std::uint64_t>(std::llround(mean[1])));
+      const double noise = obfuscation_.delta > 0 ? std::exp(obfuscation_.delta * normal_quantile(u)) : 1;
+      Sum& sum = sums_[sum_of(node)];
       sum.nodes.push_back(node);
       for (std::size_t f = 0; f < 3; ++f) {
-        values[node][f] = drawn[f] * scale * noise * spread[f];
+        values_[node][f] = drawn[f] * scale * noise * spread[f];
         sum.should[f] += mean[f] * scale * spread[f];
       }
     }
   }
-  for (auto& [key, sum] : sums) {
-    std::ranges::sort(sum.nodes);
-    settle(sum, values, obfuscation);
+
+  /// Returns by what the sizes of a node grow with the axes.
+  double scale_of(std::uint32_t node) const {
+    double scale = factor_;
+    for (std::size_t a = 0; a < axes_.factors.size(); ++a)
+      scale *= std::pow(axes_.factors[a], nodes_[node].slot->exponents[a]);
+    return scale;
   }
-  std::vector<Sizes> sizes;
-  for (std::uint32_t k = 0; k < num_nodes; ++k) {
-    const Fields& value = values[events.of_node[k]];
-    sizes.push_back({static_cast<std::uint64_t>(value[0]), static_cast<std::uint64_t>(value[1]),
-                     static_cast<std::int64_t>(value[2])});
+
+  /// Returns the sum that a node counts in: compute nodes of a role, other nodes of a family, or the node alone.
+  SumKey sum_of(std::uint32_t node) const {
+    if (events_.is_ordered[node] == 0) return {2, node};
+    const bool is_compute = model_.families[nodes_[node].slot->family].kind == trace::NodeKind::compute;
+    return is_compute ? SumKey(0, nodes_[node].role) : SumKey(1, nodes_[node].slot->family);
   }
-  return sizes;
+
+  const Model& model_;
+  const ScaledAxes& axes_;
+  const Events& events_;
+  double factor_;
+  const Obfuscation& obfuscation_;
+  Draws draws_;
+  std::vector<Node> nodes_;
+  std::vector<Fields> values_;  // [nodes] of the lowest node of each event
+  std::map<SumKey, Sum> sums_;
+};
+
+}  // namespace
+
+std::vector<Sizes> draw_sizes(const Model& model, const ScaledAxes& axes, const Events& events,
+                              std::span<const ScaledProgram> programs, double factor, const Obfuscation& obfuscation) {
+  SizeDrawing drawing(model, axes, events, programs, factor, obfuscation);
+  drawing.draw();
+  drawing.keep_sums();
+  return drawing.sizes();
 }
 
 }  // namespace orrery::synthesis

@@ -101,6 +101,30 @@ PROCESS_STATE = {
     "src/config/yaml_source.cpp: known",  # a cache of texts that were read, which changes no result
 }
 
+# What only those need to know who decide the order of simultaneous events (docs/architecture.md): that events have histories, that they are
+# handled one by one, that ends of nodes are put in order, how places of events are made and compared, and how the messages of a collective
+# are sent in order. Other files call npu::EventOrder, or pass an EventPlace on.
+WORDS_OF_ORDER = re.compile(
+    r"\bone_by_one\b|\b[Hh]istor(?:y|ies)_?\b|_histor(?:y|ies)\b|[A-Za-z]Histor(?:y|ies)\b|_stored_instants?\b|\binstants_|\bInstantNodes?\b|in_store\b"
+    r"|\b[Mm]ember_?[Ee]nds\b|\b(?:Join|End)Order\b|\borders_ends\b|EventPlace::first_of|\.(?:beside|cause)\(\)")
+KNOWS_ORDER = [
+    "include/orrery/base/event_place.hpp", "src/base/event_place.cpp",  # places, which are histories
+    "src/npu/astra_order.cpp", "src/npu/histories.hpp", "src/npu/histories.cpp",  # the order of an NPU's events
+    "src/network/link_order.cpp",  # of messages at a link
+    "src/memory/ordered_turns.cpp",  # of requests to a memory
+    "include/orrery/collective/end_order.hpp", "src/collective/end_order.cpp", "src/communicator/ordered_ends.cpp",  # of ends of a collective
+    "include/orrery/npu/options.hpp", "include/orrery/npu/run_context.hpp", "src/config/configuration.cpp",  # which order a run has
+    "src/fold/own_signatures.cpp",  # which NPUs differ by their order
+    "src/npu/queue_turns.cpp",  # whether members that send in order wait for each other
+]
+# Files on histories of something else.
+OTHER_HISTORIES = {
+    "src/network/packet/recorder.hpp", "src/network/packet/recorder.cpp",  # of queues
+    "src/npu/gpu_kernel.hpp", "src/npu/gpu_kernel.cpp", "src/npu/gpu_system.hpp", "include/orrery/npu/npus.hpp", "src/npu/npus.cpp",
+    "include/orrery/model/saved_rank.hpp", "src/model/saved_rank.cpp", "src/run/checkpoints.cpp",  # of kernels of GPUs
+    "src/serving/request_formats.cpp",  # of conversations
+}
+
 # Foreign headers: the beginning of their names, and where they may be included (modules, or single files). Files other than
 # configurations are JSON too: process groups beside traces, and what `show` prints.
 FOREIGN = [
@@ -111,7 +135,7 @@ FOREIGN = [
     (r"yaml-cpp/", ["config", "src/topology/infragraph_values.cpp"]),
     (r"tinyxml2", ["collective", "app", "src/topology/nccl_server.cpp"]),
     (r"simdjson", ["trace"]),
-    (r"boost/", ["src/base/event_history.cpp", "src/explore/sequences.cpp", "src/model/cells.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
+    (r"boost/", ["src/base/event_place.cpp", "src/explore/sequences.cpp", "src/model/cells.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
     (r"cxxopts", ["config"]),
     (r"nlohmann/", ["topology", "collective", "gpu", "config", "trace", "workload", "serving", "synthesis", "app"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
@@ -362,6 +386,12 @@ class House(unittest.TestCase):
                 for name in re.findall(r"^\+\+\+ b/(.*)$", change, re.MULTILINE):
                     added = {line[1:] for line in change.splitlines() if line.startswith("+") and not line.startswith("+++")}
                     self.assertTrue(added & set((pathlib.Path(folder) / name).read_text().splitlines()), name)
+
+    def test_few_files_know_the_order_of_simultaneous_events(self):
+        """Only the files of KNOWS_ORDER, at most 15, know more of ASTRA-sim's order of simultaneous events than its boundary."""
+        found = {self.name(path) for path in code_files() if WORDS_OF_ORDER.search(path.read_text())}
+        self.assertEqual(sorted(found - OTHER_HISTORIES), sorted(KNOWS_ORDER))
+        self.assertLessEqual(len(KNOWS_ORDER), 15)
 
     def test_no_files_include_each_other_in_a_circle(self):
         """No file includes, directly or through others, one that includes it."""

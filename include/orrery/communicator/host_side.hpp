@@ -14,8 +14,7 @@
 
 #include "orrery/base/archive.hpp"
 #include "orrery/collective/collective.hpp"
-#include "orrery/collective/end_order.hpp"
-#include "orrery/communicator/event_order.hpp"
+#include "orrery/communicator/event_places.hpp"
 #include "orrery/communicator/record.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/setup.hpp"
@@ -23,6 +22,8 @@
 #include "orrery/communicator/window.hpp"
 
 namespace orrery::communicator {
+
+struct OrderedEnds;
 
 /// The host side of the communicators that a rank hosts. It collects the arrivals that the ranks report. When it has
 /// all of them, it computes when each participant completes and sends each rank one report. It also keeps the records,
@@ -62,26 +63,26 @@ class HostSide {
   struct Pending {
     Report report;
     bool done = false;
-    Time reply = Time::max();       ///< when members complete at the earliest, if nobody arrives before the first
+    Time reply = Time::max();       ///< earliest completion, if nobody arrives before the first participant
     std::uint32_t missing = 0;      ///< ranks whose arrivals are not there
     std::uint32_t ranks_over = 0;   ///< ranks whose participants are through, with Execution::by_members
-    Time finish;                    ///< when the last of these was
+    Time finish;                    ///< time at which the last of these was through
     std::vector<Time> arrivals;     ///< [participants]
-    std::vector<JoinOrder> orders;  ///< [participants] with Setup::orders_ends
+    std::vector<JoinPlace> places;  ///< [participants] with Setup::knows_places
     std::vector<char> is_through;   ///< [participants] with Execution::by_members
 
     void clear();
   };
   struct Participants {
     Rank rank;
-    std::vector<std::uint32_t> numbers;  ///< of its participants, ascending
+    std::vector<std::uint32_t> numbers;  ///< numbers of its participants, ascending
   };
   /// A communicator that this rank hosts.
   struct Hosted {
     CommunicatorSpec spec;
     std::shared_ptr<const collective::GroupLayout> layout;
     std::uint32_t members = 0;
-    std::uint64_t draws_as = 0;       ///< what its draws are keyed by: the same in every run of the workload
+    std::uint64_t draws_as = 0;       ///< key of its draws, equal in every run of the workload
     std::vector<Participants> ranks;  ///< ascending in rank
     Window<Pending> pending;
     bool diverges = false;  ///< a collective of a folded run did
@@ -99,7 +100,7 @@ class HostSide {
     std::vector<Time> arrivals;      // [members]
     std::vector<Time> completions;   // [members]
     std::vector<Time> participants;  // [participants] their completions
-    std::vector<Time> of_rank;       // [participants of a rank] likewise
+    std::vector<Time> of_rank;       // [participants of a rank] their completions
   };
 
   void add(const CommunicatorSpec& spec);
@@ -110,15 +111,18 @@ class HostSide {
   void serialize_pending(Hosted& hosted, std::uint32_t ordinal, Archive& archive);
   static LastArrival last_arrival(const Hosted& hosted, const Pending& pending);
   void finish(Hosted& hosted, Pending& pending);
-  std::span<const Time> completions(Hosted& hosted, const Pending& pending);
-  std::optional<collective::MemberEnds> end_in_order(const Hosted& hosted, const Pending& pending);
-  std::optional<collective::MemberEnds> send_messages(const Hosted& hosted, const Pending& pending,
-                                                      std::span<const collective::Turn> turns);
+  void reply(Hosted& hosted, Pending& pending, Bytes sent, std::span<const Time> completions,
+             std::span<const EndPlace> places);
+  std::optional<OrderedEnds> ordered(const Hosted& hosted, const Pending& pending) const;
+  std::span<const Time> completions(Hosted& hosted, const Pending& pending, const std::optional<OrderedEnds>& ordered);
+  std::span<const Time> recorded_completions(const Pending& pending);
+  std::span<const Time> completions_of_representatives(Hosted& hosted, const Pending& pending);
   void note_divergence(Hosted& hosted, const Pending& pending, std::span<const Time> completions);
   void finish_members(const Hosted& hosted, const Pending& pending, std::span<const Time> arrivals);
   void record(const Hosted& hosted, const Pending& pending, Time end);
   void expect(const Hosted& hosted, const Pending& pending);
   bool is_current(const Reply& reply) const;
+  bool draws_factors() const;
   bool computes_at_host() const { return setup_.execution == Execution::at_host; }
   bool may_be_uneven() const { return computes_at_host() && setup_.engine.rules().uneven_all_to_all; }
 

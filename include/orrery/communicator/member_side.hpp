@@ -11,7 +11,7 @@
 #include "orrery/base/last_arrival.hpp"
 #include "orrery/collective/collective.hpp"
 #include "orrery/collective/message_program.hpp"
-#include "orrery/communicator/event_order.hpp"
+#include "orrery/communicator/event_places.hpp"
 #include "orrery/communicator/report.hpp"
 #include "orrery/communicator/setup.hpp"
 #include "orrery/communicator/spec.hpp"
@@ -24,9 +24,9 @@ namespace orrery::communicator {
 struct Membership {
   std::uint32_t communicator = 0;        ///< index into the communicators with participants on this rank
   std::uint32_t participant = 0;         ///< index into the participants of this rank
-  std::uint32_t members = 0;             ///< of the whole group
-  std::uint32_t local_participants = 0;  ///< on this rank
-  std::uint32_t position = 0;            ///< in the group, with Execution::by_members
+  std::uint32_t members = 0;             ///< number in the whole group
+  std::uint32_t local_participants = 0;  ///< number on this rank
+  std::uint32_t position = 0;            ///< place in the group, with Execution::by_members
   bool is_remote = false;                ///< participants, or the host, are on other ranks
   bool is_subgroup = false;              ///< see collective::Options::endpoint_delay_of
 };
@@ -40,9 +40,9 @@ struct Join {
   Bytes size;
   Time now;
   bool is_recorded = true;
-  Time recorded = Time::zero();  ///< what the participant recorded of the collective; zero: nothing
+  Time recorded = Time::zero();  ///< duration that the participant recorded; zero: none
   collective::Turn turn = {};    ///< turn of the participant, over all its communicators
-  JoinOrder order = {};          ///< with Setup::orders_ends
+  JoinPlace place = {};          ///< known with Setup::knows_places
 };
 
 /// What a participant waits in, for the report of a stuck run.
@@ -57,10 +57,10 @@ struct Completion {
   NpuId npu;
   NodeId node;
   Time time;                ///< max() if it is out of range
-  Bytes sent;               ///< by the participant, in all
-  LastArrival last;         ///< of the participants
+  Bytes sent;               ///< data that the participant sent in all
+  LastArrival last;         ///< last arrival of the participants
   std::uint64_t event = 0;  ///< pdes::Event::order of the end
-  EndOrder order = {};      ///< with Setup::orders_ends
+  EndPlace place = {};      ///< known with Setup::knows_places
 };
 
 /// The member side of the communicators of a rank. Participants of this rank join here. When the last of them has
@@ -75,7 +75,7 @@ class MemberSide {
 
   /// Returns what an NPU of this rank joins the group with. Throws Error (internal) if the NPU is no member of it.
   Membership membership(GroupId group, NpuId npu) const;
-  /// Returns the same for a participant of a folded run, by its index into Representatives::npus.
+  /// Returns what a participant of a folded run joins the group with, by its index into Representatives::npus.
   Membership membership(GroupId group, std::uint32_t representative) const;
 
   /// Joins the next collective. Returns which of the communicator's collectives it is. Throws Error (bad_input) if
@@ -132,11 +132,11 @@ class MemberSide {
     bool done = false;
     std::uint32_t count = 0;        ///< participants that have joined
     std::uint32_t left = 0;         ///< participants that are through, with Execution::by_members
-    Time finish;                    ///< when the last of these was
+    Time finish;                    ///< time at which the last of these was through
     Time first = Time::max();       ///< first arrival, of a communicator that is spread over ranks
     std::vector<Time> arrivals;     ///< [participants here] max(): not yet, or the host knows since before a restart
     std::vector<NodeId> nodes;      ///< [participants here]
-    std::vector<JoinOrder> orders;  ///< [participants here] with Setup::orders_ends
+    std::vector<JoinPlace> places;  ///< [participants here] with Setup::knows_places
     std::vector<char> is_through;   ///< [participants here] with Execution::by_members
 
     void clear();
@@ -159,19 +159,19 @@ class MemberSide {
   struct Arrival {
     NodeId node;
     Time time;
-    const JoinOrder& order;
+    const JoinPlace& place;
   };
   /// What a participant has joined that is not over.
   struct Joined {
     Report report;          ///< of all that had joined on its rank
     collective::Turn turn;  ///< with Execution::by_members
     Time arrival;
-    JoinOrder order;
+    JoinPlace place;
     NodeId node;
     Time finish;  ///< when the last one of its rank so far was through, with Execution::by_members
     bool is_through = false;
 
-    void serialize(Archive& archive) { archive(report, turn, arrival, order, node, finish, is_through); }
+    void serialize(Archive& archive) { archive(report, turn, arrival, place, node, finish, is_through); }
   };
   /// What has been read of a participant.
   struct Restored {

@@ -8,6 +8,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/last_arrival.hpp"
+#include "orrery/base/quantity.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/collective/options.hpp"
 #include "orrery/communicator/spec.hpp"
@@ -26,19 +27,19 @@ enum class ReportKind : std::uint8_t {
 /// beside it: one for each participant of the rank in the order of their numbers, or a single one for all.
 struct Report {
   std::uint32_t group = 0;      ///< GroupId of the communicator
-  std::uint32_t ordinal = 0;    ///< which of its collectives, from 0
+  std::uint32_t ordinal = 0;    ///< number of the collective in its communicator, from 0
   std::uint32_t npu = 0;        ///< who said first which collective it is
   std::uint32_t depth = 0;      ///< pdes::Event::depth of what led to the report
   std::uint64_t node_id = 0;    ///< the node of that NPU, as its trace numbers nodes
-  std::uint64_t size = 0;       ///< the collective's bytes; with `completions` the bytes that each member sent
-  LastArrival last = {};        ///< with `completions`
+  Bytes size = {};              ///< data of the collective; with `completions` the data that each member sent
+  LastArrival last = {};        ///< last arrival, with `completions`
   collective::Turn turn = {};   ///< to the host: the least Join::turn of the participants
   Time recorded = {};           ///< shortest of what the participants recorded; zero: one recorded nothing
   std::uint8_t collective = 0;  ///< collective::Kind
   ReportKind kind = ReportKind::arrivals;
-  /// Behind the times there are places among other events (wire::append): EndOrder with `completions`, JoinOrder with
-  /// `arrivals`.
-  bool has_orders = false;
+  /// Behind the times there are places among simultaneous events (wire::append): EndPlace with `completions`, JoinPlace
+  /// with `arrivals`.
+  bool has_places = false;
   bool is_recorded = true;  ///< all participants that have arrived want a record
 };
 static_assert(std::is_trivially_copyable_v<Report>);

@@ -31,14 +31,15 @@ struct Setup {
   network::Analytical& network;
   std::span<const CommunicatorSpec> specs;  ///< [num_groups], alike on all ranks
   Hosting hosting;
-  LpId first_lp;  ///< of the communicator of group 0
+  LpId first_lp;  ///< LP of the communicator of group 0
   const PlaceOf& place_of;
   Execution execution = Execution::at_host;
   Time least_recorded = Time::max();       ///< no collective that all its members recorded takes less; at_host only
   const Variations* variations = nullptr;  ///< factors of the times of collectives; null: none. at_host only
-  /// Joins and completions have histories, which follow from the messages of collectives. at_host only.
-  bool orders_ends = false;
-  bool rendezvous = false;             ///< how the messages of collectives go, for that order
+  /// Joins and completions have places among simultaneous events, which follow from the messages of collectives.
+  /// at_host only.
+  bool knows_places = false;
+  bool rendezvous = false;             ///< how the messages of collectives go, for these places
   pdes::LoadRecorder* load = nullptr;  ///< takes note of all collectives; null: nothing is recorded
 };
 

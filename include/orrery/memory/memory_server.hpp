@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_history.hpp"
+#include "orrery/base/event_place.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/memory/record.hpp"
@@ -45,23 +45,29 @@ struct Requester {
   bool awaits_begin = false;  ///< it goes on when it knows whether the access ends at once
 };
 
+/// The place of an access among simultaneous events, and that of its end. Only an order that knows places sets them.
+struct AccessPlace {
+  EventPlace access;  ///< place of the end of the access if the access is served at once
+  EventPlace end;     ///< place of the event in which the access then ends, with Requester::awaits_begin
+
+  void serialize(Archive& archive) { archive(access, end); }
+};
+
 /// An access to a server that NPUs share: of one NPU, or of the members of a group that access together.
 struct ServerAccess {
   Time since;
   Bytes size;  ///< bytes that each requester gets or gives, positive
   PathCollective collective = PathCollective::none;
   std::span<const Requester> requesters;
-  /// With RemoteMemoryOptions::orders_requests, of the end of the access if it is served at once.
-  EventHistory history = {};
-  EventHistory end = {};  ///< with Requester::awaits_begin, of the event with which it ends then
+  AccessPlace place = {};
 };
 
 /// A server that NPUs share, without the events that carry requests and answers.
 class SharedServer {
  public:
-  /// Takes the end of a requester's access that began at `since`; max(): it does not fit the range of time. `history`:
-  /// with RemoteMemoryOptions::orders_requests, of the end.
-  using Answer = std::function<void(const Requester&, Time since, Time done, const EventHistory& history)>;
+  /// Takes the end of a requester's access that began at `since`; max(): it does not fit the range of time. `place`:
+  /// place of the end among simultaneous events.
+  using Answer = std::function<void(const Requester&, Time since, Time done, const EventPlace& place)>;
 
   virtual ~SharedServer() = default;
 

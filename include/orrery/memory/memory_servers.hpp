@@ -20,7 +20,7 @@
 #include "orrery/memory/memory_server.hpp"
 #include "orrery/memory/record.hpp"
 #include "orrery/memory/remote_memory.hpp"
-#include "orrery/pdes/carried_histories.hpp"
+#include "orrery/pdes/carried_places.hpp"
 #include "orrery/pdes/scheduler.hpp"
 #include "orrery/trace/graph.hpp"
 
@@ -36,9 +36,9 @@ struct GroupAccess {
   std::uint32_t members = 0;  ///< 0: the NPU does it alone
   trace::NodeKind kind = trace::NodeKind::mem_load;
   trace::CollectiveKind collective = trace::CollectiveKind::all_gather;
-  EventHistory history = {}, end = {};  ///< see ServerAccess; `end` is known if the NPU awaits the begin
+  AccessPlace place = {};  ///< `end` is known if the NPU awaits the begin
 
-  void serialize(Archive& archive) { archive(node_id, size, group, ordinal, members, kind, collective, history, end); }
+  void serialize(Archive& archive) { archive(node_id, size, group, ordinal, members, kind, collective, place); }
 };
 
 /// The kind of an event for an NPU whose access, of `node`, does not end at once (Requester::awaits_begin).
@@ -83,11 +83,10 @@ class MemoryServers {
   using PlaceOf = GroupAccesses::PlaceOf;
   using DescribeGroup = GroupAccesses::DescribeGroup;
 
-  /// Takes an overrun to `overrun` if that holds no earlier one. `histories` takes those of the ends of accesses, if it
-  /// is not null. What is referred to must outlive it.
+  /// Takes an overrun to `overrun` if that holds no earlier one. `places` takes those of the ends of accesses, if it is
+  /// not null. What is referred to must outlive it.
   MemoryServers(pdes::Scheduler& kernel, const RemoteMemory& memory, const Hosting& hosting, PlaceOf place_of,
-                DescribeGroup describe_group, std::optional<Overrun>& overrun,
-                pdes::CarriedHistories* histories = nullptr);
+                DescribeGroup describe_group, std::optional<Overrun>& overrun, pdes::CarriedPlaces* places = nullptr);
 
   /// Sends the request of an NPU that lives here to a server on rank `to`; `request.detail`: bytes.
   void ask(Rank to, pdes::Event request);
@@ -122,13 +121,13 @@ class MemoryServers {
   void close(const pdes::Event& event);
   void close_at(LpId lp, std::optional<Time> time);
   SharedServer::Answer answer_of(LpId lp);
-  void answer(LpId lp, const Requester& requester, Time since, Time done, const EventHistory& history);
+  void answer(LpId lp, const Requester& requester, Time since, Time done, const EventPlace& place);
 
   pdes::Scheduler& kernel_;
   const RemoteMemory& memory_;
   Hosting hosting_;
   std::optional<Overrun>& overrun_;
-  pdes::CarriedHistories* histories_;
+  pdes::CarriedPlaces* places_;
   GroupAccesses groups_;
   std::map<LpId, Server> servers_;  // that have had a request
   Slots<GroupAccess> asked_;        // on their way; the events carry their slots

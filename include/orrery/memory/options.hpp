@@ -55,7 +55,7 @@ struct RemoteMemoryOptions {
   Rounding rounding = Rounding::up_to_ps;
   /// A memory that an NPU has for itself serves one access at a time; otherwise each access has all of its bandwidth.
   bool own_memory_takes_turns = true;
-  /// Requests of one time to a memory that NPUs share are served in the order of EventHistory; else of NPU numbers.
+  /// Requests of one time to a memory that NPUs share are served in the order of EventPlace; else of NPU numbers.
   bool orders_requests = false;
   /// An access to a memory that NPUs share may take no time, with Rounding::down_to_ns; otherwise it takes at least a
   /// tick.

@@ -5,12 +5,11 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
-#include "orrery/base/event_history.hpp"
 #include "orrery/base/slots.hpp"
 #include "orrery/network/known_delays.hpp"
+#include "orrery/network/link_order.hpp"
 #include "orrery/network/link_server.hpp"
 #include "orrery/network/model.hpp"
 #include "orrery/topology/fabric.hpp"
@@ -51,13 +50,13 @@ class LinkServers final : public MessageNetwork {
   LinkServers(const Links& links, const Options& options, const RankPart& part);
 
   void send(const Message& message, pdes::Event call) override;
-  void send_in_order(const Message& message, pdes::Event call, const EventHistory& history) override;
+  void send_in_order(const Message& message, pdes::Event call, const EventPlace& place) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override;
   pdes::Scope scope(const pdes::Event& event) const override { return messages_[event.node].scope; }
   void settle() override;
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
-  EventHistory take_history(const pdes::Event& event) override;
+  EventPlace take_place(const pdes::Event& event) override;
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;
   Rank host_of(LpId process) const override;
   std::vector<LpId> used() override;
@@ -72,17 +71,17 @@ class LinkServers final : public MessageNetwork {
     Link link;
     LinkServer server;
     std::uint64_t sequence = 0;
-    std::uint32_t kind = no_kind;  ///< of delays_, once a message has come
+    std::uint32_t kind = no_kind;  ///< index into delays_, once a message has come
     // With Rules::orders_messages.
     std::uint32_t num_here = 0;  ///< messages that have come at the present time
-    EventHistory end = {};       ///< of the end of its last service
+    EventPlace end = {};         ///< place of the end of its last service
   };
 
   /// A message that has come to a link at the present time.
   struct Arrival {
     Server* server;
     pdes::Event event;
-    EventHistory history = {};  ///< of what it would hand over
+    EventPlace place = {};  ///< place of what it would hand over
   };
 
   Server& server_of(LpId link);
@@ -90,9 +89,6 @@ class LinkServers final : public MessageNetwork {
   std::uint32_t put_into(const Message& message, pdes::Event call);
   bool wait_for_parts(const pdes::Event& event);
   bool is_ordered(const Message& message) const;
-  EventHistory offered(const pdes::Event& event) const;
-  void note_service(Server& server, const pdes::Event& event, Time free, Time start);
-  void keep_history(std::uint32_t slot, EventHistory history);
   void unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes);
   std::vector<std::byte> packed_in_order(std::uint32_t slot) const;
   KnownDelays::Delays delays(Server& server, Bytes size);
@@ -119,10 +115,8 @@ class LinkServers final : public MessageNetwork {
   std::map<typename Links::Kind, std::uint32_t> kinds_;  // of links that messages have come to
   KnownDelays delays_;                                   // by these
   Slots<Message> messages_;                              // that are under way; events carry their slots
-  // With Rules::orders_messages: [slots] of what has sent the message, or of the event that brings it.
-  std::vector<EventHistory> histories_;
-  std::unordered_map<std::uint64_t, EventHistory> receipts_;  // likewise, by Event::order of receipts for NPUs here
-  std::map<std::uint32_t, std::vector<NpuId>> copies_;        // by slot: where a switch hands copies of the message
+  LinkOrder order_;
+  std::map<std::uint32_t, std::vector<NpuId>> copies_;  // by slot: where a switch hands copies of the message
   SwitchCombiner combiner_;
   std::vector<Arrival> arrivals_;  // of messages that are put in order
 };

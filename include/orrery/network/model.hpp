@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
-#include "orrery/base/event_history.hpp"
+#include "orrery/base/event_place.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/network/credit_waits.hpp"
@@ -35,9 +35,9 @@ class MessageNetwork {
   /// Sends a message of an NPU of this rank. `call` is an event of the source for stage server; this sets its target,
   /// kind and node.
   virtual void send(const Message& message, pdes::Event call) = 0;
-  /// Does the same for a message that has its place among others of its time (Rules::orders_messages). `history`: of
-  /// what hands the message on if the first link is free; what ends the service there comes directly after it.
-  virtual void send_in_order(const Message& message, pdes::Event call, const EventHistory&) { send(message, call); }
+  /// Sends a message that has a place among simultaneous ones (Rules::orders_messages). `place`: place of what hands
+  /// the message on if the first link is free; what ends the service there comes directly after it.
+  virtual void send_in_order(const Message& message, pdes::Event call, const EventPlace&) { send(message, call); }
   /// Sends a message with Message::combining to a switch, which hands the result to all `destinations` in the dimension
   /// group of the source. `message.destination` is another NPU there.
   virtual void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) = 0;
@@ -51,9 +51,9 @@ class MessageNetwork {
   virtual void settle() {}
   /// Returns the message of an event `Delivery::arrived`, and forgets it.
   virtual Message take(const pdes::Event& event) = 0;
-  /// Returns the history of an event by which the network tells an NPU of a message, and forgets it; of no event
-  /// without Rules::orders_messages.
-  virtual EventHistory take_history(const pdes::Event&) { return {}; }
+  /// Returns the place of an event by which the network tells an NPU of a message, and forgets it; unknown without
+  /// Rules::orders_messages.
+  virtual EventPlace take_place(const pdes::Event&) { return {}; }
   /// Keeps a message that has come with an event of another rank: see pdes::Model::unpack.
   virtual void unpack(pdes::Event& event, std::span<const std::byte> bytes) = 0;
 

@@ -59,7 +59,7 @@ struct Rules {
   /// Over links, with rendezvous: data that may leave at once do so after the clears to send of the same step, and
   /// after all else that the NPU begins at that time.
   bool clears_first = false;
-  /// Links serve messages that come at one time in the order of EventHistory; else in the order of those that hand them
+  /// Links serve messages that come at one time in the order of EventPlace; else in the order of those that hand them
   /// over.
   bool orders_messages = false;
 

@@ -18,7 +18,7 @@
 #include "orrery/npu/record.hpp"
 #include "orrery/npu/run_context.hpp"
 #include "orrery/npu/wait.hpp"
-#include "orrery/pdes/carried_histories.hpp"
+#include "orrery/pdes/carried_places.hpp"
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/scheduler.hpp"
 
@@ -30,8 +30,8 @@ struct Services {
   network::Analytical& network;
   communicator::MemberSide& communicators;
   memory::MemoryServers& memory_servers;
-  network::MessageNetwork* links = nullptr;     ///< none but where links are simulated
-  pdes::CarriedHistories* histories = nullptr;  ///< of events between logical processes; null: they have none
+  network::MessageNetwork* links = nullptr;  ///< none but where links are simulated
+  pdes::CarriedPlaces* places = nullptr;     ///< places of events between logical processes; null: none are known
 };
 
 /// The NPUs of a rank, each a logical process that executes its trace.

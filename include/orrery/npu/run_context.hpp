@@ -41,8 +41,8 @@ struct RunContext {
     const topology::Circuits* const circuits = options.network.circuits.get();
     return delays.delay(position_of(circuits, 0, from), position_of(circuits, 0, to), size);
   }
-  /// Says whether events have histories, because the order of those of one time matters beyond an NPU.
-  bool keeps_histories() const {
+  /// Says whether places of events are known, because the order of simultaneous events matters beyond an NPU.
+  bool knows_places() const {
     const bool shares_memory = accesses_servers && memory.orders_requests() && !memory.kind()->has_hierarchy;
     return options.one_by_one && !options.replay_only && (options.goes_over_links() || shares_memory);
   }

@@ -38,8 +38,8 @@ class Preparation {
   /// Returns what the logical processes of this rank work with. It refers to this object.
   npu::RunContext run_context();
   const System& system() const { return *system_; }
-  const HostedTraces& traces() const { return traces_; }
-  const trace::Store& store() const { return traces_.store; }
+  const HostedTraces& traces() const { return *traces_; }
+  const trace::Store& store() const { return traces_->store; }
   /// Returns how the run is folded; null if it is not.
   const fold::Folding* folding() const { return folded_ ? &folded_->folding : nullptr; }
   /// Folds again after a run with these divergences, which are those of all ranks. The run has to be made again, or to
@@ -53,14 +53,14 @@ class Preparation {
     return folded_ ? folded_->folding.description(earlier_classes_) : std::string();
   }
   /// Returns the process groups in order of GroupId, also those that a folded run does not simulate.
-  const std::vector<trace::Group>& groups() const { return rank_.communicators.groups(); }
+  const std::vector<trace::Group>& groups() const { return rank_->communicators.groups(); }
   /// Returns NPUs that represent others, as they are in the run that is not folded. Reads those that other ranks have.
   std::vector<npu::NpuSpec> unfolded(std::span<const NpuId> representatives);
   /// Returns the communicators of all of them, also those that a folded run does not simulate.
-  std::span<const communicator::CommunicatorSpec> communicators() const { return rank_.communicators.specs(); }
+  std::span<const communicator::CommunicatorSpec> communicators() const { return rank_->communicators.specs(); }
   /// Returns the NPUs that this rank simulates.
   std::span<const npu::NpuSpec> simulated_npus() const {
-    return folded_ ? folded_->folding.npus() : std::span<const npu::NpuSpec>(rank_.npus);
+    return folded_ ? folded_->folding.npus() : std::span<const npu::NpuSpec>(rank_->npus);
   }
   std::uint32_t num_npus() const { return system_->topology().num_npus(); }
   /// Returns the number of nodes in the traces of the NPUs that this rank simulates.
@@ -92,22 +92,25 @@ class Preparation {
     std::vector<Rank> host_of_server;
   };
 
-  static RankNpus number(const config::Configuration& configuration, const System& system, const HostedTraces& traces,
-                         const npu::Programs& programs, parallel::Communicator& world);
+  // The steps of the constructor, in this order. All are collective.
+  void read(parallel::Communicator& world, Faults& faults, std::span<const HostedNpu> fixed);
+  void number(parallel::Communicator& world);
+  std::vector<std::uint32_t> share_bandwidth(parallel::Communicator& world);
+  void check(parallel::Communicator& world, Faults& faults, bool folds);
+
   npu::RunContext unfolded_context(std::span<const npu::NpuSpec> npus);
   fold::Assignment assignment(parallel::Communicator& world) const;
   void fold(fold::Assignment assignment, fold::Assumptions assumptions, parallel::Communicator& world);
   void read_more(std::span<const NpuId> npus);
-  std::vector<std::uint32_t> share_bandwidth(parallel::Communicator& world);
 
   const config::Configuration& configuration_;
   check::Readable readable_;
   Rank here_;  // in `world`
   std::unique_ptr<System> system_;
-  HostedTraces traces_;
+  std::optional<HostedTraces> traces_;  // set by `read`
   std::vector<Rank> host_of_server_;
   npu::Programs programs_;
-  RankNpus rank_;
+  std::optional<RankNpus> rank_;  // set by `number`
   AllTraces of_all_;
   std::vector<std::uint32_t> sharers_;
   std::map<NpuId, trace::NpuTrace> other_traces_;  // of NPUs that other ranks host, as far as this one needs them

@@ -17,9 +17,9 @@ using Members = std::vector<std::uint32_t>;
 /// begin in the order of `first_to_act`. Empty if their histories are not known.
 Members order(System& system, std::vector<Time> arrivals, Members first_to_act, std::uint64_t most_messages = 1000) {
   const auto layout = system.engine.layout({}, all_dimensions);
-  std::vector<EventHistory> histories(arrivals.size());
+  std::vector<EventPlace> histories(arrivals.size());
   for (std::uint32_t place = 0; place < first_to_act.size(); ++place)
-    histories[first_to_act[place]] = EventHistory::first_of(NpuId(place)).next(arrivals[first_to_act[place]], 0);
+    histories[first_to_act[place]] = EventPlace::first_of(NpuId(place)).next(arrivals[first_to_act[place]], 0);
   const MessageTimes times{.arrivals = std::move(arrivals),
                            .histories = std::move(histories),
                            .delay = [](std::uint32_t, std::uint32_t, Bytes) { return Time::from_ns(100); },
@@ -37,26 +37,26 @@ Members order(System& system, std::vector<Time> arrivals, Members first_to_act, 
 }
 
 // A member receives after the one before it in the ring has sent. So each of three steps moves the order on by one.
-TEST(EndOrder, ARingPassesTheOrderOn) {
+TEST(EndPlace, ARingPassesTheOrderOn) {
   System system({dimension(topology::Shape("Ring"), 4)}, options_of({ring}), AllRules::astra_sim());
   EXPECT_EQ(order(system, std::vector<Time>(4), {0, 1, 2, 3}), (Members{3, 0, 1, 2}));
   EXPECT_EQ(order(system, std::vector<Time>(4), {2, 1, 0, 3}), (Members{1, 0, 3, 2}));
 }
 
 // Partners exchange at distance 2, then at distance 1: 0 1 2 3 becomes 2 3 0 1, and this 3 2 1 0.
-TEST(EndOrder, HalvingDoublingExchangesPlaces) {
+TEST(EndPlace, HalvingDoublingExchangesPlaces) {
   System system({dimension(topology::Shape("Switch"), 4)}, options_of({halving_doubling}), AllRules::astra_sim());
   EXPECT_EQ(order(system, std::vector<Time>(4), {0, 1, 2, 3}), (Members{3, 2, 1, 0}));
 }
 
 // Members 1, 2 and 3 wait for what member 0 has sent last, and receive it one after the other.
-TEST(EndOrder, WhoComesLastDecides) {
+TEST(EndPlace, WhoComesLastDecides) {
   System system({dimension(topology::Shape("Ring"), 4)}, options_of({ring}), AllRules::astra_sim());
   EXPECT_EQ(order(system, at_ns({5000, 0, 0, 0}), {0, 1, 2, 3}), (Members{0, 1, 2, 3}));
 }
 
 // Four members send three messages each. If 11 are the most, no order is sought.
-TEST(EndOrder, IsNotSoughtAmongTooManyMessages) {
+TEST(EndPlace, IsNotSoughtAmongTooManyMessages) {
   System system({dimension(topology::Shape("Ring"), 4)}, options_of({ring}), AllRules::astra_sim());
   EXPECT_EQ(order(system, std::vector<Time>(4), {0, 1, 2, 3}, 12).size(), 4U);
   EXPECT_EQ(order(system, std::vector<Time>(4), {0, 1, 2, 3}, 11), Members());

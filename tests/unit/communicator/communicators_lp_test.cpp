@@ -11,7 +11,7 @@
 namespace orrery::communicator::test {
 namespace {
 
-Report some_report() { return {.group = 1, .ordinal = 2, .npu = 3, .depth = 4, .node_id = 5, .size = 6}; }
+Report some_report() { return {.group = 1, .ordinal = 2, .npu = 3, .depth = 4, .node_id = 5, .size = Bytes(6)}; }
 
 // A report and three times are packed into a message. Unpacking gives the same report and times.
 TEST(WireFormat, WhatIsPackedIsUnpacked) {
@@ -22,7 +22,7 @@ TEST(WireFormat, WhatIsPackedIsUnpacked) {
   const Report report = wire::unpack(message, times);
   EXPECT_EQ(times, sent);
   EXPECT_EQ(std::tie(report.group, report.ordinal, report.npu, report.depth, report.node_id, report.size),
-            std::make_tuple(1U, 2U, 3U, 4U, 5U, 6U));
+            std::make_tuple(1U, 2U, 3U, 4U, 5U, Bytes(6)));
 }
 
 // A report has 1000 equal times. The message has room for one, and unpacking gives one.

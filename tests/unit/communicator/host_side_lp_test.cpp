@@ -25,7 +25,7 @@ class HostSideTest : public ::testing::Test {
             .ordinal = ordinal,
             .npu = npu,
             .node_id = 100 * npu,
-            .size = 1024,
+            .size = Bytes(1024),
             .collective = static_cast<std::uint8_t>(collective::Kind::all_reduce),
             .kind = kind};
   }
@@ -86,7 +86,7 @@ TEST_F(HostSideTest, EachRankIsToldTheCompletionsOfItsMembers) {
     EXPECT_EQ(reports[1].to, Rank(1));
     EXPECT_EQ(reports[1].times, std::vector{expected[3]});
     // Each member of a ring of four sends 2 * 3 / 4 of the bytes.
-    EXPECT_EQ(reports[1].report.size, 1536U);
+    EXPECT_EQ(reports[1].report.size, Bytes(1536));
     EXPECT_EQ(system->network.bytes()[0], Bytes(4 * 1536));
   }
 }

@@ -69,7 +69,7 @@ TEST_F(MemberSideTest, TheLastToJoinSendsOneReportOfAllArrivals) {
   EXPECT_EQ(reports[0].report.group, pair.value());
   EXPECT_EQ(reports[0].report.npu, 1U);
   EXPECT_EQ(reports[0].report.node_id, 107U);
-  EXPECT_EQ(reports[0].report.size, 1024U);
+  EXPECT_EQ(reports[0].report.size, Bytes(1024));
   EXPECT_EQ(reports[0].times, (std::vector{ns(20), ns(30)}));
 }
 
@@ -140,7 +140,7 @@ TEST_F(MemberSideTest, CompletionsBecomeOneEventForEachParticipant) {
   join(pair, 1, 6, ns(20));
   Report report = reports.at(0).report;
   report.kind = ReportKind::completions;
-  report.size = 768;  // sent by each
+  report.size = Bytes(768);  // sent by each
   report.depth = 9;
   side->complete(report, std::vector{ns(100), ns(110)});
   const auto& events = system->kernel.scheduled;

@@ -231,7 +231,7 @@ TEST(MemoryServersLp, RequestsAreServedInTheOrderOfEvents) {
   const auto ask = [&](std::uint32_t npu, std::int64_t since, std::uint32_t origin) {
     GroupAccess alone;
     alone.size = Bytes(1000);
-    alone.history = EventHistory::first_of(NpuId(origin)).next(ns(since), origin == npu ? 0 : 1).next(ns(7), 0);
+    alone.place.access = EventPlace::first_of(NpuId(origin)).next(ns(since), origin == npu ? 0 : 1).next(ns(7), 0);
     pool.ask(ns(7), npu, alone);
   };
   ask(0, 4, 2);
@@ -258,7 +258,7 @@ TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
   const auto ask = [&](Time now, std::uint32_t npu, std::uint64_t bytes) {
     GroupAccess alone;
     alone.size = Bytes(bytes);
-    alone.history = EventHistory::first_of(NpuId(npu)).next(ns(4), 0).next(now, 0);
+    alone.place.access = EventPlace::first_of(NpuId(npu)).next(ns(4), 0).next(now, 0);
     pool.ask(now, npu, alone);
   };
   ask(ns(7), 0, 5);
@@ -276,13 +276,13 @@ TEST(MemoryServersLp, AnAccessMayTakeNoTime) {
 // no time while the memory is busy. It is told 2 ps later that its access goes on, and at 27 ns that it is done.
 TEST(MemoryServersLp, WhatFollowsFromAnAccessThatEndsAtOnceComesBeforeLaterEvents) {
   Memory pool(pool_without_latency(), 4);
-  const auto event_of = [](std::uint32_t npu) { return EventHistory::first_of(NpuId(npu)).next(ns(4), 0); };
+  const auto event_of = [](std::uint32_t npu) { return EventPlace::first_of(NpuId(npu)).next(ns(4), 0); };
   const auto ask = [&](Time now, std::uint32_t npu, std::uint32_t node, std::uint64_t bytes) {
     GroupAccess alone;
     alone.node_id = node;
     alone.size = Bytes(bytes);
-    alone.history = event_of(npu).next(memory::whole_ns(now), node);
-    if (bytes < 10) alone.end = event_of(npu);
+    alone.place.access = event_of(npu).next(memory::whole_ns(now), node);
+    if (bytes < 10) alone.place.end = event_of(npu);
     pool.ask(now, npu, alone);
   };
   ask(ns(7), 0, 0, 5);

@@ -29,7 +29,7 @@ TEST(Collectives, AMemberCompletesWhenTheHostSaysSo) {
   EXPECT_TRUE(rank.npus->awaits(NpuId(0)).here) << "the other member is on this rank";
   EXPECT_FALSE(rank.npus->awaits(NpuId(0)).replies) << "the host is too";
   auto report = rank.reports[0].report;
-  report.size = 512;  // sent by each member
+  report.size = Bytes(512);  // sent by each member
   rank.complete(report, {ns(100), ns(110)});
   EXPECT_FALSE(rank.npus->awaits(NpuId(0)).anything());
   rank.run();

@@ -1,4 +1,4 @@
-#include "orrery/base/event_history.hpp"
+#include "orrery/base/event_place.hpp"
 
 #include <boost/pool/singleton_pool.hpp>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace orrery {
 
 /// The memory of all steps. One thread uses histories.
-struct EventHistory::Steps {
+struct EventPlace::Steps {
   using Pool = boost::singleton_pool<Steps, sizeof(Step), boost::default_user_allocator_new_delete,
                                      boost::details::pool::null_mutex, 1024>;
 
@@ -22,12 +22,10 @@ struct EventHistory::Steps {
   static void free(Step* step) { Pool::free(step); }
 };
 
-EventHistory EventHistory::first_of(NpuId npu) {
-  return EventHistory(Steps::make({before_all(), nullptr, 0, npu, 1, 1}));
-}
+EventPlace EventPlace::first_of(NpuId npu) { return EventPlace(Steps::make({before_all(), nullptr, 0, npu, 1, 1})); }
 
 /// Frees a step that is no longer used, and what only it has used.
-void EventHistory::release(Step* step) {
+void EventPlace::release(Step* step) {
   while (step != nullptr && --step->uses == 0) {
     Step* const cause = step->cause;
     Steps::free(step);
@@ -35,28 +33,28 @@ void EventHistory::release(Step* step) {
   }
 }
 
-EventHistory EventHistory::next(Time now, std::uint32_t number) const {
-  if (step_ == nullptr) return EventHistory(Steps::make({now, nullptr, number, NpuId(0), 1, 1}));
+EventPlace EventPlace::next(Time now, std::uint32_t number) const {
+  if (step_ == nullptr) return EventPlace(Steps::make({now, nullptr, number, NpuId(0), 1, 1}));
   // Every most_steps steps what lies farther back is dropped, so that memory does not grow with the run.
   if (step_->length >= 2 * most_steps) return shortened().next(now, number);
   hold();
-  return EventHistory(Steps::make({now, step_, number, step_->root, step_->length + 1, 1}));
+  return EventPlace(Steps::make({now, step_, number, step_->root, step_->length + 1, 1}));
 }
 
-EventHistory EventHistory::beside() const {
+EventPlace EventPlace::beside() const {
   ensure(step_ != nullptr, "what comes beside no event");
   if (step_->cause) ++step_->cause->uses;
-  return EventHistory(Steps::make({step_->since, step_->cause, step_->number + 1, step_->root, step_->length, 1}));
+  return EventPlace(Steps::make({step_->since, step_->cause, step_->number + 1, step_->root, step_->length, 1}));
 }
 
-EventHistory EventHistory::cause() const {
+EventPlace EventPlace::cause() const {
   if (step_ == nullptr || step_->cause == nullptr) return {};
   ++step_->cause->uses;
-  return EventHistory(step_->cause);
+  return EventPlace(step_->cause);
 }
 
 /// Returns a copy of the last steps that shares nothing with this history.
-EventHistory EventHistory::shortened() const {
+EventPlace EventPlace::shortened() const {
   Step* first = nullptr;
   Step** place = &first;
   std::uint32_t left = most_steps;
@@ -64,14 +62,14 @@ EventHistory EventHistory::shortened() const {
     *place = Steps::make({step->since, nullptr, step->number, step->root, left, 1});
     place = &(*place)->cause;
   }
-  return EventHistory(first);
+  return EventPlace(first);
 }
 
-std::strong_ordering operator<=>(const EventHistory& one, const EventHistory& other) {
-  const EventHistory::Step *a = one.step_, *b = other.step_;
+std::strong_ordering operator<=>(const EventPlace& one, const EventPlace& other) {
+  const EventPlace::Step *a = one.step_, *b = other.step_;
   if (a == nullptr || b == nullptr) return (a != nullptr) <=> (b != nullptr);
   auto by_number = std::strong_ordering::equal;  // of the step farthest back in which the numbers differ
-  for (std::uint32_t step = 0; a != b && a != nullptr && b != nullptr && step < EventHistory::most_steps; ++step) {
+  for (std::uint32_t step = 0; a != b && a != nullptr && b != nullptr && step < EventPlace::most_steps; ++step) {
     if (a->since != b->since) return a->since <=> b->since;
     if (a->number != b->number) by_number = a->number <=> b->number;
     a = a->cause;
@@ -81,7 +79,7 @@ std::strong_ordering operator<=>(const EventHistory& one, const EventHistory& ot
   return by_number;
 }
 
-void EventHistory::serialize(Archive& archive) {
+void EventPlace::serialize(Archive& archive) {
   struct Entry {
     Time since;
     std::uint64_t number;
