@@ -36,7 +36,7 @@ TARGETS = {
                                  (f"{CONFIG}/keys/perturbation.cpp", "parse_factors(const", "compute_speeds(")]),
     "msccl": (["configs/collectives/*.xml", "tests/fuzz/seeds/msccl/*"], ["msccl/*/*.xml"], ["src/collective/msccl.cpp", "src/collective/msccl_check.cpp"]),
     "mscclpp": (["tests/fuzz/seeds/mscclpp/*"], ["mscclpp/*.json"], ["src/collective/mscclpp*.cpp"]),
-    "nccl_topology": (["tests/fuzz/seeds/nccl_topology/*"], ["nccl-topo/*/*.xml"], ["src/app/nccl_topology.cpp", "src/topology/nccl_server.cpp"]),
+    "nccl_topology": (["tests/fuzz/seeds/nccl_topology/*"], ["nccl-topo/*/*.xml"], ["src/graphfile/nccl_topology.cpp", "src/topology/nccl_server.cpp"]),
     "prices": (["configs/prices/*.yaml", "configs/libra/prices.yaml"], [], [f"{CONFIG}/keys/cost.cpp"]),
     "rank_map": (["partitions/*.part.*"], [], ["src/partition/rank_map.cpp"]),
     "recording": ([], [], [f"{TRACE}/kineto_companion.cpp"]),

@@ -13,17 +13,17 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "bounds.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/explore/study.hpp"
 #include "orrery/run/system.hpp"
+#include "orrery/study/bounds.hpp"
 #include "orrery/workload/outline.hpp"
 #include "quick_bound.hpp"
 #include "random_configuration.hpp"
 #include "trial.hpp"
 
-namespace orrery::app {
+namespace orrery::study {
 namespace {
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -246,4 +246,4 @@ TEST(TrialBelowBounds, IsAnInternalErrorThatNamesTheTrial) {
 }
 
 }  // namespace
-}  // namespace orrery::app
+}  // namespace orrery::study
