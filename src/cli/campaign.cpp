@@ -12,13 +12,18 @@
 #include "orrery/study/campaign_tables.hpp"
 #include "orrery/study/campaign_times.hpp"
 #include "placed_errors.hpp"
-#include "subcommands.hpp"
+
+#include "command.hpp"
+#include "config_options.hpp"
+#include "option_values.hpp"
+#include "options.hpp"
+#include "orrery/study/options.hpp"
 
 namespace orrery::cli {
 namespace {
 
 /// Refuses a configuration that has no campaign.
-void require_campaign(const config::CampaignCommand& command, const campaign::Options& options) {
+void require_campaign(const study::CampaignCommand& command, const campaign::Options& options) {
   const std::string file = command.inputs.file.string();
   if (!options.is_given())
     throw Error(ErrorCode::bad_input, {.file = file, .key = "campaign"}, "neither duration nor work is given",
@@ -40,7 +45,7 @@ void add_prices(study::CampaignResults& found) {
 }
 
 /// Tries other settings, if that is asked for. Collective.
-void optimise(const config::CampaignCommand& command, study::CampaignResults& found, parallel::Communicator& world) {
+void optimise(const study::CampaignCommand& command, study::CampaignResults& found, parallel::Communicator& world) {
   const auto count = static_cast<std::uint32_t>(found.rows.size());
   campaign::Setup setup = found.setup;
   if (command.optimise_interval) {
@@ -65,9 +70,9 @@ void warn_of_setup(const study::CampaignResults& found) {
                  counted(found.rows.size(), "replication"));
 }
 
-}  // namespace
-
-void campaign(const config::CampaignCommand& command, const std::string& command_line, parallel::Communicator& world) {
+void campaign(const study::CampaignCommand& command, const CommandJob& job) {
+  const std::string& command_line = job.command_line;
+  parallel::Communicator& world = job.world;
   const auto file = run::agreed(world, [&] {
     if (world.is_root()) check_output(command.output, command.force);
     auto read = config::read_campaign(command.inputs);
@@ -77,12 +82,12 @@ void campaign(const config::CampaignCommand& command, const std::string& command
   if (world.is_root())
     for (const std::string& warning : file.configuration.warnings) spdlog::warn("{}", warning);
   const auto& options = file.configuration.campaign;
-  const study::JobTimes job = study::times_of(file, command, world);
+  const study::JobTimes job_times = study::times_of(file, command, world);
   const auto setup = run::agreed(world, [&] {
     return with_place(command.inputs.file, file.configuration,
-                      [&] { return campaign::setup_of(options, job.times, job.num_npus); });
+                      [&] { return campaign::setup_of(options, job_times.times, job_times.num_npus); });
   });
-  study::CampaignResults found{file, job, setup};
+  study::CampaignResults found{file, job_times, setup};
   found.rows = options.sampling.accuracy > 0 ? campaign::simulate_until(setup, options.sampling.accuracy, world)
                                              : campaign::simulate(setup, options.sampling.replications, world);
   found.estimates = campaign::estimates(found.rows, setup);
@@ -98,5 +103,48 @@ void campaign(const config::CampaignCommand& command, const std::string& command
   const auto written = results::write_tables(command.output, content, command.force, world);
   if (world.is_root()) fmt::print("results are in {}\n", written.string());
 }
+
+const Subcommand& campaign_subcommand() {
+  static const Subcommand command{
+      "campaign",
+      "Simulate how much of weeks or months a job trains, with failures, checkpoints and spare hosts.",
+      "CONFIG.yaml",
+      "  orrery campaign examples/campaign/llama3-16384.yaml --output goodput.h5\n"
+      "  mpirun -np 2 orrery campaign CONFIG.yaml --optimise interval,standby --output best.h5",
+      {{"Output",
+        {{"output", "FILE", "where to write what was found (default: campaign.h5)"},
+         {"force", "", "replace files that exist"}}},
+       {"Campaign",
+        {{"times", "FILE", "take the times of the job from a file that a campaign has written, and simulate no step"},
+         {"optimise", "WHAT", "find the best interval of checkpoints, number of standbys, or both: interval,standby"},
+         {"fold", "", "simulate NPUs that are alike once where steps are simulated (docs/folding.md)"}}},
+       own_inputs()}};
+  return command;
+}
+
+study::CampaignCommand make_campaign(const Arguments& arguments) {
+  auto command = options_of_section<study::CampaignCommand>(arguments, "campaign");
+  command.times = arguments.text("times").value_or("");
+  command.fold = arguments.flag("fold").value_or(false);
+  const std::string given = arguments.text("optimise").value_or("");
+  for (std::string_view rest = given; !rest.empty();) {
+    const auto comma = rest.find(',');
+    const std::string_view word = rest.substr(0, comma);
+    if (word == "interval")
+      command.optimise_interval = true;
+    else if (word == "standby")
+      command.optimise_standby = true;
+    else
+      arguments.refuse("optimise", "interval, standby or interval,standby");
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  return command;
+}
+
+}  // namespace
+
+extern const CommandEntry campaign_entry;
+const CommandEntry campaign_entry{
+    campaign_subcommand, [](const Arguments& arguments) { return as_job(make_campaign(arguments), campaign); }};
 
 }  // namespace orrery::cli

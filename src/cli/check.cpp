@@ -10,7 +10,11 @@
 #include "orrery/run/preparation.hpp"
 #include "orrery/serving/description.hpp"
 #include "orrery/trace/lone_file.hpp"
-#include "subcommands.hpp"
+
+#include "command.hpp"
+#include "config_options.hpp"
+#include "option_values.hpp"
+#include "options.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -52,9 +56,7 @@ void check_serving(const config::Inputs& inputs) {
              counted(scenario.instances.size(), "instance"));
 }
 
-}  // namespace
-
-int check(const config::CheckCommand& command) {
+int check(const CheckCommand& command) {
   if (is_trace(command.inputs.file)) {
     check_trace(command.inputs);
     return 0;
@@ -84,5 +86,25 @@ int check(const config::CheckCommand& command) {
   for (const auto& text : faults.texts()) spdlog::error("{}", text);
   return static_cast<int>(faults.code());
 }
+
+const Subcommand& check_subcommand() {
+  static const Subcommand command{
+      "check", "Find everything that is wrong with a run before it is started.", "CONFIG.yaml",
+      "  orrery check configs/llm-64.yaml",
+      key_groups(config::Taker::check) + std::vector{own_inputs(), astra_sim_inputs(config::Taker::check)}};
+  return command;
+}
+
+CheckCommand make_check(const Arguments& arguments) {
+  CheckCommand command{read_inputs(arguments, "check", false)};
+  read_flags_of(arguments, config::Taker::check, "check", command.inputs);
+  return command;
+}
+
+}  // namespace
+
+extern const CommandEntry check_entry;
+const CommandEntry check_entry{check_subcommand,
+                               [](const Arguments& arguments) { return once(make_check(arguments), check); }};
 
 }  // namespace orrery::cli

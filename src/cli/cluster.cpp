@@ -10,7 +10,12 @@
 #include "orrery/study/cluster_steps.hpp"
 #include "orrery/study/cluster_tables.hpp"
 #include "placed_errors.hpp"
-#include "subcommands.hpp"
+
+#include "command.hpp"
+#include "config_options.hpp"
+#include "option_values.hpp"
+#include "options.hpp"
+#include "orrery/study/options.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -27,7 +32,7 @@ void warn_of_cluster(const study::ClusterResults& results) {
 
 /// Returns what simulates the steps of classes that have a workload; null if none has. Throws Error (bad_input) where
 /// nothing can be simulated.
-std::unique_ptr<cluster::StepLevel> step_level_of(const config::ClusterCommand& command, config::CampaignFile& file,
+std::unique_ptr<cluster::StepLevel> step_level_of(const ClusterCommand& command, config::CampaignFile& file,
                                                   parallel::Communicator& world) {
   auto& options = file.configuration.cluster;
   const bool simulates = options.rules.sharing == cluster::Sharing::simulate;
@@ -47,9 +52,9 @@ std::unique_ptr<cluster::StepLevel> step_level_of(const config::ClusterCommand& 
   return study::make_step_level(command.inputs, file, options, world);
 }
 
-}  // namespace
-
-void cluster(const config::ClusterCommand& command, const std::string& command_line, parallel::Communicator& world) {
+void cluster(const ClusterCommand& command, const CommandJob& job) {
+  const std::string& command_line = job.command_line;
+  parallel::Communicator& world = job.world;
   std::string trace;
   auto file = run::agreed(world, [&] {
     if (world.is_root()) check_output(command.output, command.force);
@@ -89,5 +94,32 @@ void cluster(const config::ClusterCommand& command, const std::string& command_l
   const auto written = results::write_tables(command.output, content, command.force, world);
   if (world.is_root()) fmt::print("results are in {}\n", written.string());
 }
+
+const Subcommand& cluster_subcommand() {
+  static const Subcommand command{
+      "cluster",
+      "Simulate many jobs on one cluster over time: queues, schedulers, placement.",
+      "CONFIG.yaml",
+      "  orrery cluster examples/cluster/mix.yaml --output mix.h5\n"
+      "  mpirun -np 2 orrery cluster CONFIG.yaml --set cluster.admission=easy --output easy.h5",
+      {{"Output",
+        {{"output", "FILE", "where to write what was found (default: cluster.h5)"},
+         {"force", "", "replace files that exist"}}},
+       {"Cluster", {{"overload", "", "simulate a load of 1 or more, under which the queue grows for ever"}}},
+       own_inputs()}};
+  return command;
+}
+
+ClusterCommand make_cluster(const Arguments& arguments) {
+  auto command = options_of_section<ClusterCommand>(arguments, "cluster");
+  command.overload = arguments.flag("overload").value_or(false);
+  return command;
+}
+
+}  // namespace
+
+extern const CommandEntry cluster_entry;
+const CommandEntry cluster_entry{cluster_subcommand,
+                                 [](const Arguments& arguments) { return as_job(make_cluster(arguments), cluster); }};
 
 }  // namespace orrery::cli

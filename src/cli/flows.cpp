@@ -12,7 +12,12 @@
 #include "orrery/network/flow_run.hpp"
 #include "orrery/run/agreed.hpp"
 #include "orrery/show/flow_run.hpp"
-#include "subcommands.hpp"
+
+#include "command.hpp"
+#include "config_options.hpp"
+#include "option_values.hpp"
+#include "options.hpp"
+#include "orrery/network/packet_recording.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -37,9 +42,8 @@ void require_all_over(const network::FlowScenario& scenario, const FlowResults& 
                           counted(num_left, "flow"), named, num_left > most_named ? ", ..." : ""));
 }
 
-}  // namespace
-
-void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
+void flows(const FlowsCommand& command, const CommandJob& job) {
+  parallel::Communicator& world = job.world;
   config::FlowFile read = run::agreed(world, [&] {
     if (command.in_scheduling_order && world.size() > 1)
       throw Error(ErrorCode::usage, {.key = "--scheduling-order"},
@@ -61,5 +65,44 @@ void flows(const config::FlowsCommand& command, parallel::Communicator& world) {
     require_all_over(scenario, results);
   });
 }
+
+const Subcommand& flows_subcommand() {
+  static const Subcommand command{
+      "flows",
+      "Simulate flows, packet by packet, over a graph of hosts and switches.",
+      "FLOWS.yaml",
+      "  orrery flows configs/flows/incast8.yaml\n"
+      "  mpirun -np 2 orrery flows configs/flows/incast8.yaml --json flows.json",
+      {{"Output",
+        {{"json", "FILE", "times of each flow, and what each port did"},
+         {"links", "", "record and print on which links flows met"},
+         {"queue-bins", "N", "record queues and pauses in at most N intervals of time, and print them"},
+         {"force", "", "replace an existing file"}}},
+       {"Comparison", {{"scheduling-order", "", "order events of one time as ns-3 does; on one rank only"}}},
+       own_inputs()}};
+  return command;
+}
+
+FlowsCommand make_flows(const Arguments& arguments) {
+  FlowsCommand command;
+  if (!arguments.positional()) refuse_usage("orrery flows: no file. Give a FLOWS.yaml (docs/packet-network.md).");
+  command.file = *arguments.positional();
+  command.overrides = settings(arguments, "flows");
+  command.json = arguments.text("json").value_or("");
+  command.links = arguments.flag("links").value_or(false);
+  command.queue_bins = arguments.count("queue-bins", 0).value_or(0);
+  if (command.queue_bins > network::PacketRecording::most_queue_bins)
+    refuse_usage(fmt::format("orrery flows: --queue-bins: found {}; expected {} at the most", command.queue_bins,
+                             network::PacketRecording::most_queue_bins));
+  command.in_scheduling_order = arguments.flag("scheduling-order").value_or(false);
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+}  // namespace
+
+extern const CommandEntry flows_entry;
+const CommandEntry flows_entry{flows_subcommand,
+                               [](const Arguments& arguments) { return as_job(make_flows(arguments), flows); }};
 
 }  // namespace orrery::cli

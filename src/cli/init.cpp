@@ -20,7 +20,11 @@
 #include "orrery/workload/figures.hpp"
 #include "orrery/workload/model.hpp"
 #include "orrery/workload/transformer.hpp"
-#include "subcommands.hpp"
+
+#include "command.hpp"
+#include "config_options.hpp"
+#include "option_values.hpp"
+#include "options.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -147,9 +151,7 @@ std::string parallel_text(const Division& division, bool has_experts) {
   return text;
 }
 
-}  // namespace
-
-void init(const config::InitCommand& command) {
+void init(const InitCommand& command) {
   const std::string system = name_in_file(command.system, "systems");
   const auto of_system =
       read_argument(fmt::format("system: {{base: {}, npus: {}}}\n", system, command.npus), "--system and --npus");
@@ -201,5 +203,42 @@ void init(const config::InitCommand& command) {
   partial.commit();
   fmt::print("wrote {}\nnext: orrery run {}\n", printable(command.output.string()), file);
 }
+
+const Subcommand& init_subcommand() {
+  static const Subcommand command{
+      "init",
+      "Write a commented CONFIG.yaml of a model on a system, to start from.",
+      "",
+      "  orrery init --model qwen3-32b --system dgx-h100 --npus 128\n"
+      "  orrery init --model models/Qwen3-8B/config.json --system dgx-h100 --npus 64 --batch 256 --output my.yaml",
+      {{"What",
+        {{"model", "MODEL", "preset, file, or config.json of Hugging Face; needed (orrery show models)"},
+         {"system", "SYSTEM", "preset or file; needed (orrery show systems)"},
+         {"npus", "N", "number of NPUs, whole servers; needed"},
+         {"batch", "N", "sequences of a step (default: as many as there are NPUs)"},
+         {"stack", "STACK", "hardware and software (default: the usual stack of the processor; orrery show stacks)"}}},
+       {"Output",
+        {{"output", "FILE", "name of the file (default: CONFIG.yaml)"}, {"force", "", "replace an existing file"}}}}};
+  return command;
+}
+
+InitCommand make_init(const Arguments& arguments) {
+  InitCommand command;
+  command.model = needed(arguments, "init", "model", "llama3-8b");
+  command.system = needed(arguments, "init", "system", "dgx-h100-superpod");
+  command.stack = arguments.text("stack").value_or("");
+  needed(arguments, "init", "npus", "128");
+  command.npus = *arguments.count("npus");
+  command.batch = arguments.count("batch");
+  command.output = arguments.text("output").value_or("CONFIG.yaml");
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+}  // namespace
+
+extern const CommandEntry init_entry;
+const CommandEntry init_entry{init_subcommand,
+                              [](const Arguments& arguments) { return once(make_init(arguments), init); }};
 
 }  // namespace orrery::cli

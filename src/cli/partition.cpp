@@ -13,7 +13,11 @@
 #include "orrery/partition/quality.hpp"
 #include "orrery/partition/strategy.hpp"
 #include "orrery/run/preparation.hpp"
-#include "subcommands.hpp"
+
+#include "command.hpp"
+#include "config_options.hpp"
+#include "option_values.hpp"
+#include "options.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -67,9 +71,7 @@ void print_without_workload(std::uint32_t num_npus, const partition::Partition& 
   fmt::print("cut and lookahead: unknown without the traces of the workload\n");
 }
 
-}  // namespace
-
-void partition(const config::PartitionCommand& command) {
+void partition(const PartitionCommand& command) {
   auto configuration = config::read(command.inputs);
   check_output(command.output, command.force);
   const auto options = configuration.run.partition;
@@ -94,5 +96,42 @@ void partition(const config::PartitionCommand& command) {
   else
     print_without_workload(topology.num_npus(), made);
 }
+
+const Subcommand& partition_subcommand() {
+  static const Subcommand command{
+      "partition",
+      "Write a rank map, which MPI rank hosts which NPU, and print what it cuts.",
+      "CONFIG.yaml",
+      "  orrery partition configs/llm-64.yaml --ranks 4 --strategy metis --output llm-64.part.4",
+      {{"Output",
+        {{"ranks", "R", "number of ranks; needed"},
+         key_option("run.partition", "strategy"),
+         {"output", "FILE", "the rank map; needed"},
+         {"force", "", "replace an existing file"}}},
+       own_inputs(),
+       astra_sim_inputs(config::Taker::partition)}};
+  return command;
+}
+
+PartitionCommand make_partition(const Arguments& arguments) {
+  PartitionCommand command;
+  command.inputs = read_inputs(arguments, "partition", true);
+  const std::string strategy = arguments.text("strategy").value_or("block");
+  if (strategy.empty()) arguments.refuse("strategy", "a strategy or the name of a file");
+  command.inputs.flags = {{"run.partition", strategy, "--strategy"}};
+  needed(arguments, "partition", "ranks", "4");
+  const auto ranks = arguments.count("ranks");
+  if (!ranks || *ranks > 1U << 30U) arguments.refuse("ranks", "at most 2^30 ranks");
+  command.ranks = static_cast<int>(*ranks);
+  command.output = needed(arguments, "partition", "output", "partitions/map.4");
+  command.force = arguments.flag("force").value_or(false);
+  return command;
+}
+
+}  // namespace
+
+extern const CommandEntry partition_entry;
+const CommandEntry partition_entry{
+    partition_subcommand, [](const Arguments& arguments) { return once(make_partition(arguments), partition); }};
 
 }  // namespace orrery::cli

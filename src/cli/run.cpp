@@ -20,7 +20,11 @@
 #include "orrery/study/advice.hpp"
 #include "orrery/study/bounds.hpp"
 #include "serve.hpp"
-#include "subcommands.hpp"
+
+#include "command.hpp"
+#include "config_options.hpp"
+#include "option_values.hpp"
+#include "options.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -120,13 +124,12 @@ run::RunResults simulate_or_advise(const config::Configuration& configuration, p
   }
 }
 
-}  // namespace
-
-void run(const config::RunCommand& command, const std::string& command_line, parallel::Communicator& world,
-         run::StopGuard& guard) {
+void run(const RunCommand& command, const CommandJob& job) {
+  const std::string& command_line = job.command_line;
+  parallel::Communicator& world = job.world;
   run::RunOptions options{.writes_results = true, .command_line = command_line};
   honour_signals();
-  guard.start(world.rank());
+  job.guard.start(world.rank());
   if (config::is_serving(command.inputs)) {
     const auto serving = run::agreed(world, [&] {
       auto result = config::read_serving(command.inputs);
@@ -145,5 +148,28 @@ void run(const config::RunCommand& command, const std::string& command_line, par
   if (results.stopped_at) end_interrupted(results, configuration.run, world);
   if (world.is_root()) print_results(*results.details, command.inputs, configuration);
 }
+
+const Subcommand& run_subcommand() {
+  static const Subcommand command{
+      "run", "Simulate a training workload and write its results.", "CONFIG.yaml",
+      "  mpirun -np 2 orrery run configs/llm-64.yaml --set system.collectives.chunks=8 --output results.h5\n"
+      "  orrery run --workload-configuration=traces/workload --system-configuration=system.json \\\n"
+      "             --network-configuration=network.yml --remote-memory-configuration=remote_memory.json "
+      "--output=results.h5",
+      key_groups(config::Taker::run) + std::vector{own_inputs(), astra_sim_inputs(config::Taker::run)}};
+  return command;
+}
+
+RunCommand make_run(const Arguments& arguments) {
+  RunCommand command{read_inputs(arguments, "run", false)};
+  read_flags_of(arguments, config::Taker::run, "run", command.inputs);
+  return command;
+}
+
+}  // namespace
+
+extern const CommandEntry run_entry;
+const CommandEntry run_entry{run_subcommand,
+                             [](const Arguments& arguments) { return as_job(make_run(arguments), run); }};
 
 }  // namespace orrery::cli

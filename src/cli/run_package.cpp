@@ -9,12 +9,15 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "subcommands.hpp"
+#include "orrery/base/suggestion.hpp"
+#include "package.hpp"
 
 namespace orrery::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::string_view formats[] = {"text", "json", "csv"};
 
 /// Returns the folder that holds the Python package: a folder above the program in a wheel, or one below such a folder
 /// in the repository or in the installed prefix. Empty if there is none.
@@ -45,7 +48,28 @@ void set_path(const fs::path& folder) {
 
 }  // namespace
 
-int run_package(const config::PackageCommand& command) {
+Option format_option() {
+  Option option{"format", "FORMAT", "text, json or csv (default: text)"};
+  option.words = {"text", "json", "csv"};
+  return option;
+}
+
+/// Returns --format as an argument of the Python package.
+std::string format_argument(const Arguments& arguments) {
+  const std::string format = arguments.text("format").value_or("text");
+  if (std::ranges::find(formats, format) == std::end(formats))
+    arguments.refuse("format", fmt::format("one of {}", list(formats)));
+  return fmt::format("--format={}", format);
+}
+
+/// Returns the command with the files after its options. No file is taken for an option.
+PackageCommand with_files(PackageCommand command, const Arguments& arguments) {
+  command.arguments.emplace_back("--");
+  command.arguments.insert(command.arguments.end(), arguments.positionals().begin(), arguments.positionals().end());
+  return command;
+}
+
+int run_package(const PackageCommand& command) {
   const fs::path folder = folder_of_package();
   if (folder.empty()) {
     spdlog::error(

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "orrery/config/command_line.hpp"
 #include "orrery/config/serving.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/run/simulate.hpp"

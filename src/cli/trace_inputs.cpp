@@ -20,14 +20,14 @@ namespace orrery::cli {
 namespace {
 
 /// Returns how many NPUs have a trace of their own; nothing if the inputs decide it.
-std::optional<std::uint32_t> num_recorded(const config::ConvertCommand& command) {
+std::optional<std::uint32_t> num_recorded(const ConvertCommand& command) {
   const std::uint32_t replicate = command.recording.replicate;
   return replicate > 0 ? replicate : command.npus;
 }
 
 /// Returns the file of each NPU that has one. A file may say whose trace it holds, or hold those of several; otherwise
 /// files are those of NPUs 0, 1, ... in their order. A single file that does not say it is the trace of every NPU.
-std::vector<std::filesystem::path> file_of_each(const config::ConvertCommand& command,
+std::vector<std::filesystem::path> file_of_each(const ConvertCommand& command,
                                                 const std::vector<std::filesystem::path>& files) {
   const bool is_single = files.size() == 1;
   if (is_single && command.npus) return {*command.npus, files.front()};
@@ -79,7 +79,17 @@ void list_groups_by_use(TraceInputs& inputs) {
 
 }  // namespace
 
-std::vector<std::filesystem::path> files_of(const config::ConvertCommand& command) {
+void read_trace_options(const Arguments& arguments, ConvertCommand& command) {
+  if (const auto groups = arguments.text("groups")) command.groups = *groups;
+  command.npus = arguments.count("npus");
+  command.recording.step = step_of(arguments).value_or(command.recording.step);
+  command.recording.replicate = arguments.count("replicate", 0).value_or(0);
+  command.recording.execution_traces = arguments.text("execution-traces").value_or("");
+  command.dependencies = dependencies_of(arguments).value_or(command.dependencies);
+  command.force = arguments.flag("force").value_or(false);
+}
+
+std::vector<std::filesystem::path> files_of(const ConvertCommand& command) {
   std::vector<std::filesystem::path> files;
   for (const std::string& input : command.inputs) {
     const auto at = input.find(npu_placeholder);
@@ -98,7 +108,7 @@ std::vector<std::filesystem::path> files_of(const config::ConvertCommand& comman
   return files;
 }
 
-TraceInputs read_trace_inputs(const config::ConvertCommand& command, const std::vector<std::filesystem::path>& named) {
+TraceInputs read_trace_inputs(const ConvertCommand& command, const std::vector<std::filesystem::path>& named) {
   const auto files = file_of_each(command, named);
   const auto num_npus = command.npus.value_or(static_cast<std::uint32_t>(files.size()));
   trace::NamedGroups groups;

@@ -3,14 +3,18 @@
 #include <filesystem>
 #include <vector>
 
-#include "orrery/config/command_line.hpp"
+#include "option_table.hpp"
+#include "options.hpp"
 #include "orrery/trace/store.hpp"
 
 namespace orrery::cli {
 
+/// Reads what says how the traces of all NPUs are read, and `force`. Throws Error (usage).
+void read_trace_options(const Arguments& arguments, ConvertCommand& command);
+
 /// Returns the files that the inputs name: those of NPUs 0, 1, ... for a name with {npu}. Throws Error (usage) for such
 /// a name among several inputs.
-std::vector<std::filesystem::path> files_of(const config::ConvertCommand& command);
+std::vector<std::filesystem::path> files_of(const ConvertCommand& command);
 
 /// The traces of all NPUs, in the order of the NPUs.
 struct TraceInputs {
@@ -20,6 +24,6 @@ struct TraceInputs {
 };
 
 /// Reads traces of any format. Says once what was taken for granted. Throws Error (bad_input) for all their faults.
-TraceInputs read_trace_inputs(const config::ConvertCommand& command, const std::vector<std::filesystem::path>& files);
+TraceInputs read_trace_inputs(const ConvertCommand& command, const std::vector<std::filesystem::path>& files);
 
 }  // namespace orrery::cli

@@ -26,7 +26,7 @@ constexpr std::string_view type = "float";
 constexpr std::uint64_t type_size = 4;
 
 /// Returns the first NPUs of the topology, as many as the command asks for; empty: all of them.
-std::vector<NpuId> members_of(const config::ShowCollectiveCommand& command, std::uint32_t num_npus) {
+std::vector<NpuId> members_of(const ShowCollectiveCommand& command, std::uint32_t num_npus) {
   const auto count = command.npus.value_or(num_npus);
   if (count == 0 || count > num_npus)
     throw Error(ErrorCode::usage, {.key = "--npus"}, fmt::format("found {}", count), fmt::format("1 to {}", num_npus));
@@ -147,7 +147,7 @@ nlohmann::ordered_json head_of(const config::Configuration& configuration, const
           {"network", configuration.execution.network.model.name()}};
 }
 
-void show_one(const config::ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
+void show_one(const ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
   const auto [first, last] = timer.done(command.bytes);
   const auto parts = timer.figures(command.bytes);
   std::uint64_t steps = 0;
@@ -164,9 +164,9 @@ void show_one(const config::ShowCollectiveCommand& command, CollectiveTimer& tim
   }
   figures["chunks"] = parts.chunks;
   figures["steps_of_a_chunk"] = steps;
-  figures["phases"] = phases_of(parts, command.form == config::TableForm::text);
+  figures["phases"] = phases_of(parts, command.form == TableForm::text);
   if (!parts.phases.empty() && parts.phases.front().library)
-    figures["library"] = library_json(*parts.phases.front().library, command.form == config::TableForm::text);
+    figures["library"] = library_json(*parts.phases.front().library, command.form == TableForm::text);
   figures["first_done_ps"] = first.ps();
   figures["last_done_ps"] = last.ps();
   figures["time"] = readable(last);
@@ -174,7 +174,7 @@ void show_one(const config::ShowCollectiveCommand& command, CollectiveTimer& tim
   figures["bus_bandwidth_bytes_per_s"] = bandwidth * results::bus_factor(command.kind, timer.num_members());
   for (const Bytes bytes : timer.traffic(command.bytes))
     figures["bytes_sent_per_member_and_dimension"].push_back(bytes.count());
-  print_figures(figures, command.form == config::TableForm::json);
+  print_figures(figures, command.form == TableForm::json);
 }
 
 /// Calls `take` for each line of the table, as soon as it is known.
@@ -201,8 +201,8 @@ void print_choices(CollectiveTimer& timer, Kind kind) {
   }
 }
 
-void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
-  if (command.form == config::TableForm::json) {
+void show_table(const ShowCollectiveCommand& command, CollectiveTimer& timer, nlohmann::ordered_json figures) {
+  if (command.form == TableForm::json) {
     figures["phases"] = phases_of(timer.figures(Bytes(largest_size)));
     for_each_row(timer, command.kind, [&](const SizedRow& row) {
       figures["rows"].push_back({{"size", row.size.count()},
@@ -219,7 +219,7 @@ void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& t
     fmt::print(line, std::forward<Columns>(columns)...);
     std::fflush(stdout);
   };
-  if (command.form == config::TableForm::csv) {
+  if (command.form == TableForm::csv) {
     fmt::print("size (B),count (elements),type,time (us),algbw (GB/s),busbw (GB/s)\n");
     return for_each_row(timer, command.kind, [&](const SizedRow& row) {
       print("{},{},{},{:.6f},{:.6g},{:.6g}\n", row.size.count(), row.count, type, row.time_us(),
@@ -240,7 +240,7 @@ void show_table(const config::ShowCollectiveCommand& command, CollectiveTimer& t
 
 }  // namespace
 
-void show_collective(const config::ShowCollectiveCommand& command) {
+void show_collective(const ShowCollectiveCommand& command) {
   const auto configuration = config::read(command.inputs);
   CollectiveTimer timer(configuration, members_of(command, configuration.topology().num_npus()), command.kind,
                         command.at_once);

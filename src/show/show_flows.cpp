@@ -98,14 +98,14 @@ FlowLabels labels_of(std::vector<std::string> groups) {
 
 }  // namespace
 
-void show_flows(const config::ShowFlowsCommand& command) {
+void show_flows(const ShowFlowsCommand& command) {
   results::FlowsTable table = results::read_flows(command.file);
   const FlowLabels labels = labels_of(std::move(table.groups));
   const auto classes = network::classify(table.flows);
   const Waits waits(table);
   const auto slowest = slowest_of(table.flows, command.slowest);
-  if (command.form == config::TableForm::csv) return print_flow_classes_as_csv(classes, labels);
-  if (command.form == config::TableForm::text) {
+  if (command.form == TableForm::csv) return print_flow_classes_as_csv(classes, labels);
+  if (command.form == TableForm::text) {
     fmt::print("{}, of which {} have ended\n", counted(table.flows.size(), "flow"),
                classes.empty() ? 0 : classes.front().flows);
     print_flow_classes(classes, labels);

@@ -93,7 +93,7 @@ ordered_json kinds_of(const NetworkGraph& graph) {
   return counts;
 }
 
-void write_expanded(const config::ShowGraphCommand& command, const config::GraphFile& graph) {
+void write_expanded(const ShowGraphCommand& command, const config::GraphFile& graph) {
   if (!command.output) return;
   check_output(*command.output, command.force);
   TextOutput file(*command.output);
@@ -101,7 +101,7 @@ void write_expanded(const config::ShowGraphCommand& command, const config::Graph
   file.commit();
 }
 
-void show_own_graph(const config::ShowGraphCommand& command, const config::GraphFile& graph) {
+void show_own_graph(const ShowGraphCommand& command, const config::GraphFile& graph) {
   ordered_json figures = {{"network", graph_counts(graph.network)}};
   figures["network"]["links_of_kind"] = kinds_of(graph.network);
   figures["network"]["forwarding"] = graph.given.routes.hosts_forward;
@@ -114,7 +114,7 @@ void show_own_graph(const config::ShowGraphCommand& command, const config::Graph
 }
 
 /// Adds what the network of components is, and writes it if that is wanted.
-void add_network(const config::ShowGraphCommand& command, const ComponentGraph& components, ordered_json& figures) {
+void add_network(const ShowGraphCommand& command, const ComponentGraph& components, ordered_json& figures) {
   NetworkGraph network = topology::network_of(components);
   const bool has_defaults =
       command.defaults.all.bytes_per_ns || command.defaults.all.latency_ns || !command.defaults.of_link.empty();
@@ -131,7 +131,7 @@ void add_network(const config::ShowGraphCommand& command, const ComponentGraph& 
   if (command.output) write_expanded(command, config::graph_file_of(std::move(network)));
 }
 
-void show_infragraph(const config::ShowGraphCommand& command) {
+void show_infragraph(const ShowGraphCommand& command) {
   const ComponentGraph components = topology::read_infragraph(command.file, command.devices);
   for (const std::string& note : components.notes)
     fmt::print(stderr, "orrery: warning: {}: {}\n", command.file.string(), note);
@@ -150,7 +150,7 @@ void show_infragraph(const config::ShowGraphCommand& command) {
 
 }  // namespace
 
-void show_graph(const config::ShowGraphCommand& command) {
+void show_graph(const ShowGraphCommand& command) {
   const auto graph = config::read_graph_file(command.file);
   if (!graph) return show_infragraph(command);
   if (!command.devices.empty())

@@ -86,7 +86,7 @@ void print_table(const results::KernelTable& table, const results::KernelFigures
 
 }  // namespace
 
-void show_kernel(const config::ShowKernelCommand& command) {
+void show_kernel(const ShowKernelCommand& command) {
   const auto table = results::read_kernel(command.file);
   const auto figures = results::kernel_figures(table.ranks);
   if (!command.json) {

@@ -5,8 +5,6 @@
 
 namespace orrery::show {
 
-void show_keys(const config::ShowKeysCommand& command) {
-  fmt::print("{}", config::list_keys(command.form, command.below));
-}
+void show_keys(const ShowKeysCommand& command) { fmt::print("{}", config::list_keys(command.form, command.below)); }
 
 }  // namespace orrery::show

@@ -29,24 +29,24 @@ std::string ends_of(const results::FlowsTable& table, std::uint32_t source, std:
 
 }  // namespace
 
-void show_collisions(const config::ShowCollisionsCommand& command) {
+void show_collisions(const ShowCollisionsCommand& command) {
   const results::FlowsTable table = results::read_flows(command.file);
   const LinkTexts texts{[&](std::uint32_t link) { return printable(table.names.of(link)); },
                         [&](std::uint32_t source, std::uint32_t number) { return ends_of(table, source, number); }};
   const auto meetings = network::find_meetings(table.links, command.most_links);
-  if (command.form == config::TableForm::text) return print_meetings(meetings, texts);
-  if (command.form == config::TableForm::csv) return print_meetings_as_csv(meetings, texts);
+  if (command.form == TableForm::text) return print_meetings(meetings, texts);
+  if (command.form == TableForm::csv) return print_meetings_as_csv(meetings, texts);
   print_figures(ordered_json{{"file", command.file.string()}, {"links", meetings_json(meetings, texts)}}, true);
 }
 
-void show_queues(const config::ShowQueuesCommand& command) {
+void show_queues(const ShowQueuesCommand& command) {
   results::QueuesTable table = results::read_queues(command.file);
   const LinkTexts texts{[&](std::uint32_t link) { return printable(table.names.of(link)); }, {}};
   network::PacketRecords records;
   records.queues = std::move(table.queues);
   records.pauses = std::move(table.pauses);
-  if (command.form == config::TableForm::text) return print_queues(records, command.most_links, texts);
-  if (command.form == config::TableForm::csv) return print_queues_as_csv(records, texts);
+  if (command.form == TableForm::text) return print_queues(records, command.most_links, texts);
+  if (command.form == TableForm::csv) return print_queues_as_csv(records, texts);
   print_figures(queues_json(records, texts), true);
 }
 

@@ -141,7 +141,7 @@ ShownNetwork read_network(const config::Inputs& inputs) {
 
 }  // namespace
 
-void show_network(const config::ShowNetworkCommand& command) {
+void show_network(const ShowNetworkCommand& command) {
   const auto [topology, network] = read_network(command.inputs);
   const auto tiers = network::tiers_of(network);
   ordered_json figures;

@@ -23,7 +23,7 @@ namespace orrery::show {
 namespace {
 
 using nlohmann::ordered_json;
-using Form = config::ShowPlanCommand::Form;
+using Form = ShowPlanCommand::Form;
 
 /// Returns one number if all are equal, else all of them.
 ordered_json folded(const std::vector<std::size_t>& counts) {
@@ -192,7 +192,7 @@ bool is_in_range(const PlanSource& source, Bytes message) { return message >= so
 /// The GPUs that execute a plan, and what joins them.
 class Machine {
  public:
-  explicit Machine(const config::ShowPlanCommand& command) {
+  explicit Machine(const ShowPlanCommand& command) {
     if (!command.system) {
       if (!command.profile.empty()) profile_ = named(command.profile);
       granularity_.bursts = command.bursts.value_or(granularity_.bursts);
@@ -246,8 +246,7 @@ SizeRow simulate(const PlanSource& source, const Machine& machine, Bytes message
 
 /// Simulates messages of the sizes of the command, each made as large as the file needs it; those out of its range are
 /// left out.
-std::vector<SizeRow> simulate(const PlanSource& source, const config::ShowPlanCommand& command,
-                              const Machine& machine) {
+std::vector<SizeRow> simulate(const PlanSource& source, const ShowPlanCommand& command, const Machine& machine) {
   std::vector<SizeRow> rows;
   for (Bytes bytes = *command.smallest; bytes <= *command.largest; bytes = bytes * 2) {
     const Bytes message = source.next_size(bytes);
@@ -317,7 +316,7 @@ void print_table(const std::vector<SizeRow>& rows, bool as_csv) {
 
 }  // namespace
 
-void show_plan(const config::ShowPlanCommand& command) {
+void show_plan(const ShowPlanCommand& command) {
   const Machine machine(command);
   const PlanSource source = source_of(command.file);
   const bool is_one = command.smallest && command.smallest == command.largest;

@@ -22,7 +22,7 @@ namespace orrery::show {
 namespace {
 
 using nlohmann::ordered_json;
-using PresetKind = config::ShowPresetsCommand::Kind;
+using PresetKind = ShowPresetsCommand::Kind;
 
 /// A table of presets, and the same facts for programs.
 struct PresetTable {
@@ -167,7 +167,7 @@ PresetTable table_of(PresetKind kind) {
 
 }  // namespace
 
-void show_presets(const config::ShowPresetsCommand& command) {
+void show_presets(const ShowPresetsCommand& command) {
   const PresetTable table = table_of(command.kind);
   if (command.json)
     fmt::print("{}\n", table.json.dump(2));

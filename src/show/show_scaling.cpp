@@ -22,7 +22,7 @@ using results::ScalingRow;
 
 /// Returns the numbers of ranks that were asked for, else powers of two. Throws Error (usage) for more ranks than
 /// blocks.
-std::vector<std::uint32_t> ranks_of(const config::ShowScalingCommand& command, std::uint32_t num_blocks) {
+std::vector<std::uint32_t> ranks_of(const ShowScalingCommand& command, std::uint32_t num_blocks) {
   if (command.ranks.empty()) {
     std::vector<std::uint32_t> ranks;
     for (std::uint32_t r = 2; r <= num_blocks; r *= 2) ranks.push_back(r);
@@ -89,7 +89,7 @@ void print_csv(const std::vector<ScalingRow>& rows) {
 
 }  // namespace
 
-void show_scaling(const config::ShowScalingCommand& command) {
+void show_scaling(const ShowScalingCommand& command) {
   const auto table = results::read_load(command.file);
   if (table.status != "complete")
     spdlog::warn("the run in {} is {}: this is the part that it simulated", command.file.string(), table.status);
@@ -98,8 +98,8 @@ void show_scaling(const config::ShowScalingCommand& command) {
   std::vector<ScalingRow> rows;
   for (const std::uint32_t ranks : ranks_of(command, table.load.record.num_blocks))
     rows.push_back(predict_scaling(table.load, ranks, speed));
-  if (command.form == config::TableForm::text) return print_text(table, speed, rows);
-  if (command.form == config::TableForm::csv) return print_csv(rows);
+  if (command.form == TableForm::text) return print_text(table, speed, rows);
+  if (command.form == TableForm::csv) return print_csv(rows);
   ordered_json json{{"file", command.file.string()},
                     {"events", table.events},
                     {"blocks", table.load.record.num_blocks},

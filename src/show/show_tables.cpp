@@ -30,7 +30,7 @@ std::string list(const Dlrm& model, const std::vector<TablePart>& parts) {
 
 }  // namespace
 
-void show_tables(const config::ShowTablesCommand& command) {
+void show_tables(const ShowTablesCommand& command) {
   const auto description = config::read_workload(command.file, command.overrides);
   const auto* const model = std::get_if<Dlrm>(&description.model);
   if (model == nullptr)

@@ -33,7 +33,7 @@ std::vector<config::NpuRange> npus_shown(const std::string& list, std::uint32_t 
 
 }  // namespace
 
-void show_timeline(const config::ShowTimelineCommand& command) {
+void show_timeline(const ShowTimelineCommand& command) {
   const results::Timeline timeline(command.file);
   std::vector<config::NpuRange> ranges = {{0, timeline.num_npus() - 1}};
   if (command.npus) ranges = npus_shown(*command.npus, timeline.num_npus());

@@ -40,7 +40,7 @@ nlohmann::ordered_json figures_of(const topology::Topology& topology, std::uint3
 
 }  // namespace
 
-void show_topology(const config::ShowTopologyCommand& command) {
+void show_topology(const ShowTopologyCommand& command) {
   const auto configuration = config::read(command.inputs);
   const auto topology = configuration.topology();
   nlohmann::ordered_json figures;

@@ -32,7 +32,7 @@ ordered_json figures_of(const trace::Tensors& tensors) {
           {"bytes_without_maker", without_maker.count()}};
 }
 
-trace::LoneFile read(const std::filesystem::path& path, const config::ShowTraceCommand& command) {
+trace::LoneFile read(const std::filesystem::path& path, const ShowTraceCommand& command) {
   trace::ReadOptions options;
   options.dependencies = command.dependencies;
   options.recording.step = command.step;
@@ -153,8 +153,8 @@ void print_row(std::string_view file, std::string_view format, const Sums& sums)
 }
 
 /// Prints figures of several files, each as soon as it was read.
-void show_files(const config::ShowTraceCommand& command) {
-  const bool json = command.form == config::TraceForm::json;
+void show_files(const ShowTraceCommand& command) {
+  const bool json = command.form == TraceForm::json;
   if (!json)
     fmt::print("{:<12} {:>6} {:>9} {:>9} {:>12} {:>11} {:>16} {:>9} {:>16}  {}\n", "format", "NPUs", "nodes", "compute",
                "recorded", "collectives", "bytes", "messages", "bytes", "file");
@@ -176,8 +176,7 @@ void show_files(const config::ShowTraceCommand& command) {
 
 }  // namespace
 
-void show_trace(const config::ShowTraceCommand& command) {
-  using config::TraceForm;
+void show_trace(const ShowTraceCommand& command) {
   if (command.files.size() > 1) return show_files(command);
   const trace::LoneFile file = read(command.files.front(), command);
   if (command.form == TraceForm::nodes) return print_nodes(file.store, file.traces);

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t many_npus = 256;  ///< from which on plans are left out that are not the best on so many
-bool is_large(const config::BestCommand& command) { return command.npus >= many_npus; }
+bool is_large(const BestCommand& command) { return command.npus >= many_npus; }
 
 constexpr const char* best_origin = "orrery best";  ///< of the texts that this command makes up from its arguments
 
@@ -48,7 +48,7 @@ config::Configuration parse_arguments(const std::string& text, bool system_only,
 }
 
 /// Returns the system alone as a configuration.
-std::string system_text(const config::BestCommand& command) {
+std::string system_text(const BestCommand& command) {
   return fmt::format("system: {{base: {}}}\n", config::yaml_name(command.system));
 }
 
@@ -59,7 +59,7 @@ std::vector<std::uint64_t> powers_of_two(std::uint64_t most) {
 }
 
 /// Returns the configuration that the study changes: the system with so many NPUs.
-std::string base_text(const config::BestCommand& command) {
+std::string base_text(const BestCommand& command) {
   return fmt::format(
       "# The base of a study that `orrery best` has written.\n{}system: {{base: {}, npus: {}}}\nworkload:\n"
       "  model: {}\n  parallel: {{dp: {}}}\n",
@@ -68,14 +68,14 @@ std::string base_text(const config::BestCommand& command) {
 }
 
 /// Checks that the arguments name what there is. Throws Error that names the argument which does not.
-void check_arguments(const config::BestCommand& command, const std::string& base) {
+void check_arguments(const BestCommand& command, const std::string& base) {
   parse_arguments(system_text(command), true, "system.base", "--on");
   parse_arguments(fmt::format("system: {{base: {}, npus: {}}}\n", config::yaml_name(command.system), command.npus),
                   true, "system.npus", "--npus");
   if (!command.cost.empty())
     parse_arguments(fmt::format("cost: {}\n{}", config::yaml_name(command.cost), system_text(command)), true, "cost",
                     "--cost");
-  config::BestCommand plain = command;
+  BestCommand plain = command;
   plain.stack.clear();
   const auto configuration = parse_arguments(base_text(plain), false, "workload.model", "MODEL");
   if (!std::holds_alternative<workload::Transformer>(configuration.workload.generated->model))
@@ -101,7 +101,7 @@ std::string modules_of(const workload::Transformer& model) {
 /// Returns the study, whose base will be named `base` and has its text in the file `text_of_base` now. It leaves out
 /// what no user would run: fewer micro-batches than stages, and groups of tensor parallelism beyond the first
 /// dimension.
-std::string study_text(const config::BestCommand& command, const std::string& base, const fs::path& text_of_base) {
+std::string study_text(const BestCommand& command, const std::string& base, const fs::path& text_of_base) {
   const auto system = config::read({.file = text_of_base, .overrides = command.explore.overrides, .system_only = true});
   const auto model = config::read_workload(text_of_base, command.explore.overrides).model;
   const auto* const transformer = std::get_if<workload::Transformer>(&model);
@@ -158,7 +158,7 @@ std::string study_text(const config::BestCommand& command, const std::string& ba
 }
 
 /// Says which plans the study leaves out.
-void print_left_out(const config::BestCommand& command) {
+void print_left_out(const BestCommand& command) {
   std::vector<std::string> left_out = {"tensor parallelism over servers",
                                        "ZeRO 2 and 3 with pipelines",
                                        "DualPipe",
@@ -215,7 +215,7 @@ class StudyFiles {
 };
 
 /// Refuses a batch that no parallelism of these NPUs divides.
-void require_configurations(const config::BestCommand& command, const fs::path& study_file) {
+void require_configurations(const BestCommand& command, const fs::path& study_file) {
   const explore::Study study = config::read_study(study_file);
   const explore::Space space(study, {{"npus", std::int64_t{command.npus}}});
   const auto funnel = space.visit([](const explore::Point&) { return false; });  // ends at the first one
@@ -229,8 +229,7 @@ void require_configurations(const config::BestCommand& command, const fs::path& 
 }
 
 /// Writes the study and its base, after all checks of what they are made from.
-void write_study_files(const config::BestCommand& command, const fs::path& base, const fs::path& study,
-                       StudyFiles& files) {
+void write_study_files(const BestCommand& command, const fs::path& base, const fs::path& study, StudyFiles& files) {
   const std::string text = base_text(command);
   check_arguments(command, text);
   check_output(command.explore.output, command.explore.force);
@@ -255,9 +254,9 @@ std::optional<fs::file_time_type> time_of(const fs::path& file) {
 
 }  // namespace
 
-void best(const config::BestCommand& command, const std::string& command_line, parallel::Communicator& world) {
+void best(const BestCommand& command, const std::string& command_line, parallel::Communicator& world) {
   if (!command.serve.empty()) return best_serving(command, world);
-  config::ExploreCommand explore_command = command.explore;
+  ExploreCommand explore_command = command.explore;
   fs::path base = command.explore.output;
   base.replace_extension(".base.yaml");
   explore_command.file = command.explore.output;

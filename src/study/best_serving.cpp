@@ -112,7 +112,7 @@ std::string text_of_requests(const std::string& file) {
 }
 
 /// Returns a configuration that serves in some way.
-std::string text_of(const config::BestCommand& command, const Way& way, double port) {
+std::string text_of(const BestCommand& command, const Way& way, double port) {
   return fmt::format(
       "# {} on {} NPUs: {} instances of {} NPUs, as `orrery best --serve` has found them.\n"
       "system: {{base: {}}}\nserving:\n  model: {}\n  requests:{}\n  router: {{policy: least-requests}}\n"
@@ -132,8 +132,7 @@ config::ServingConfiguration read_text_of(const std::string& text, const fs::pat
 }
 
 /// Tries a way: finds its highest rate.
-Outcome tried(const config::BestCommand& command, std::size_t number, const Way& way, double port, double accuracy,
-              int rank) {
+Outcome tried(const BestCommand& command, std::size_t number, const Way& way, double port, double accuracy, int rank) {
   Outcome outcome{.way = number};
   const auto stop = [] { return JobContext::current() != nullptr && JobContext::current()->stop.is_requested(); };
   try {
@@ -155,7 +154,7 @@ Outcome tried(const config::BestCommand& command, std::size_t number, const Way&
 }
 
 /// Tries some of the ways, each on one rank. Returns the outcomes on all ranks, by number. Collective.
-std::vector<Outcome> try_all(const config::BestCommand& command, const std::vector<Way>& ways,
+std::vector<Outcome> try_all(const BestCommand& command, const std::vector<Way>& ways,
                              const std::vector<std::size_t>& numbers, double port, double accuracy,
                              parallel::Communicator& world) {
   parallel::Packer packer;
@@ -188,8 +187,8 @@ void rank_by_rate(std::vector<Outcome>& outcomes) {
   std::ranges::stable_sort(outcomes, [](const Outcome& a, const Outcome& b) { return a.rate > b.rate; });
 }
 
-void print_outcomes(const config::BestCommand& command, const std::vector<Way>& ways,
-                    const std::vector<Outcome>& outcomes, const fs::path& file) {
+void print_outcomes(const BestCommand& command, const std::vector<Way>& ways, const std::vector<Outcome>& outcomes,
+                    const fs::path& file) {
   const auto time = [](double ps) { return std::isnan(ps) ? "-" : readable(Time::from_ps(std::llround(ps))); };
   fmt::print("{:>4} {:>3} {:<24} {:>10} {:>8} {:>12} {:>10} {:>12} {:>12} {:>10}\n", "rank", "tp", "instances",
              "max-tokens", "max-seqs", "requests/s", "per NPU", "TTFT p99", "TPOT p99", "tokens/s");
@@ -218,7 +217,7 @@ void print_outcomes(const config::BestCommand& command, const std::vector<Way>& 
 
 }  // namespace
 
-void best_serving(const config::BestCommand& command, parallel::Communicator& world) {
+void best_serving(const BestCommand& command, parallel::Communicator& world) {
   fs::path file = command.explore.output;
   file.replace_extension(".yaml");
   std::uint32_t most_tp = 1;

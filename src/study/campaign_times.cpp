@@ -48,8 +48,7 @@ struct TimeTask {
 /// Makes and carries out the simulations that a campaign needs.
 class TimeFinder {
  public:
-  TimeFinder(const config::CampaignFile& file, const config::CampaignCommand& command)
-      : file_(file), command_(command) {
+  TimeFinder(const config::CampaignFile& file, const CampaignCommand& command) : file_(file), command_(command) {
     config::Configuration without = file.configuration;
     without.campaign = {};
     without.cluster = {};
@@ -202,7 +201,7 @@ class TimeFinder {
   }
 
   const config::CampaignFile& file_;
-  const config::CampaignCommand& command_;
+  const CampaignCommand& command_;
   std::string settings_;
   std::vector<TimeTask> tasks_;
   std::map<std::string, double> found_;
@@ -306,8 +305,7 @@ std::vector<std::pair<std::uint32_t, double>> elastic_speeds(const config::Campa
 
 }  // namespace
 
-JobTimes times_of(const config::CampaignFile& file, const config::CampaignCommand& command,
-                  parallel::Communicator& world) {
+JobTimes times_of(const config::CampaignFile& file, const CampaignCommand& command, parallel::Communicator& world) {
   const auto& options = file.configuration.campaign;
   JobTimes job;
   TimeFinder finder(file, command);

@@ -18,7 +18,7 @@ std::map<std::string_view, double> campaign_metrics(const config::Configuration&
   auto& options = file.configuration.campaign;
   if (!options.step.time) options.step.time = campaign::nanoseconds(step_s);
   const auto alone = parallel::make_serial();
-  config::CampaignCommand command;
+  CampaignCommand command;
   command.output = "campaign-trial";
   command.keeps_times = false;
   const JobTimes job = times_of(file, command, *alone);

@@ -90,7 +90,7 @@ const explore::Expression* broken_limit(const explore::Study& study, const explo
   return nullptr;
 }
 
-void dry_run(const explore::Study& study, const config::ExploreCommand& command, const explore::Points& points,
+void dry_run(const explore::Study& study, const ExploreCommand& command, const explore::Points& points,
              const explore::Funnel& funnel, parallel::Communicator& world) {
   config::Variants variants(common_inputs(study, command));
   const auto bounds = gather_bounds(study, points, variants, world);

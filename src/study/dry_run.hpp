@@ -14,7 +14,7 @@ const explore::Expression* broken_limit(const explore::Study& study, const explo
 bool needs_flops(const explore::Study& study);
 
 /// Prints the bounds of all points on rank 0, and how many fall to what. Collective.
-void dry_run(const explore::Study& study, const config::ExploreCommand& command, const explore::Points& points,
+void dry_run(const explore::Study& study, const ExploreCommand& command, const explore::Points& points,
              const explore::Funnel& funnel, parallel::Communicator& world);
 
 }  // namespace orrery::study

@@ -53,7 +53,7 @@ void keep_freed_memory() {
 }
 
 /// Says whether the job at hand is to simulate a point.
-bool is_wanted(std::uint64_t number, const config::ExploreCommand& command) {
+bool is_wanted(std::uint64_t number, const ExploreCommand& command) {
   if (command.trial) return number == *command.trial;
   if (command.limit && number >= *command.limit) return false;
   return !command.parts.shard || number % command.parts.shard->count == command.parts.shard->index;
@@ -67,8 +67,7 @@ struct FoundPoints {
 };
 
 /// Visits all combinations. Returns how many fall to what.
-explore::Funnel find_combinations(const config::ExploreCommand& command, const explore::Space& space,
-                                  FoundPoints& points) {
+explore::Funnel find_combinations(const ExploreCommand& command, const explore::Space& space, FoundPoints& points) {
   return space.visit([&](const Point& point) {
     if (point.number == 0) points.first = point.choice;
     if (point.number >= most_trials && !command.limit && !command.trial)
@@ -81,8 +80,8 @@ explore::Funnel find_combinations(const config::ExploreCommand& command, const e
 }
 
 /// Draws samples. Returns the same as `find_combinations`.
-explore::Funnel draw_samples(const config::ExploreCommand& command, explore::Sampler& sampler,
-                             const explore::Space& space, FoundPoints& points) {
+explore::Funnel draw_samples(const ExploreCommand& command, explore::Sampler& sampler, const explore::Space& space,
+                             FoundPoints& points) {
   explore::Funnel funnel;
   explore::Points all(space);
   sampler.draw(all, funnel);
@@ -97,7 +96,7 @@ explore::Funnel draw_samples(const config::ExploreCommand& command, explore::Sam
 }
 
 /// Refuses what is wrong in all configurations, before anything is simulated.
-void require_sound(const config::ExploreCommand& command, const explore::Space& space, const Specimens& specimens) {
+void require_sound(const ExploreCommand& command, const explore::Space& space, const Specimens& specimens) {
   require_readable(space, command, specimens, [&](const auto& visit) {
     if (!explore::draws_samples(space.study().strategy)) {
       space.visit(visit);
@@ -125,7 +124,7 @@ std::string name_for_users(const std::string& input, const Study& study) {
 }
 
 /// Returns the options by which a job asks for some of the trials only.
-TrialJournal::Request request_of(const config::ExploreCommand& command) {
+TrialJournal::Request request_of(const ExploreCommand& command) {
   TrialJournal::Request request;
   if (command.limit) request["--limit"] = fmt::format("{}", *command.limit);
   if (const auto& shard = command.parts.shard) request["--shard"] = fmt::format("{}/{}", shard->index, shard->count);
@@ -133,8 +132,8 @@ TrialJournal::Request request_of(const config::ExploreCommand& command) {
 }
 
 /// Returns what the results of a study depend on: the program, and all texts that are read.
-TrialJournal::Identity identity_of(const Study& study, const config::ExploreCommand& command,
-                                   const explore::Space& space, const Choice& first) {
+TrialJournal::Identity identity_of(const Study& study, const ExploreCommand& command, const explore::Space& space,
+                                   const Choice& first) {
   TrialJournal::Identity identity;
   const auto add = [&](const std::string& name, std::string_view text) {
     const std::uint64_t digest = digest_of(text);
@@ -219,7 +218,7 @@ void simulate_study(const StudyRun& run, explore::Sampler& sampler, explore::Poi
 }
 
 /// Throws Error (bad_input) if no combination is legal, below the reasons.
-void require_legal(const Study& study, const config::ExploreCommand& command, const explore::Funnel& funnel) {
+void require_legal(const Study& study, const ExploreCommand& command, const explore::Funnel& funnel) {
   if (funnel.legal > 0) return;
   print_funnel(study, funnel);
   throw Error(ErrorCode::bad_input, {.file = command.file.string()},
@@ -237,7 +236,7 @@ void print_configuration(const Study& study, const config::Inputs& inputs) {
 
 }  // namespace
 
-void explore(const config::ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
+void explore(const ExploreCommand& command, const std::string& command_line, parallel::Communicator& world) {
   keep_freed_memory();
   StopRequest& stop = JobContext::current()->stop;
   stop.set_time_limit(command.max_walltime_s, std::chrono::steady_clock::now());

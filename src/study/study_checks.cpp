@@ -56,7 +56,7 @@ void require_own_npus(const Study& study) {
 }
 
 /// Returns the number of NPUs of the base configuration. Throws Error (bad_input) if it has several workloads.
-std::uint32_t base_npus(const Study& study, const config::ExploreCommand& command) {
+std::uint32_t base_npus(const Study& study, const ExploreCommand& command) {
   if (config::is_serving({.file = study.base})) {
     std::uint32_t count = 0;
     const auto serving = config::read_serving({.file = study.base, .overrides = command.overrides}).serving;
@@ -115,7 +115,7 @@ void require_known_keys(const Study& study, const std::vector<std::string>& keys
 /// Finds faults that all points have in common.
 class CommonFaults {
  public:
-  CommonFaults(const Study& study, const config::ExploreCommand& command) : study_(study), command_(command) {
+  CommonFaults(const Study& study, const ExploreCommand& command) : study_(study), command_(command) {
     for (const auto& parameter : study.parameters)
       if (!parameter.key.empty()) places_.emplace(parameter.key, parameter.place);
     for (const auto& derived : study.derived)
@@ -174,7 +174,7 @@ class CommonFaults {
   }
 
   const Study& study_;
-  const config::ExploreCommand& command_;
+  const ExploreCommand& command_;
   bool serves_ = config::is_serving({.file = study_.base});
   std::map<std::string, Place> places_;  ///< of keys in the study
   std::map<std::string, Error> common_;  ///< by key of the study, or by text
@@ -215,7 +215,7 @@ void Specimens::add(const Choice& choice) {
   if (const std::uint64_t drawn = mix(0, number) % num_added_; drawn < most_) choices_[drawn] = choice;
 }
 
-explore::Space space_of(const Study& study, const config::ExploreCommand& command) {
+explore::Space space_of(const Study& study, const ExploreCommand& command) {
   require_base(study);
   require_own_npus(study);
   require_known_paths(study);
@@ -231,7 +231,7 @@ explore::Space space_of(const Study& study, const config::ExploreCommand& comman
   return {study, std::move(given)};
 }
 
-void require_readable(const explore::Space& space, const config::ExploreCommand& command, const Specimens& specimens,
+void require_readable(const explore::Space& space, const ExploreCommand& command, const Specimens& specimens,
                       const std::function<void(const std::function<bool(const Point&)>&)>& visit_all) {
   if (specimens.choices().empty()) return;
   CommonFaults some(space.study(), command);
@@ -243,7 +243,7 @@ void require_readable(const explore::Space& space, const config::ExploreCommand&
   if (has_common) all.raise();
 }
 
-void require_prices(const explore::Space& space, const config::ExploreCommand& command, const Specimens& specimens) {
+void require_prices(const explore::Space& space, const ExploreCommand& command, const Specimens& specimens) {
   const Study& study = space.study();
   const auto metrics = priced_metrics(study);
   if (!metrics.empty() && config::is_serving({.file = study.base}))

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "orrery/config/command_line.hpp"
 #include "orrery/explore/space.hpp"
+#include "orrery/study/options.hpp"
 
 namespace orrery::study {
 
@@ -27,14 +27,14 @@ class Specimens {
 
 /// Returns the combinations of a study, with what the base says. Throws Error (bad_input) for a base that is not there
 /// or cannot be read, and for names that neither the base nor results have.
-explore::Space space_of(const explore::Study& study, const config::ExploreCommand& command);
+explore::Space space_of(const explore::Study& study, const ExploreCommand& command);
 
 /// Throws Error (bad_input) if a key, a value, a unit or a file is wrong in every legal configuration, at the place in
 /// the study. `visit_all` calls a function for all legal points until it returns false.
-void require_readable(const explore::Space& space, const config::ExploreCommand& command, const Specimens& specimens,
+void require_readable(const explore::Space& space, const ExploreCommand& command, const Specimens& specimens,
                       const std::function<void(const std::function<bool(const explore::Point&)>&)>& visit_all);
 
 /// Throws Error (bad_input) if a constraint or an objective names a metric whose price none of the specimens has.
-void require_prices(const explore::Space& space, const config::ExploreCommand& command, const Specimens& specimens);
+void require_prices(const explore::Space& space, const ExploreCommand& command, const Specimens& specimens);
 
 }  // namespace orrery::study

@@ -31,7 +31,7 @@ std::filesystem::path beside(const std::filesystem::path& output, const std::str
 }
 
 /// Refuses outputs that are one file, or inputs of the study.
-void require_files_of_their_own(const Study& study, const config::ExploreCommand& command) {
+void require_files_of_their_own(const Study& study, const ExploreCommand& command) {
   const auto is_same = [](const std::filesystem::path& a, const std::filesystem::path& b) {
     std::error_code failure;
     return a.lexically_normal() == b.lexically_normal() || std::filesystem::equivalent(a, b, failure);
@@ -69,16 +69,16 @@ std::map<std::uint64_t, std::filesystem::path> files_of_trials(const std::filesy
 }
 
 /// Returns the endings of the files of trials that a job writes.
-std::vector<std::string_view> endings_of_trials(const Study& study, const config::ExploreCommand& command) {
+std::vector<std::string_view> endings_of_trials(const Study& study, const ExploreCommand& command) {
   std::vector<std::string_view> endings;
   if (writes_configurations(study, command)) endings.push_back(".yaml");
-  if (command.keep_results != config::KeptResults::none) endings.push_back(".h5");
+  if (command.keep_results != KeptResults::none) endings.push_back(".h5");
   return endings;
 }
 
 /// Refuses files of trials of another run where this one is to write such files without --force. A run that has left a
 /// journal goes on, and they may be its own.
-void require_no_trials(const Study& study, const config::ExploreCommand& command) {
+void require_no_trials(const Study& study, const ExploreCommand& command) {
   if (command.force || !journals_of(command.output).empty()) return;
   for (const std::string_view ending : endings_of_trials(study, command))
     for (const auto& [number, file] : files_of_trials(command.output, ending))
@@ -88,9 +88,9 @@ void require_no_trials(const Study& study, const config::ExploreCommand& command
 
 /// Returns the rows of the trials whose results are kept.
 std::vector<std::size_t> kept_rows(const StudyRun& run, const std::vector<Row>& rows) {
-  if (run.command.keep_results == config::KeptResults::top) return best_rows(run.study, rows);
+  if (run.command.keep_results == KeptResults::top) return best_rows(run.study, rows);
   std::vector<std::size_t> kept;
-  if (run.command.keep_results == config::KeptResults::all)
+  if (run.command.keep_results == KeptResults::all)
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (rows[i].trial.status == TrialStatus::done) kept.push_back(i);
   return kept;
@@ -98,11 +98,11 @@ std::vector<std::size_t> kept_rows(const StudyRun& run, const std::vector<Row>& 
 
 }  // namespace
 
-bool writes_configurations(const Study& study, const config::ExploreCommand& command) {
+bool writes_configurations(const Study& study, const ExploreCommand& command) {
   return command.write_configurations || (study.sampling.rounds > 0 && !command.parts.shard);
 }
 
-void check_study_outputs(const Study& study, const config::ExploreCommand& command) {
+void check_study_outputs(const Study& study, const ExploreCommand& command) {
   require_files_of_their_own(study, command);
   require_no_trials(study, command);
   check_output(command.output, command.force);

@@ -231,7 +231,7 @@ void print_funnel(const Study& study, const explore::Funnel& funnel) {
 }
 
 /// Returns the command that reads the study again, with what changes its base.
-std::string command_of(const config::ExploreCommand& command) {
+std::string command_of(const ExploreCommand& command) {
   std::string text = "orrery explore " + as_typed(command.file.string());
   for (const std::string& setting : command.overrides) text += " --set " + as_typed(setting);
   return text;

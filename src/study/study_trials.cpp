@@ -151,7 +151,7 @@ explore::Names names_of(const Study& study, const Point& point, const Trial& tri
   return names;
 }
 
-config::Inputs common_inputs(const Study& study, const config::ExploreCommand& command) {
+config::Inputs common_inputs(const Study& study, const ExploreCommand& command) {
   config::Inputs inputs{.file = study.base, .overrides = command.overrides};
   if (!study.cost.empty()) inputs.overrides.push_back(fmt::format("cost=\"{}\"", study.cost));
   for (const auto& [key, text] : study.fidelity.settings) inputs.overrides.push_back(fmt::format("{}={}", key, text));
@@ -166,7 +166,7 @@ std::vector<std::string> settings_of(const Point& point) {
   return settings;
 }
 
-config::Inputs inputs_of(const Study& study, const config::ExploreCommand& command, const Point& point) {
+config::Inputs inputs_of(const Study& study, const ExploreCommand& command, const Point& point) {
   config::Inputs inputs = common_inputs(study, command);
   for (std::string& setting : settings_of(point)) inputs.overrides.push_back(std::move(setting));
   return inputs;

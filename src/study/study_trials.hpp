@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include "orrery/config/command_line.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/config/serving.hpp"
 #include "orrery/config/variants.hpp"
 #include "orrery/explore/space.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/study/options.hpp"
 #include "trial.hpp"
 #include "trial_journal.hpp"
 
@@ -36,17 +36,16 @@ struct StudyTrials {
 };
 
 /// Returns what the configurations of all points have in common.
-config::Inputs common_inputs(const explore::Study& study, const config::ExploreCommand& command);
+config::Inputs common_inputs(const explore::Study& study, const ExploreCommand& command);
 /// Returns the settings of a point, after those that all have in common.
 std::vector<std::string> settings_of(const explore::Point& point);
 /// Returns the configuration of a point.
-config::Inputs inputs_of(const explore::Study& study, const config::ExploreCommand& command,
-                         const explore::Point& point);
+config::Inputs inputs_of(const explore::Study& study, const ExploreCommand& command, const explore::Point& point);
 
 /// What trials need to know.
 struct StudyRun {
   const explore::Study& study;
-  const config::ExploreCommand& command;
+  const ExploreCommand& command;
   const explore::Space& space;
   const explore::Points& points;  ///< the same on all ranks
   TrialJournal& journal;

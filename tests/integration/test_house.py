@@ -56,7 +56,7 @@ FOREIGN = [
     (r"tinyxml2", ["collective", "graphfile", "src/show/print_graph.cpp", "src/topology/nccl_server.cpp"]),
     (r"simdjson", ["trace"]),
     (r"boost/", ["src/base/event_history.cpp", "src/explore/sequences.cpp", "src/model/cells.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
-    (r"cxxopts", ["config"]),
+    (r"cxxopts", ["cli"]),
     (r"nlohmann/", ["topology", "collective", "gpu", "config", "trace", "workload", "serving", "synthesis", "src/study/trial_journal.cpp", "show"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["study", "show", "cli"]),

@@ -37,12 +37,13 @@
 #include <string>
 #include <vector>
 
+#include "options.hpp"
 #include "orrery/base/job_context.hpp"
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/cli/command_line.hpp"
 #include "orrery/cli/commands.hpp"
 #include "orrery/cli/job.hpp"
-#include "orrery/config/command_line.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/parallel/environment.hpp"
 #include "orrery/run/agreed.hpp"
@@ -218,7 +219,7 @@ class Worker {
       return end.code;
     };
     try {
-      end.code = cli::execute(config::parse_command_line(arguments), command_line, launch);
+      end.code = cli::execute(cli::parse_command_line(arguments), command_line, launch);
     } catch (...) {
       end.code = cli::report_failure();
     }
@@ -232,9 +233,8 @@ class Worker {
     cli::JobEnd end = cli::run_job_on(*ranks, [&](parallel::Communicator& world, run::StopGuard&) {
       std::vector<const char*> arguments;
       for (const std::string& word : job.command) arguments.push_back(word.c_str());
-      const config::Command command = config::parse_command_line(arguments);
-      auto configuration =
-          run::agreed(world, [&] { return config::read(std::get<config::RunCommand>(command).inputs); });
+      const cli::Command command = cli::parse_command_line(arguments);
+      auto configuration = run::agreed(world, [&] { return config::read(command.options<cli::RunCommand>()->inputs); });
       for (const std::string& warning : configuration.warnings) job_log().warn(warning);
       const auto preparation = run::prepare(configuration, world);
       const auto simulation = run::simulate(

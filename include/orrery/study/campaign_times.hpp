@@ -4,8 +4,8 @@
 
 #include "orrery/campaign/options.hpp"
 #include "orrery/config/campaign_file.hpp"
-#include "orrery/config/command_line.hpp"
 #include "orrery/parallel/communicator.hpp"
+#include "orrery/study/options.hpp"
 
 namespace orrery::study {
 
@@ -18,7 +18,6 @@ struct JobTimes {
 
 /// Returns the times of the job: those that the configuration gives, those of --times, and for what is left those of
 /// simulations. Collective. Throws Error (bad_input) for a time that is neither given nor can be simulated.
-JobTimes times_of(const config::CampaignFile& file, const config::CampaignCommand& command,
-                  parallel::Communicator& world);
+JobTimes times_of(const config::CampaignFile& file, const CampaignCommand& command, parallel::Communicator& world);
 
 }  // namespace orrery::study

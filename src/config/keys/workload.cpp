@@ -143,7 +143,7 @@ constinit const ValueKind<std::optional<NpuRange>> npu_range = kind_of<std::opti
     });
 
 constexpr std::string_view step_expected = "last, all, or the number of a step";
-constinit const ValueKind<trace::StepChoice> step = kind_of<trace::StepChoice>(
+constinit const ValueKind<trace::StepChoice> step_kind = kind_of<trace::StepChoice>(
     [](const Limits&) {
       return TypeInfo{"step", std::string(step_expected), "-", std::string(step_expected)};
     },
@@ -217,7 +217,7 @@ constexpr Row<Configuration> workload_rows[] = {
      Default::built_in(), count(), [](auto& c) { return &c.execution.iterations; },
      flag("iterations", Heading::model, "N", {Taker::run, Taker::check})},
     {"workload.step", "step of a profiler's recording that the NPUs execute; `all` is all that was recorded", "12",
-     Default::built_in(), Type(step), [](auto& c) { return &c.workload.recording.step; }, see("inputs.md"),
+     Default::built_in(), Type(step_kind), [](auto& c) { return &c.workload.recording.step; }, see("inputs.md"),
      flag("step", Heading::model, "N", {Taker::run, Taker::check, Taker::convert, Taker::show_trace}),
      check(require_traces<&trace::RecordingOptions::step>)},
     {"workload.replicate",
