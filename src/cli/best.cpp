@@ -11,8 +11,8 @@
 #include "logged_job.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 #include "orrery/study/explore.hpp"
 #include "study_options.hpp"
 

@@ -11,8 +11,8 @@
 #include "logged_job.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 #include "orrery/study/explore.hpp"
 #include "study_options.hpp"
 
@@ -37,8 +37,8 @@ study::Shard shard_of(const Arguments& arguments, const std::string& text) {
   if (slash == std::string::npos) arguments.refuse("shard", "I/N, such as 0/4");
   study::Shard shard;
   read_option(arguments, "shard", [&] {
-    shard.index = static_cast<std::uint32_t>(config::parse_count(text.substr(0, slash), 0, 999'999));
-    shard.count = static_cast<std::uint32_t>(config::parse_count(text.substr(slash + 1), 1, 1'000'000));
+    shard.index = static_cast<std::uint32_t>(parse_count(text.substr(0, slash), 0, 999'999));
+    shard.count = static_cast<std::uint32_t>(parse_count(text.substr(slash + 1), 1, 1'000'000));
   });
   if (shard.index >= shard.count) arguments.refuse("shard", "I/N with I from 0 to N - 1");
   return shard;
@@ -115,8 +115,7 @@ study::ExploreCommand make_explore(const Arguments& arguments) {
   command.file = *arguments.positional();
   if (const auto trial = arguments.text("trial"))
     read_option(arguments, "trial", [&] {
-      command.trial =
-          static_cast<std::uint32_t>(config::parse_count(*trial, 0, std::numeric_limits<std::uint32_t>::max()));
+      command.trial = static_cast<std::uint32_t>(parse_count(*trial, 0, std::numeric_limits<std::uint32_t>::max()));
     });
   command.limit = arguments.count("limit");
   command.no_sensitivity = arguments.flag("no-sensitivity").value_or(false);

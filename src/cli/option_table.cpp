@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/suggestion.hpp"
-#include "orrery/config/units.hpp"
 
 // cxxopts splits values at this character, ',' by default: a character that no value holds.
 #define CXXOPTS_VECTOR_DELIMITER '\0'
@@ -177,7 +177,7 @@ std::optional<std::uint32_t> Arguments::count(std::string_view name, std::uint32
   const auto value = text(name);
   if (!value) return {};
   try {
-    return static_cast<std::uint32_t>(config::parse_count(*value, minimum, std::numeric_limits<std::uint32_t>::max()));
+    return static_cast<std::uint32_t>(parse_count(*value, minimum, std::numeric_limits<std::uint32_t>::max()));
   } catch (const Error&) {
     refuse(name, fmt::format("a whole number, {} or more", minimum));
   }

@@ -10,7 +10,7 @@
 
 #include "logged_job.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/check/capacity.hpp"
+#include "orrery/check/excess.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/run/agreed.hpp"
 #include "orrery/run/jobs_alone.hpp"

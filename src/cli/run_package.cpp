@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 

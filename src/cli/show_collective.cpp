@@ -12,7 +12,7 @@
 #include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/show/commands.hpp"
 
 namespace orrery::cli {
@@ -68,7 +68,7 @@ show::ShowCollectiveCommand make_show_collective(const Arguments& arguments) {
                              is_barrier ? "a barrier, which has no size," : "--bytes"));
   if (!command.is_table && (!is_barrier || arguments.has("bytes"))) {
     const std::string text = needed(arguments, "show collective", "bytes", "\"64 MiB\", or --table for all sizes");
-    read_option(arguments, "bytes", [&] { command.bytes = config::parse_bytes(text); });
+    read_option(arguments, "bytes", [&] { command.bytes = parse_bytes(text); });
   }
   command.npus = arguments.count("npus");
   command.at_once = arguments.count("at-once").value_or(1);

@@ -12,7 +12,7 @@
 #include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/show/commands.hpp"
 
 namespace orrery::cli {
@@ -29,8 +29,8 @@ void read_link(const Arguments& arguments, const std::string& text, topology::Li
     const std::string values = text.substr(equals + 1);
     const std::size_t comma = values.find(',');
     topology::LinkPhysics& link = defaults.of_link[text.substr(0, equals)];
-    link.bytes_per_ns = config::parse_bandwidth(values.substr(0, comma)).bytes_per_ns();
-    if (comma != std::string::npos) link.latency_ns = config::parse_nanoseconds(values.substr(comma + 1));
+    link.bytes_per_ns = parse_bandwidth(values.substr(0, comma)).bytes_per_ns();
+    if (comma != std::string::npos) link.latency_ns = parse_nanoseconds(values.substr(comma + 1));
   });
 }
 
@@ -62,9 +62,9 @@ show::ShowGraphCommand make_show_graph(const Arguments& arguments) {
   for (const std::string& text : arguments.texts("devices")) command.devices.emplace_back(text);
   if (const auto text = arguments.text("bandwidth"))
     read_option(arguments, "bandwidth",
-                [&] { command.defaults.all.bytes_per_ns = config::parse_bandwidth(*text).bytes_per_ns(); });
+                [&] { command.defaults.all.bytes_per_ns = parse_bandwidth(*text).bytes_per_ns(); });
   if (const auto text = arguments.text("latency"))
-    read_option(arguments, "latency", [&] { command.defaults.all.latency_ns = config::parse_nanoseconds(*text); });
+    read_option(arguments, "latency", [&] { command.defaults.all.latency_ns = parse_nanoseconds(*text); });
   for (const std::string& text : arguments.texts("link")) read_link(arguments, text, command.defaults);
   if (const auto text = arguments.text("output")) command.output = *text;
   command.force = arguments.flag("force").value_or(false);

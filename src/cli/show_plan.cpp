@@ -12,7 +12,7 @@
 #include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/show/commands.hpp"
 
 namespace orrery::cli {
@@ -22,8 +22,8 @@ namespace {
 void read_sizes(const Arguments& arguments, const std::string& text, show::ShowPlanCommand& command) {
   read_option(arguments, "bytes", [&] {
     const std::size_t dots = text.find("..");
-    command.smallest = config::parse_bytes(text.substr(0, dots));
-    command.largest = dots == std::string::npos ? command.smallest : config::parse_bytes(text.substr(dots + 2));
+    command.smallest = parse_bytes(text.substr(0, dots));
+    command.largest = dots == std::string::npos ? command.smallest : parse_bytes(text.substr(dots + 2));
   });
   if (*command.largest < *command.smallest || *command.smallest == Bytes(0))
     arguments.refuse_as("bytes",

@@ -12,7 +12,7 @@
 #include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/show/commands.hpp"
 
 namespace orrery::cli {
@@ -28,7 +28,7 @@ std::vector<std::uint32_t> read_ranks(const Arguments& arguments) {
   for (std::size_t from = 0; from < text.size() + 1 && !text.empty();) {
     const std::size_t comma = std::min(text.find(',', from), text.size());
     read_option(arguments, "ranks", [&] {
-      ranks.push_back(static_cast<std::uint32_t>(config::parse_count(text.substr(from, comma - from), 1, most_ranks)));
+      ranks.push_back(static_cast<std::uint32_t>(parse_count(text.substr(from, comma - from), 1, most_ranks)));
     });
     from = comma + 1;
   }
@@ -40,7 +40,7 @@ std::optional<double> read_duration(const Arguments& arguments, std::string_view
   const auto text = arguments.text(name);
   if (!text) return {};
   double seconds = 0;
-  read_option(arguments, name, [&] { seconds = config::parse_nanoseconds(*text) / ns_per_second; });
+  read_option(arguments, name, [&] { seconds = parse_nanoseconds(*text) / ns_per_second; });
   return seconds;
 }
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "option_values.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 
 namespace orrery::cli {
 
@@ -24,7 +24,7 @@ study::ExploreCommand explore_options(const Arguments& arguments, std::string_vi
   command.output = arguments.text("output").value_or(output);
   command.csv = arguments.text("csv").value_or("");
   if (const auto walltime = arguments.text("max-walltime"))
-    read_option(arguments, "max-walltime", [&] { command.max_walltime_s = config::parse_seconds(*walltime); });
+    read_option(arguments, "max-walltime", [&] { command.max_walltime_s = parse_seconds(*walltime); });
   command.force = arguments.flag("force").value_or(false);
   return command;
 }

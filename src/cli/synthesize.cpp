@@ -11,6 +11,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/synthesis/emit.hpp"
 #include "orrery/synthesis/fidelity.hpp"
+#include "orrery/synthesis/exponents.hpp"
 #include "orrery/synthesis/learn.hpp"
 #include "orrery/synthesis/model_file.hpp"
 #include "orrery/trace/writer.hpp"
@@ -21,7 +22,7 @@
 #include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -153,8 +154,8 @@ std::pair<std::uint32_t, double> read_axis_factor(const std::string& text) {
   const auto at = text.find('=');
   if (at == std::string::npos || at < 2 || text.front() != 'a')
     throw Error(ErrorCode::bad_input, {}, fmt::format("found '{}'", text), "an axis and its factor, such as a1=4");
-  const auto axis = static_cast<std::uint32_t>(config::parse_count(std::string_view(text).substr(1, at - 1), 0, 63));
-  return {axis, config::parse_number(std::string_view(text).substr(at + 1))};
+  const auto axis = static_cast<std::uint32_t>(parse_count(std::string_view(text).substr(1, at - 1), 0, 63));
+  return {axis, parse_number(std::string_view(text).substr(at + 1))};
 }
 
 void read_synthesis(const Arguments& arguments, SynthesizeCommand& command) {
@@ -174,8 +175,7 @@ void read_synthesis(const Arguments& arguments, SynthesizeCommand& command) {
   command.micro_batches = arguments.count("micro-batches");
   for (const auto& [name, value] :
        {std::pair("sizes", &command.sizes), std::pair("delta", &command.delta), std::pair("spread", &command.spread)})
-    if (const auto text = arguments.text(name))
-      read_option(arguments, name, [&] { *value = config::parse_number(*text); });
+    if (const auto text = arguments.text(name)) read_option(arguments, name, [&] { *value = parse_number(*text); });
   if (command.sizes <= 0) arguments.refuse("sizes", "a factor above 0");
   if (command.delta > 2) arguments.refuse("delta", "a number from 0 to 2");
   if (command.spread > 2) arguments.refuse("spread", "a number from 0 to 2");

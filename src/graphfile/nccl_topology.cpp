@@ -1,11 +1,9 @@
 #include "nccl_topology.hpp"
 
 #include <fmt/format.h>
-#include <tinyxml2.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,44 +11,34 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_file.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/topology/nccl_server.hpp"
 #include "orrery/trace/store.hpp"
 
 namespace orrery::graphfile {
 namespace {
-
-using tinyxml2::XMLElement;
 
 constexpr std::uint32_t most_gpus = 1024;  // of one node
 constexpr std::uint32_t assumed_nodes = 2;
 
 constexpr double assumed_link = 25;  // GB/s, of a GPU that the tables do not have
 
-struct Link {
-  std::string target, target_class;
-  std::uint32_t count = 0;
-};
-struct Gpu {
-  std::string bus, kind;  ///< kind: sm or gcn
-  std::optional<int> rank;
-  double link_rate = 0, pcie_rate = 0;  ///< GB/s in one direction; 0: the file does not say it
-  double c2c_rate = 0;                  ///< GB/s of the chip-to-chip link to its CPU; 0: it has none
-  bool is_rate_assumed = false;         ///< link_rate is that of an older GPU
-  std::vector<Link> links;
+struct Gpu : NcclGpu {
+  std::string bus;
+  double pcie_rate = 0;  ///< GB/s in one direction; 0: the file does not say it
+
+  double link_rate() const { return rate ? rate->bytes_per_ns : 0; }
   std::uint32_t num_links() const {
     std::uint32_t sum = 0;
-    for (const Link& link : links) sum += link.count;
+    for (const NcclLink& link : links) sum += link.count;
     return sum;
   }
   /// Returns GB/s to the CPU; 0: not known.
   double host_rate() const { return std::max(pcie_rate, c2c_rate); }
 };
-struct Nic {
-  std::string name;
-  double mbps = 0;
-  std::size_t card = 0;  ///< index in TopologyReader::cards
+struct Nic : NcclNet {
+  std::size_t card = 0;  ///< index in Devices::cards
 };
 struct Dimension {
   std::string shape;
@@ -59,110 +47,34 @@ struct Dimension {
   std::string latency, comment;
 };
 
-std::string_view text_of(const XMLElement& at, const char* name) {
-  const char* const text = at.Attribute(name);
-  return text == nullptr ? std::string_view() : text;
-}
-
-/// Reads the elements of a topology.
-class TopologyReader {
- public:
-  explicit TopologyReader(std::string file) : file_(std::move(file)) {}
-
-  /// Reads what is below an element, which is in a card: a PCI device that may be a NIC.
-  void read(const XMLElement& at, std::size_t card = 0, int depth = 0) {
-    constexpr int most_depth = 100;
-    if (depth > most_depth) fail(at, "elements deeper than 100", "a tree of cpu, pci, gpu, nic and net");
-    for (const XMLElement* child = at.FirstChildElement(); child != nullptr; child = child->NextSiblingElement()) {
-      const std::string_view name = child->Name();
-      std::size_t in = card;
-      if (name == "pci") {
-        read_pci(*child);
-        in = cards.size();
-        cards.push_back(pcie_rate(*child));
-      }
-      if (name == "gpu") gpus.push_back(gpu_of(*child, at));
-      if (name == "net") read_net(*child, card);
-      read(*child, in, depth + 1);
-    }
-  }
-
-  [[noreturn]] void fail(const XMLElement& at, std::string_view found, std::string_view expected) const {
-    throw Error(ErrorCode::bad_input, {.file = file_, .line = static_cast<std::uint64_t>(at.GetLineNum())}, found,
-                expected);
-  }
-
+/// The GPUs and NICs of a topology.
+struct Devices {
   std::vector<Gpu> gpus, bare_gpus;  ///< those with an element gpu; PCI devices that are GPUs
   std::vector<Nic> nics;
   std::vector<double> cards = {0};  ///< GB/s of the PCIe of PCI devices; 0: not known. The first stands for none
   std::vector<double> bare_nics;    ///< GB/s of the PCIe of network devices without an element net
 
+  /// Takes what is in an element, which is in a card: a PCI device that may be a NIC.
+  void take(const NcclNode& node, std::size_t card = 0) {
+    for (const NcclNode& child : node.children) {
+      std::size_t in = card;
+      if (child.kind == NcclNode::Kind::pci) {
+        in = cards.size();
+        cards.push_back(child.pcie_rate.value_or(0));
+        take_pci(child);
+      }
+      for (const NcclNet& net : child.nets) nics.push_back({net, card});
+      take(child, in);
+    }
+  }
+
  private:
-  double number(const XMLElement& at, const char* name, double low, double high, double fallback) const {
-    const std::string_view text = text_of(at, name);
-    if (text.empty()) return fallback;
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(value >= low && value <= high))
-      fail(at, fmt::format("{} of the {} is '{}'", name, at.Name(), cited(text)),
-           fmt::format("a number, {} to {}", low, high));
-    return value;
+  void take_pci(const NcclNode& pci) {
+    const double rate = pci.pcie_rate.value_or(0);
+    for (const NcclGpu& gpu : pci.gpus) gpus.push_back({gpu, pci.bus, rate});
+    if (pci.bare == NcclNode::Bare::gpu) bare_gpus.push_back({{}, pci.bus, rate});
+    if (pci.bare == NcclNode::Bare::nic) bare_nics.push_back(rate);
   }
-  std::uint32_t whole(const XMLElement& at, const char* name, double high, double fallback) const {
-    const double value = number(at, name, 0, high, fallback);
-    if (value != std::floor(value))
-      fail(at, fmt::format("{} of the {} is {}", name, at.Name(), value), "a whole number");
-    return static_cast<std::uint32_t>(value);
-  }
-
-  /// Returns GB/s of a PCI device in one direction, without the bits of the encoding; 0 if the file does not say it.
-  double pcie_rate(const XMLElement& pci) const {
-    return topology::pcie_bytes_per_ns(text_of(pci, "link_speed"), whole(pci, "link_width", 64, 0)).value_or(0);
-  }
-
-  Gpu pci_gpu(const XMLElement& pci) const {
-    Gpu gpu;
-    gpu.bus = text_of(pci, "busid");
-    gpu.pcie_rate = pcie_rate(pci);
-    return gpu;
-  }
-
-  void read_pci(const XMLElement& pci) {
-    const std::string_view type = text_of(pci, "class").substr(0, 6);
-    const bool is_gpu = type == "0x0302" || type == "0x0380";
-    if (is_gpu && pci.FirstChildElement("gpu") == nullptr) bare_gpus.push_back(pci_gpu(pci));
-    const bool is_nic = type == "0x0200" || type == "0x0207";
-    if (is_nic && pci.FirstChildElement("nic") == nullptr) bare_nics.push_back(pcie_rate(pci));
-  }
-
-  Gpu gpu_of(const XMLElement& at, const XMLElement& pci) const {
-    Gpu gpu = pci_gpu(pci);
-    const std::string_view gcn = text_of(at, "gcn");
-    const int sm = static_cast<int>(whole(at, "sm", 10000, 0));
-    gpu.kind = gcn.empty() ? fmt::format("sm {}", sm) : fmt::format("gcn {}", cited(gcn));
-    if (!text_of(at, "rank").empty()) gpu.rank = static_cast<int>(whole(at, "rank", 1 << 30, 0));
-    if (const auto rate = gcn.empty() ? topology::nvlink_rate(sm) : topology::xgmi_rate(gcn)) {
-      gpu.link_rate = rate->bytes_per_ns;
-      gpu.is_rate_assumed = rate->is_assumed;
-    }
-    for (const XMLElement* link = at.FirstChildElement(); link != nullptr; link = link->NextSiblingElement()) {
-      const std::string_view name = link->Name();
-      if (name == "c2c")  // bw is in MB/s
-        gpu.c2c_rate += number(*link, "bw", 0, 1e12, 0) / 1000 * whole(*link, "count", 1000, 1);
-      if (name != "nvlink" && name != "xgmi") continue;
-      const std::uint32_t count = whole(*link, "count", 1000, 1);
-      if (count == 0) fail(*link, fmt::format("count of the {} is 0", name), "1 or more");
-      gpu.links.push_back({std::string(text_of(*link, "target")), std::string(text_of(*link, "tclass")), count});
-    }
-    return gpu;
-  }
-
-  void read_net(const XMLElement& at, std::size_t card) {
-    const double mbps = number(at, "speed", 0, 1e12, 0);
-    nics.push_back({cited(text_of(at, "name")), mbps < topology::least_nic_mbps ? 0 : mbps, card});
-  }
-
-  std::string file_;
 };
 
 /// Decides what the dimensions of a system are.
@@ -174,8 +86,8 @@ class SystemMaker {
     for (std::size_t g = 0; g < gpus.size(); ++g) of_bus_.emplace(gpus[g].bus, g);
     peers_.resize(gpus.size());
     for (std::size_t g = 0; g < gpus.size(); ++g)
-      for (const Link& link : gpus[g].links) {
-        if (link.target_class == topology::nvswitch_class) ++num_to_switch_;
+      for (const NcclLink& link : gpus[g].links) {
+        if (link.leads_to_switch()) ++num_to_switch_;
         const auto peer = of_bus_.find(link.target);
         if (peer == of_bus_.end() || peer->second == g) continue;
         peers_[g][peer->second] += link.count;
@@ -236,16 +148,15 @@ class SystemMaker {
 
   Dimension over_links(std::string shape, std::size_t size, std::uint32_t links, std::string_view reason) {
     const Gpu& slowest = std::ranges::min(gpus_, {}, &Gpu::link_rate);
-    const double rate = slowest.link_rate > 0 ? slowest.link_rate : assumed_link;
-    const bool is_known = slowest.link_rate > 0 && !slowest.is_rate_assumed;
+    const double rate = slowest.rate ? slowest.link_rate() : assumed_link;
+    const bool is_known = slowest.rate && !slowest.rate->is_assumed;
     if (!is_known)
-      warnings_.push_back(
-          fmt::format("the rate of a link of {} is not known: {} is assumed, so that a GPU has {:g} GB/s "
-                      "over {}",
-                      slowest.kind,
-                      slowest.link_rate > 0 ? fmt::format("{} GB/s, as of the newest GPU before it,", rate)
-                                            : fmt::format("{} GB/s", rate),
-                      links * rate, counted(links, "link")));
+      warnings_.push_back(fmt::format(
+          "the rate of a link of {} is not known: {} is assumed, so that a GPU has {:g} GB/s "
+          "over {}",
+          slowest.kind,
+          slowest.rate ? fmt::format("{} GB/s, as of the newest GPU before it,", rate) : fmt::format("{} GB/s", rate),
+          links * rate, counted(links, "link")));
     return {
         std::move(shape), size, links * rate, "500 ns",
         fmt::format("{}; {} of {} GB/s in each direction ({}{}); the latency is assumed", reason,
@@ -306,13 +217,11 @@ class SystemMaker {
   std::uint32_t num_to_switch_ = 0;
 };
 
-double speed_of(const Nic& nic) { return nic.mbps > topology::most_nic_mbps ? nic.mbps / 1000 : nic.mbps; }
-
 /// Returns the Mbit/s that the NICs which count carry together: each card no more than its PCIe.
-double sum_of_nics(const TopologyReader& topology, double least, std::size_t& used, bool& is_limited) {
+double sum_of_nics(const Devices& topology, double least, std::size_t& used, bool& is_limited) {
   std::map<std::size_t, double> of_card;
   for (const Nic& nic : topology.nics)
-    if (const double speed = speed_of(nic); speed > 0 && speed >= least) {
+    if (const double speed = nic.speed(); speed > 0 && speed >= least) {
       of_card[nic.card] += speed;
       ++used;
     }
@@ -336,14 +245,13 @@ double rate_of_gpus(const std::vector<Gpu>& gpus) {
 }
 
 /// Returns the dimension between nodes. `comments` get what it takes from the file and what it assumes.
-Dimension between_nodes(const TopologyReader& topology, const std::vector<Gpu>& gpus,
-                        std::optional<std::uint32_t> num_nodes) {
+Dimension between_nodes(const Devices& topology, const std::vector<Gpu>& gpus, std::optional<std::uint32_t> num_nodes) {
   double sum = 0, fastest = 0;  // Mbit/s
   std::size_t used = 0;
   std::string comment;
-  for (const Nic& nic : topology.nics) fastest = std::max(fastest, speed_of(nic));
+  for (const Nic& nic : topology.nics) fastest = std::max(fastest, nic.speed());
   bool is_limited = false;
-  sum = sum_of_nics(topology, topology::slow_nic_share * fastest, used, is_limited);
+  sum = sum_of_nics(topology, slow_nic_share * fastest, used, is_limited);
   if (used > 0) {
     comment = fmt::format("{} of {} with {:g} Gbit/s in all, shared by {}", used, counted(topology.nics.size(), "NIC"),
                           sum / 1000, counted(gpus.size(), "GPU"));
@@ -354,7 +262,7 @@ Dimension between_nodes(const TopologyReader& topology, const std::vector<Gpu>& 
       comment += fmt::format("; the GPUs reach their CPUs with {:g} Gbit/s in all, so this counts", sum / 1000);
     }
     if (used < topology.nics.size()) comment += "; those with less than a tenth of the fastest are left out";
-    if (std::ranges::any_of(topology.nics, [](const Nic& nic) { return nic.mbps > topology::most_nic_mbps; }))
+    if (std::ranges::any_of(topology.nics, [](const Nic& nic) { return nic.mbps > most_nic_mbps; }))
       comment += "; speeds above 3200 Gbit/s are taken as kbit/s";
   } else if (!topology.bare_nics.empty()) {
     constexpr double assumed = 200, of_generation_5 = 400, of_generation_3 = 100;  // Gbit/s
@@ -374,14 +282,14 @@ Dimension between_nodes(const TopologyReader& topology, const std::vector<Gpu>& 
 }
 
 /// Returns the facts of a file, one comment each.
-std::string facts(const TopologyReader& topology) {
+std::string facts(const Devices& topology) {
   std::set<std::uint32_t> links;
   std::set<std::string> switches, kinds;
   for (const Gpu& gpu : topology.gpus) {
     links.insert(gpu.num_links());
     kinds.insert(gpu.kind);
-    for (const Link& link : gpu.links)
-      if (link.target_class == topology::nvswitch_class) switches.insert(link.target);
+    for (const NcclLink& link : gpu.links)
+      if (link.leads_to_switch()) switches.insert(link.target);
   }
   std::string text =
       fmt::format("# GPUs: {}, and {} that are PCI devices only\n", topology.gpus.size(), topology.bare_gpus.size());
@@ -390,20 +298,6 @@ std::string facts(const TopologyReader& topology) {
   text += fmt::format("# NVSwitches: {}\n", switches.size());
   for (const Nic& nic : topology.nics) text += fmt::format("# NIC: {} with {:.0f} Mbit/s\n", nic.name, nic.mbps);
   return text;
-}
-
-void refuse_other_root(const std::string& file, const XMLElement* root) {
-  const std::string_view name = root == nullptr ? "" : root->Name();
-  if (name == "system") return;
-  const Place place{.file = file};
-  if (name == "graphs")
-    throw Error(ErrorCode::bad_input, place, "this is a graph of NCCL (NCCL_GRAPH_DUMP_FILE), not a topology",
-                "the file that NCCL_TOPO_DUMP_FILE names in the same run");
-  if (name == "topology")
-    throw Error(ErrorCode::bad_input, place, "this is XML of hwloc, which has no NVLinks with their counts",
-                "a topology of NCCL: run an NCCL program with NCCL_TOPO_DUMP_FILE=topo.xml on this node");
-  throw Error(ErrorCode::bad_input, place, fmt::format("the root of the XML is '{}'", cited(name)),
-              "a topology of NCCL or RCCL, <system version=...>");
 }
 
 }  // namespace
@@ -425,21 +319,14 @@ bool is_nccl_topology(std::string_view beginning) {
 }
 
 SystemText nccl_topology_to_yaml(const std::filesystem::path& path, std::optional<std::uint32_t> num_nodes) {
-  const std::string file = path.string(), text = trace::read_unpacked(path);
-  tinyxml2::XMLDocument document;
-  const auto parsed = document.Parse(text.data(), text.size());
-  if (parsed != tinyxml2::XML_SUCCESS)
-    throw Error(ErrorCode::bad_input,
-                {.file = file, .line = static_cast<std::uint64_t>(std::max(document.ErrorLineNum(), 1))},
-                fmt::format("this is no XML ({})", document.ErrorName()), "a topology of NCCL or RCCL");
-  refuse_other_root(file, document.RootElement());
-  TopologyReader topology(file);
-  topology.read(*document.RootElement());
+  const NcclFile file = read_nccl_file(path, trace::read_unpacked(path));
+  Devices topology;
+  topology.take(file.system);
   const bool links_are_told = !topology.gpus.empty();
   std::vector<Gpu> gpus = links_are_told ? topology.gpus : topology.bare_gpus;
   if (gpus.empty() || gpus.size() > most_gpus)
-    topology.fail(*document.RootElement(), fmt::format("the topology has {}", counted(gpus.size(), "GPU")),
-                  fmt::format("1 to {} GPUs of one node", most_gpus));
+    file.fail(file.system.line, fmt::format("the topology has {}", counted(gpus.size(), "GPU")),
+              fmt::format("1 to {} GPUs of one node", most_gpus));
   SystemText system;
   std::vector<Dimension> dimensions = SystemMaker(gpus, links_are_told, system.warnings).dimensions();
   if (num_nodes != 1U || dimensions.empty()) dimensions.push_back(between_nodes(topology, gpus, num_nodes));

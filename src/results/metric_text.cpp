@@ -11,31 +11,10 @@
 #include <fmt/format.h>
 
 #include "orrery/base/text.hpp"
+#include "orrery/results/metric_registry.hpp"
 
 namespace orrery::results {
 namespace {
-
-using Titles = std::pair<std::string_view, std::string_view>;
-
-// The names of orrery.report.studies.quantities, as `orrery show results` prints them.
-constexpr std::array<Titles, 15> metric_titles{{{"step_time", "step time"},
-                                                {"tokens_per_s", "tokens/s"},
-                                                {"samples_per_s", "samples/s"},
-                                                {"mfu", "MFU"},
-                                                {"hfu", "HFU"},
-                                                {"exposed_communication", "exposed communication"},
-                                                {"bubble", "pipeline bubble"},
-                                                {"peak_memory", "peak memory"},
-                                                {"capex", "system price"},
-                                                {"power", "power"},
-                                                {"energy_per_step", "step energy"},
-                                                {"usd_per_step", "step price"},
-                                                {"tokens_per_usd", "tokens/USD"},
-                                                {"tokens_per_j", "tokens/J"},
-                                                {"lower_bound", "step time bound"}}};
-
-constexpr std::array<std::string_view, 6> share_metrics{"mfu",  "hfu",   "compute", "exposed_communication",
-                                                        "idle", "bubble"};
 
 struct PrintedUnit {
   std::string_view name;
@@ -70,13 +49,14 @@ std::string grouped_number(double value) {
 }  // namespace
 
 std::string title_of(std::string_view metric) {
-  const auto* const found = std::ranges::find(metric_titles, metric, &Titles::first);
-  return std::string(found == metric_titles.end() ? metric : found->second);
+  const MetricInfo* const found = find_metric(metric);
+  return std::string(found == nullptr || found->title.empty() ? metric : found->title);
 }
 
 std::string metric_text(std::string_view metric, std::string_view units, double value) {
   if (std::isnan(value)) return "-";
-  if (units == "1" && std::ranges::find(share_metrics, metric) != share_metrics.end()) return percent(value);
+  if (const MetricInfo* const found = find_metric(metric); units == "1" && found != nullptr && found->is_share)
+    return percent(value);
   const auto known = printed_units(units);
   if (known.empty()) return grouped_number(value);
   const auto fits = [&](const PrintedUnit& unit) { return std::abs(value) >= unit.size; };

@@ -12,11 +12,12 @@
 
 #include "orrery/base/error.hpp"
 #include "orrery/base/quantity.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/text_output.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/config/graph_file.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/graphfile/infragraph.hpp"
 #include "orrery/show/commands.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "print_figures.hpp"
@@ -75,11 +76,11 @@ ordered_json links_of(const NetworkGraph& graph, bool for_programs) {
       entry["latency_ns"] = *kind.latency_ns;
       if (kind.latency_ns_back) entry["latency_ns_back"] = *kind.latency_ns_back;
     } else {
-      const auto rate_text = [](double rate) { return config::to_text(Bandwidth::from_bytes_per_ns(rate)); };
+      const auto rate_text = [](double rate) { return to_text(Bandwidth::from_bytes_per_ns(rate)); };
       entry["bandwidth"] = rate_text(*kind.bytes_per_ns);
       if (kind.bytes_per_ns_back) entry["bandwidth_back"] = rate_text(*kind.bytes_per_ns_back);
-      entry["latency"] = config::nanoseconds_to_text(*kind.latency_ns);
-      if (kind.latency_ns_back) entry["latency_back"] = config::nanoseconds_to_text(*kind.latency_ns_back);
+      entry["latency"] = nanoseconds_to_text(*kind.latency_ns);
+      if (kind.latency_ns_back) entry["latency_back"] = nanoseconds_to_text(*kind.latency_ns_back);
     }
     links.push_back(std::move(entry));
   }
@@ -132,7 +133,7 @@ void add_network(const ShowGraphCommand& command, const ComponentGraph& componen
 }
 
 void show_infragraph(const ShowGraphCommand& command) {
-  const ComponentGraph components = topology::read_infragraph(command.file, command.devices);
+  const ComponentGraph components = graphfile::read_infragraph(command.file, command.devices);
   for (const std::string& note : components.notes)
     fmt::print(stderr, "orrery: warning: {}: {}\n", command.file.string(), note);
   ordered_json figures;

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/config/read.hpp"
-#include "orrery/config/units.hpp"
 #include "orrery/show/commands.hpp"
 #include "orrery/topology/topology.hpp"
 #include "print_figures.hpp"
@@ -22,7 +22,7 @@ nlohmann::ordered_json figures_of(const topology::Topology& topology, std::uint3
     figures["bytes_per_ns"] = dimension.bandwidth.bytes_per_ns();
     figures["latency_ns"] = dimension.latency_ns;
   } else {
-    figures["bandwidth"] = config::to_text(dimension.bandwidth);
+    figures["bandwidth"] = to_text(dimension.bandwidth);
     figures["latency"] = readable(duration_from_ns(dimension.latency_ns, Rounding::up_to_ps));
   }
   figures["stride"] = topology.stride(d);

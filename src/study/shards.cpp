@@ -5,8 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/results/figures.hpp"
+#include "orrery/results/metric_registry.hpp"
 #include "orrery/results/study.hpp"
 #include "study_table.hpp"
 
@@ -21,7 +22,7 @@ namespace {
 /// Returns the columns of Trial::metrics.
 std::vector<std::string> columns() {
   std::vector<std::string> names;
-  for (const auto& metric : explore::metrics()) names.emplace_back(metric.name);
+  for (const auto& metric : results::study_metrics()) names.emplace_back(metric.name);
   for (const std::string_view figure : results::figure_names())
     names.push_back(column_of(fmt::format("/metrics/{}", figure)));
   return names;
@@ -33,8 +34,7 @@ struct Number {
 Number number_of(const std::string& shard, const std::filesystem::path& file) {
   const std::size_t slash = shard.find('/');
   if (slash == std::string::npos) refuse(file, "holds a whole study", "the file of a job with --shard");
-  return {config::parse_count(shard.substr(0, slash), 0, 1'000'000),
-          config::parse_count(shard.substr(slash + 1), 1, 1'000'000)};
+  return {parse_count(shard.substr(0, slash), 0, 1'000'000), parse_count(shard.substr(slash + 1), 1, 1'000'000)};
 }
 
 void require_all(const std::map<std::uint64_t, std::filesystem::path>& shards, std::uint64_t count) {

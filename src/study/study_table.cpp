@@ -14,6 +14,7 @@
 #include "orrery/explore/ranking.hpp"
 #include "orrery/explore/sensitivity.hpp"
 #include "orrery/results/figures.hpp"
+#include "orrery/results/metric_registry.hpp"
 
 namespace orrery::study {
 namespace {
@@ -97,8 +98,9 @@ void add_caveats(const StudyRun& run, const std::vector<Row>& rows, results::Stu
 /// Drops the metrics of campaigns and of requests where no trial has one, and those of steps where requests are served.
 void drop_without_values(bool serves, results::StudyTable& table) {
   std::erase_if(table.metrics, [&](const results::StudyColumn& column) {
-    const auto info = std::ranges::find(explore::metrics(), column.name, &explore::MetricInfo::name);
-    return info != explore::metrics().end() && (info->of_campaign || info->of_serving || serves) &&
+    const results::MetricInfo* const info = results::find_metric(column.name);
+    return info != nullptr && info->origin != results::MetricInfo::Origin::bound &&
+           (info->origin != results::MetricInfo::Origin::step || serves) &&
            std::ranges::all_of(column.values, [](double value) { return std::isnan(value); });
   });
 }
@@ -107,7 +109,7 @@ void drop_without_values(bool serves, results::StudyTable& table) {
 
 std::vector<std::string> shown_metrics(const Study& study) {
   std::vector<std::string> names;
-  for (const auto& metric : explore::metrics()) names.emplace_back(metric.name);
+  for (const auto& metric : results::study_metrics()) names.emplace_back(metric.name);
   for (std::string& path : explore::paths_of(study)) names.push_back(std::move(path));
   return names;
 }
@@ -194,12 +196,13 @@ std::vector<std::size_t> best_rows(const Study& study, const std::vector<Row>& r
 results::StudyTable table_of(const StudyRun& run, const std::vector<Row>& rows, const explore::Funnel& funnel) {
   const Study& study = run.study;
   results::StudyTable table;
-  for (const auto& metric : explore::metrics())
+  const auto add = [&](const results::MetricInfo& metric) {
     table.metrics.push_back({std::string(metric.name), std::string(metric.units), std::string(metric.description), {}});
+  };
+  std::ranges::for_each(results::study_metrics(), add);
   for (const std::string& path : explore::paths_of(study))
     table.metrics.push_back({column_of(path), std::string(units_of(path)), path + " of the results", {}});
-  if (study.strategy == explore::Strategy::bounded)
-    table.metrics.push_back({"lower_bound", "s", "of the time of a step, without a simulation; 0: not known", {}});
+  if (study.strategy == explore::Strategy::bounded) add(*results::find_metric("lower_bound"));
   for (const std::string& one : all_names(study)) table.parameters.emplace_back().name = one;
   add_rows(run, rows, table);
   drop_without_values(run.serves, table);

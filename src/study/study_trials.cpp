@@ -13,6 +13,7 @@
 #include "orrery/config/campaign_file.hpp"
 #include "orrery/parallel/packing.hpp"
 #include "orrery/results/figures.hpp"
+#include "orrery/results/metric_registry.hpp"
 #include "trial_queue.hpp"
 
 namespace orrery::study {
@@ -130,10 +131,10 @@ std::size_t index_of_metric(std::string_view metric) {
   if (explore::is_path(metric)) {
     const auto figures = results::figure_names();
     const auto found = std::ranges::find(figures, metric.substr(std::string_view("/metrics/").size()));
-    return explore::metrics().size() + static_cast<std::size_t>(found - figures.begin());
+    return results::study_metrics().size() + static_cast<std::size_t>(found - figures.begin());
   }
-  return static_cast<std::size_t>(std::ranges::find(explore::metrics(), metric, &explore::MetricInfo::name) -
-                                  explore::metrics().begin());
+  return static_cast<std::size_t>(std::ranges::find(results::study_metrics(), metric, &results::MetricInfo::name) -
+                                  results::study_metrics().begin());
 }
 
 double metric_of(const Trial& trial, std::string_view metric) {
@@ -146,7 +147,7 @@ explore::Names names_of(const Study& study, const Point& point, const Trial& tri
   const auto add = [&](std::string_view metric) {
     if (const double value = metric_of(trial, metric); !std::isnan(value)) names[std::string(metric)] = value;
   };
-  for (const auto& metric : explore::metrics()) add(metric.name);
+  for (const auto& metric : results::study_metrics()) add(metric.name);
   for (const std::string& path : explore::paths_of(study)) add(path);
   return names;
 }

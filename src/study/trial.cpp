@@ -19,6 +19,7 @@
 #include "orrery/explore/study.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/results/figures.hpp"
+#include "orrery/results/metric_registry.hpp"
 #include "orrery/run/collect.hpp"
 #include "orrery/run/preparation.hpp"
 #include "orrery/run/simulation.hpp"
@@ -32,32 +33,6 @@ namespace orrery::study {
 namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-
-/// Returns the value of a metric of a study that depends on prices.
-std::optional<double> cost_metric(std::string_view name, const results::CostFigures& cost) {
-  if (name == "capex") return cost.step.capex;
-  if (name == "power") return cost.step.power;
-  if (name == "energy_per_step") return cost.step.energy;
-  if (name == "usd_per_step") return cost.step.price;
-  if (name == "tokens_per_usd") return cost.tokens_per_usd;
-  if (name == "tokens_per_j") return cost.tokens_per_joule;
-  return {};
-}
-
-/// Returns the value of a metric of a study.
-double metric(std::string_view name, const results::Metrics& all, Bytes peak) {
-  if (name == "step_time") return static_cast<double>(all.step_time.ps()) * 1e-12;
-  if (name == "tokens_per_s") return all.training.tokens_per_second.value_or(unknown);
-  if (name == "samples_per_s") return all.training.samples_per_second.value_or(unknown);
-  if (name == "mfu") return all.training.model_flops_utilisation.value_or(unknown);
-  if (name == "hfu") return all.training.hardware_flops_utilisation.value_or(unknown);
-  if (name == "compute") return all.shares.compute;
-  if (name == "exposed_communication") return all.shares.exposed_communication;
-  if (name == "idle") return all.shares.idle;
-  if (name == "bubble") return all.bubble ? all.bubble->measured : unknown;
-  if (name == "peak_memory") return static_cast<double>(peak.count());
-  return cost_metric(name, all.cost).value_or(unknown);
-}
 
 /// Returns what becomes of a trial whose NPUs need so much; nothing if it fits.
 std::optional<std::string> excess(Bytes needed, const config::Configuration& configuration, bool is_bound) {
@@ -88,15 +63,15 @@ workload::Figures figures_of(const workload::Description& description, const run
 /// Returns a trial whose metrics are not known.
 Trial trial_without_values() {
   Trial trial;
-  trial.metrics.resize(explore::metrics().size(), unknown);
+  trial.metrics.resize(results::study_metrics().size(), unknown);
   return trial;
 }
 
 /// Takes the values of metrics by name.
 template <class Values>
 void take_values(const Values& values, Trial& trial) {
-  for (std::size_t i = 0; i < explore::metrics().size(); ++i)
-    if (const auto found = values.find(explore::metrics()[i].name); found != values.end())
+  for (std::size_t i = 0; i < results::study_metrics().size(); ++i)
+    if (const auto found = values.find(results::study_metrics()[i].name); found != values.end())
       trial.metrics[i] = found->second;
 }
 
@@ -146,7 +121,7 @@ std::optional<Trial> simulate_configuration(config::Configuration& configuration
     metrics->bubble = {0, 0};  // nobody waits for a pipeline
   if (metrics) {
     for (std::size_t i = 0; i < trial.metrics.size(); ++i)
-      trial.metrics[i] = metric(explore::metrics()[i].name, *metrics, peak);
+      trial.metrics[i] = results::value_of(results::study_metrics()[i], {*metrics, peak});
     trial.breakdown = metrics->breakdown;
     take_values(campaign_metrics(configuration, metrics->step_time.seconds()), trial);
   }
@@ -213,13 +188,14 @@ double TrialEstimate::bound(std::string_view metric) const {
 }
 
 bool TrialEstimate::knows(std::string_view metric) {
-  constexpr std::array least{"step_time", "peak_memory", "capex", "power", "energy_per_step", "usd_per_step"};
-  return is_most(metric) || std::ranges::find(least, metric) != least.end();
+  constexpr std::array bounded{"step_time",    "peak_memory",   "capex", "power", "energy_per_step", "usd_per_step",
+                               "tokens_per_s", "samples_per_s", "mfu",   "hfu",   "tokens_per_usd",  "tokens_per_j"};
+  return std::ranges::find(bounded, metric) != bounded.end();
 }
 
 bool TrialEstimate::is_most(std::string_view metric) {
-  constexpr std::array most{"tokens_per_s", "samples_per_s", "mfu", "hfu", "tokens_per_usd", "tokens_per_j"};
-  return std::ranges::find(most, metric) != most.end();
+  const results::MetricInfo* const found = results::find_metric(metric);
+  return found != nullptr && found->better == results::Better::more;
 }
 
 /// A system, the settings that give it, and what is known of steps on it.
@@ -321,26 +297,9 @@ std::optional<Trial> simulate_serving_trial(const config::Inputs& inputs, bool f
   return with_faults_as_results([&]() -> std::optional<Trial> {
     const config::ServingConfiguration configuration = config::read_serving(inputs);
     const serving::Metrics m = serve_alone(configuration, stop_requested).metrics;
-    std::map<std::string, double, std::less<>> found{
-        {"requests_per_s", m.requests_per_s},
-        {"output_tokens_per_s", m.output_tokens_per_s},
-        {"output_tokens_per_s_per_npu", m.output_tokens_per_s / m.npus},
-        {"slo_attainment", m.slo_attainment},
-        {"slo_goodput", m.goodput},
-        {"slo_goodput_per_npu", m.goodput / m.npus},
-        {"kv_use", m.kv_use_mean},
-        {"prefix_hit_share", m.prefix_hit_share},
-        {"preemptions", static_cast<double>(m.preemptions)},
-    };
-    const auto add = [&](const std::string& name, const serving::TimeFigures& of) {
-      for (const auto& [which, ps] : {std::pair("_mean", of.mean), std::pair("_p50", of.p50), std::pair("_p90", of.p90),
-                                      std::pair("_p99", of.p99)})
-        found[name + which] = ps * 1e-12;
-    };
-    add("ttft", m.ttft);
-    add("tpot", m.tpot);
-    add("itl", m.itl);
-    add("latency", m.latency);
+    std::map<std::string, double, std::less<>> found;
+    for (const results::MetricInfo& metric : results::study_metrics())
+      if (metric.of_serving != nullptr) found[std::string(metric.name)] = metric.of_serving(m);
     if (finds_rate) {
       found["max_rate"] = highest_rate(configuration, 0.02, stop_requested).requests_per_s;
       found["max_rate_per_npu"] = found["max_rate"] / m.npus;
@@ -353,8 +312,8 @@ std::optional<Trial> simulate_serving_trial(const config::Inputs& inputs, bool f
 
 void require_above_bounds(std::uint64_t number, const Trial& trial, const TrialEstimate& estimate) {
   if (trial.metrics.empty()) return;
-  for (std::size_t i = 0; i < explore::metrics().size(); ++i) {
-    const std::string_view metric = explore::metrics()[i].name;
+  for (std::size_t i = 0; i < results::study_metrics().size(); ++i) {
+    const std::string_view metric = results::study_metrics()[i].name;
     const double found = trial.metric(i), bound = estimate.bound(metric);
     const bool is_most = TrialEstimate::is_most(metric);
     if (is_most ? found > bound : found < bound)

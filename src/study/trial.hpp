@@ -33,13 +33,13 @@ enum class TrialStatus : std::uint8_t {
 
 struct Trial {
   TrialStatus status = TrialStatus::done;
-  std::vector<double>
-      metrics;  ///< [explore::metrics()], then perhaps results::figures_of; NaN where one is not known. Empty: none is
-  std::string text;  ///< why it is not done
+  std::vector<double> metrics;  ///< [results::study_metrics()], then perhaps results::figures_of; NaN where one is not
+                                ///< known. Empty: none is
+  std::string text;             ///< why it is not done
 
   results::BreakdownOf<double> breakdown{};  ///< shares of the NPUs' time; zeros where nothing was simulated
 
-  /// Returns a metric by its position in explore::metrics().
+  /// Returns a metric by its position in results::study_metrics().
   double metric(std::size_t position) const {
     return position < metrics.size() ? metrics[position] : std::numeric_limits<double>::quiet_NaN();
   }

@@ -32,6 +32,11 @@ LARGE_CLASSES = {
     "src/serving/scheduler.hpp: Scheduler",  # the state of vLLM's scheduler, which the rules of a step change together
     "src/serving/serving_model.hpp: ServingModel",  # instances, router and ports of a rank, behind the contract of the kernel
 }
+# Sources that include the headers of each other, each pair with the reason.
+MUTUAL_SOURCES = {
+    ("collective: algorithm", "collective: registry"),  # an algorithm is made by its name, and the registry makes algorithms
+    ("run: simulation", "run: split_classes"),  # a folded run splits classes, for which it simulates again up to a time
+}
 # Words of this project's own making that the field's words have replaced (docs/glossary.md), where they begin a word or part of a name.
 REPLACED_WORDS = {
     r"Reach(?![a-z])|Horizon": "lookahead bounds",
@@ -52,12 +57,12 @@ FOREIGN = [
     (r"google/protobuf/", ["trace"]),
     (r"zlib\.h", ["trace", "checkpoint", "src/serving/request_lines.hpp", "src/results/seal.cpp", "src/base/text_output.cpp"]),
     (r"(hdf5|H5)", ["results"]),
-    (r"yaml-cpp/", ["config", "src/topology/infragraph_values.cpp"]),
-    (r"tinyxml2", ["collective", "graphfile", "src/show/print_graph.cpp", "src/topology/nccl_server.cpp"]),
+    (r"yaml-cpp/", ["config", "src/graphfile/infragraph_values.cpp"]),
+    (r"tinyxml2", ["collective", "graphfile", "src/show/print_graph.cpp"]),
     (r"simdjson", ["trace"]),
     (r"boost/", ["src/base/event_history.cpp", "src/explore/sequences.cpp", "src/model/cells.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
     (r"cxxopts", ["cli"]),
-    (r"nlohmann/", ["topology", "collective", "gpu", "config", "trace", "workload", "serving", "synthesis", "src/study/trial_journal.cpp", "show"]),
+    (r"nlohmann/", ["graphfile", "collective", "gpu", "config", "trace", "workload", "serving", "synthesis", "src/study/trial_journal.cpp", "show", "src/cli/show_metrics.cpp"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["study", "show", "cli"]),
 ]
@@ -201,6 +206,36 @@ class House(unittest.TestCase):
                     faults.append(f"{self.name(path)}: {name} in a header that others include")
         self.assertEqual(faults, [])
 
+    def test_modules_name_what_they_include(self):
+        """USES in a module's CMakeLists.txt names the modules whose headers the module includes, no more and no fewer."""
+        included = {module: set() for module in order()}
+        for path in code_files():
+            if module_of(path) != "main":
+                included[module_of(path)] |= {name.split("/")[1] for _, name in includes(path) if name.startswith("orrery/")}
+        faults = {}
+        for module in order():
+            found = [other for other in order() if other in included[module] - {module}]
+            if found != uses(module):
+                faults[module] = f"USES {' '.join(found)}"
+        self.assertEqual(faults, {})
+
+    def test_public_headers_are_used(self):
+        """A header in include/ is included by another module, by a program that uses the library (examples/, docs/library.md), or by such
+        a header; all others are in src/."""
+        public = {str(path.relative_to(SOURCE / "include")): path for path in code_files() if path.is_relative_to(SOURCE / "include")}
+        used = {"orrery/run/simulate.hpp"}  # what a user of the library begins with
+        for path in code_files():
+            used |= {name for _, name in includes(path) if name in public and public[name] != path and module_of(public[name]) != module_of(path)}
+        for path in [SOURCE / "docs/library.md", *(SOURCE / "examples").rglob("*.cpp")]:
+            used |= {name for name in re.findall(r"orrery/[a-z_/]+\.hpp", path.read_text()) if name in public}
+        left = list(used)
+        while left:
+            for _, name in includes(public[left.pop()]):
+                if name in public and name not in used:
+                    used.add(name)
+                    left.append(name)
+        self.assertEqual(sorted(set(public) - used), [], "headers that belong into src/")
+
     def test_foreign_headers_stay_in_their_modules(self):
         """The header of each foreign library is included in the modules or files that FOREIGN lists for it."""
         faults = []
@@ -308,6 +343,17 @@ class House(unittest.TestCase):
         for file in sorted(uses_files):
             visit(file)
         self.assertEqual(circles, [])
+
+    def test_no_two_sources_use_each_other(self):
+        """No source includes the header of another one that includes its own, except the pairs of MUTUAL_SOURCES."""
+        used = {}
+        for path in code_files():
+            for quoted, name in includes(path) if path.suffix == ".cpp" else []:
+                header = (SOURCE / "include" / name) if name.startswith("orrery/") else beside(path, name)
+                if quoted and header.exists():
+                    used.setdefault(f"{module_of(path)}: {path.stem}", set()).add(f"{module_of(header)}: {header.stem}")
+        pairs = {(one, other) for one, others in used.items() for other in others if one < other and one in used.get(other, ())}
+        self.assertEqual(pairs, set(MUTUAL_SOURCES))
 
     def test_document_lines_keep_to_their_length(self):
         """No line of a document has more than 120 characters, apart from the '+' of lines of code in a diff."""

@@ -14,9 +14,9 @@
 #include <string>
 
 #include "gpu_servers.hpp"
+#include "kernels.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/gpu/alone.hpp"
-#include "orrery/gpu/kernels.hpp"
 #include "orrery/gpu/plan.hpp"
 
 namespace orrery::gpu {
@@ -94,8 +94,7 @@ Json offset_of(const Json& question) {
                             {"input_chunks", 1},
                             {"output_chunks", 1},
                             {"threadblocks", Json::array({{{"id", 0}, {"ops", Json::array({copy})}}})}});
-  const Program program =
-      make_program(parse_plan(plan.dump(), "offset"), Bytes(number("units") * number("alignment")));
+  const Program program = make_program(parse_plan(plan.dump(), "offset"), Bytes(number("units") * number("alignment")));
   const Gpu& gpu = program.gpus[0];
   return {{"bytes", gpu.sources(gpu.blocks[0].operations[0])[0].offset}};
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/graphfile/nccl_server.hpp"
 #include "temporary_folder.hpp"
 
 namespace orrery::graphfile {
@@ -130,6 +131,36 @@ TEST_F(NcclTopology, BadFilesAreRefusedWithTheLine) {
   EXPECT_HAS(refusal("<topology/>"), "this is XML of hwloc");
   EXPECT_HAS(refusal("<system><gpu"), "this is no XML");
   EXPECT_HAS(refusal(node({{}, {}}, "sm=\"x\"")), "sm of the gpu is 'x'");
+}
+
+/// Returns a node of two PCI devices of a class and a NIC of a class, without elements gpu, nic and net.
+std::string bare_node(std::string_view gpu_class, std::string_view nic_class) {
+  const auto device = [](int bus, std::string_view type) {
+    return fmt::format("<pci busid=\"0000:0{}:00.0\" class=\"{}\" link_speed=\"16 GT/s\" link_width=\"16\"/>", bus,
+                       type);
+  };
+  return fmt::format("<system version=\"1\"><cpu numaid=\"0\">{}{}{}</cpu></system>", device(1, gpu_class),
+                     device(2, gpu_class), device(3, nic_class));
+}
+
+TEST_F(NcclTopology, BothUsersTellDevicesByTheirClasses) {
+  // GPUs are display controllers for computing and processing accelerators (MI300X), NICs any network controller. Both
+  // the system and the server of a graph have two GPUs and one NIC.
+  for (const char* gpu_class : {"0x030200", "0x038000", "0x120000"})
+    for (const char* nic_class : {"0x020000", "0x020700", "0x028000"}) {
+      const std::string text = yaml(bare_node(gpu_class, nic_class));
+      EXPECT_HAS(text, "# GPUs: 0, and 2 that are PCI devices only");
+      EXPECT_HAS(text, "1 NIC without speeds, 200 Gbit/s in all");
+      const topology::ServerPlan plan = read_nccl_server(path_, true, {});
+      EXPECT_EQ(plan.num_npus, 2U) << gpu_class;
+      EXPECT_EQ(plan.ports.size(), 1U) << nic_class;
+    }
+}
+
+TEST_F(NcclTopology, TheDisplayOfTheBoardIsNoGpu) {
+  // A VGA controller beside the GPUs is the display of the board: neither the system nor the graph counts it.
+  EXPECT_HAS(refusal(bare_node("0x030000", "0x020000")), "the topology has 0 GPUs");
+  EXPECT_THROW(read_nccl_server(path_, true, {}), Error);
 }
 
 TEST_F(NcclTopology, TheRootDecides) {

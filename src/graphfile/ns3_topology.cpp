@@ -1,4 +1,4 @@
-#include "ns3_topology.hpp"
+#include "orrery/graphfile/ns3_topology.hpp"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 
-namespace orrery::config {
+namespace orrery::graphfile {
 namespace {
 
 constexpr std::string_view row_expected = "node, node, rate, delay and error rate such as '0 32 200Gbps 0.0005ms 0'";
@@ -155,4 +155,4 @@ network::GivenGraph read_ns3_topology(std::string_view text, const std::filesyst
   return Ns3Reader(text, file).read(notes, link_down);
 }
 
-}  // namespace orrery::config
+}  // namespace orrery::graphfile

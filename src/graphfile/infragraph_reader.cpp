@@ -9,7 +9,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 namespace {
 
 using ComponentKind = ComponentGraph::Kind;
@@ -182,4 +182,4 @@ void InfragraphReader::read_ranks(const Json& annotations) {
     }
 }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

@@ -10,7 +10,9 @@
 
 #include "orrery/topology/component_graph.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
+
+using topology::ComponentGraph;
 
 /// A count may not be larger.
 inline constexpr std::uint32_t most_infragraph_count = 1U << 22U;
@@ -118,4 +120,4 @@ inline constexpr std::string_view missing_device_hint =
     "If another file has the device, name that file: 'orrery show graph FILE --devices OTHER', or 'devices: [OTHER]' "
     "beside 'file' in system.network.graph.";
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

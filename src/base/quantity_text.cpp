@@ -1,4 +1,4 @@
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "orrery/base/text.hpp"
 #include "orrery/base/units.hpp"
 
-namespace orrery::config {
+namespace orrery {
 namespace {
 
 constexpr Unit wall_time_units[] = {{"s"}, {"min", 60}, {"h", 3600}, {"ms", 1, 1e3}};
@@ -182,4 +182,4 @@ std::uint64_t parse_count(std::string_view text, std::uint64_t minimum, std::uin
   return count;
 }
 
-}  // namespace orrery::config
+}  // namespace orrery

@@ -14,7 +14,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 namespace {
 
 using Component = InfragraphDocument::Component;
@@ -298,4 +298,4 @@ class ConnectionSettler {
 
 void settle_connections(InfragraphDocument& document) { ConnectionSettler(document).settle(); }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

@@ -1,14 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string_view>
 
-#include "orrery/base/error.hpp"
-#include "orrery/topology/graph_generator.hpp"
-
-namespace orrery::topology {
+namespace orrery::graphfile {
 
 /// The rate of one link between GPUs in one direction.
 struct GpuLinkRate {
@@ -31,10 +27,4 @@ inline constexpr double slow_nic_share = 0.1;
 /// Above so many Mbit/s a driver gave kbit/s, and below the least a file says no speed.
 inline constexpr double most_nic_mbps = 3.2e6, least_nic_mbps = 1;
 
-/// Reads the server of a topology that NCCL or RCCL wrote (docs/inputs.md, *Topologies of NCCL and RCCL*): its GPUs,
-/// NVSwitches, PCIe switches, CPUs and NICs, with the links between them. Rates come from the file; what it does not
-/// say is missing, as are all delays. With `joins_gpus`, something else joins the GPUs, and the file need not list
-/// their links. Throws Error (bad_input) with the line, or with the place that names the file if it cannot be read.
-ServerPlan read_nccl_server(const std::filesystem::path& file, bool joins_gpus, const Place& named_by);
-
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

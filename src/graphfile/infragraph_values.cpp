@@ -5,7 +5,7 @@
 #include "infragraph_document.hpp"
 #include "orrery/base/error.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 namespace {
 
 constexpr int deepest_values = 64;
@@ -73,4 +73,4 @@ nlohmann::json infragraph_values(std::string_view text, const std::string& file)
   }
 }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

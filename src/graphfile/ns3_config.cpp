@@ -1,4 +1,4 @@
-#include "ns3_config.hpp"
+#include "orrery/graphfile/ns3_config.hpp"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "orrery/base/error.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 
-namespace orrery::config {
+namespace orrery::graphfile {
 namespace {
 
 constexpr std::uint64_t most_count = 1U << 30U;
@@ -308,4 +308,4 @@ network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::f
   return given;
 }
 
-}  // namespace orrery::config
+}  // namespace orrery::graphfile

@@ -10,7 +10,7 @@
 #include "infragraph_reader.hpp"
 #include "orrery/base/text.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 namespace {
 
 using Json = nlohmann::json;
@@ -116,4 +116,4 @@ InfragraphDocument read_infragraph_document(const Json& values, const std::strin
   return DocumentReader(file).read(values);
 }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

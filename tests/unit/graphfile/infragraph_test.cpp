@@ -6,10 +6,13 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/graphfile/infragraph.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "replaced.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
+
+using namespace topology;
 namespace {
 
 /// A server with four XPUs, two NICs at each of two switches, and a switch that all XPUs are at.
@@ -228,4 +231,4 @@ edges: [{ep1: {instance: host, component: nic}, ep2: {instance: leaf, component:
 }
 
 }  // namespace
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

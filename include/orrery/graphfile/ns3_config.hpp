@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "ns3_topology.hpp"
+#include "orrery/graphfile/ns3_topology.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/network/packet_rules.hpp"
 
-namespace orrery::config {
+namespace orrery::graphfile {
 
 /// What a configuration of ns-3 says besides the rules of packets.
 struct Ns3Config {
@@ -33,4 +33,4 @@ Ns3Config read_ns3_config(std::string_view text, const std::filesystem::path& fi
 network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::filesystem::path& file,
                                              std::vector<std::string>& notes);
 
-}  // namespace orrery::config
+}  // namespace orrery::graphfile

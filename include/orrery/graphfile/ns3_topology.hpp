@@ -10,7 +10,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/network/packet_graph.hpp"
 
-namespace orrery::config {
+namespace orrery::graphfile {
 
 /// The fields of a line that is not empty, of a file of ns-3.
 struct Ns3Line {
@@ -39,4 +39,4 @@ network::GivenGraph read_ns3_topology(std::string_view text, const std::filesyst
                                       std::vector<std::string>& notes,
                                       const std::optional<Ns3LinkDown>& link_down = {});
 
-}  // namespace orrery::config
+}  // namespace orrery::graphfile

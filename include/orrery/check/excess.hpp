@@ -15,4 +15,7 @@ namespace orrery::check {
 Error excess(const npu::NpuSpec& npu, std::string_view which, Bytes usage, Bytes size, const memory::Residents& tensors,
              const trace::Store& store);
 
+/// Says whether an error is of tensors that do not fit into the local memory.
+bool is_excess(const Error& error);
+
 }  // namespace orrery::check

@@ -1,10 +1,9 @@
+#include "nccl_rates.hpp"
+
 #include <charconv>
-#include <string_view>
 #include <utility>
 
-#include "orrery/topology/nccl_server.hpp"
-
-namespace orrery::topology {
+namespace orrery::graphfile {
 namespace {
 
 /// GB/s of one NVLink in one direction, by the compute capability of the GPU. These are the rates of the wires that
@@ -57,4 +56,4 @@ std::optional<double> pcie_bytes_per_ns(std::string_view speed, std::uint32_t wi
   return rate * of_data / 8 * width;
 }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

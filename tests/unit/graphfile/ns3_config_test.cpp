@@ -1,12 +1,14 @@
 // Configurations of ns-3: what becomes of each line, and what is refused.
-#include "ns3_config.hpp"
+#include "orrery/graphfile/ns3_config.hpp"
 
 #include <gtest/gtest.h>
 
 #include "expect_error.hpp"
 
-namespace orrery::config {
+namespace orrery::graphfile {
 namespace {
+
+using config::expect_error;
 
 constexpr std::uint64_t gbps = 1'000'000'000;
 
@@ -86,4 +88,4 @@ TEST(Ns3Config, RefusesWhatWouldChangeResults) {
 }
 
 }  // namespace
-}  // namespace orrery::config
+}  // namespace orrery::graphfile

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 
 /// Returns a text with another piece in place of the first that is like `from`, which must be there.
 inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -13,4 +13,4 @@ inline std::string replaced(std::string text, const std::string& from, const std
   return at == std::string::npos ? text : text.replace(at, from.size(), to);
 }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

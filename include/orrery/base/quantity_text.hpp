@@ -7,7 +7,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/quantity.hpp"
 
-namespace orrery::config {
+namespace orrery {
 
 // Quantities as configurations write them: a number, a space (may be left out), a unit. Each parser throws Error
 // (bad_input, at `place`) that says what was found and gives an example: no unit, an unknown one (with the nearest
@@ -40,4 +40,4 @@ double parse_number(std::string_view text, const Place& place = {}, std::string_
 /// Reads a whole number in decimal digits, minimum..maximum.
 std::uint64_t parse_count(std::string_view text, std::uint64_t minimum, std::uint64_t maximum, const Place& place = {});
 
-}  // namespace orrery::config
+}  // namespace orrery

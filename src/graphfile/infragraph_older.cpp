@@ -12,7 +12,7 @@
 #include "infragraph_reader.hpp"
 #include "orrery/base/text.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 namespace {
 
 using Json = nlohmann::json;
@@ -106,8 +106,7 @@ class OlderReader : InfragraphReader {
       const char* const key = entry.contains("type") ? "type" : "choice";
       const auto kind = text(entry, key, where);
       if (const auto choice = text(entry, "choice", where); choice && choice != kind)
-        fail(where, fmt::format("has the type '{}' and the choice '{}'", cited(*kind), cited(*choice)),
-             "one of them");
+        fail(where, fmt::format("has the type '{}' and the choice '{}'", cited(*kind), cited(*choice)), "one of them");
       component.is_package = find(entry, "components", where) != nullptr;
       component.is_device = component.is_package || kind == "device";
       if (kind && kind != "device") component.kind = kind_of(*kind, key, where);
@@ -269,4 +268,4 @@ InfragraphDocument read_older_infragraph(const Json& values, const std::string& 
   return OlderReader(file).read(values);
 }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

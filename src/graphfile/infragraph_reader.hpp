@@ -12,7 +12,7 @@
 
 #include "infragraph_document.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 
 /// Reads what the schemas of InfraGraph have in common: values, kinds of components, links and ranks.
 class InfragraphReader {
@@ -53,4 +53,4 @@ class InfragraphReader {
   std::set<std::pair<std::string, std::string>> noted_;
 };
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

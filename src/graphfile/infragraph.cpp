@@ -1,5 +1,5 @@
 // Expands descriptions of InfraGraph: counts, devices in devices, and edges between slices of components.
-#include "orrery/topology/component_graph.hpp"
+#include "orrery/graphfile/infragraph.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
 namespace {
 
 using Document = InfragraphDocument;
@@ -261,4 +261,4 @@ ComponentGraph read_infragraph(const std::filesystem::path& file, std::span<cons
   return parse_infragraph(read_text(file, {}), file.string(), others);
 }
 
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
+#include "orrery/graphfile/infragraph.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "replaced.hpp"
 
-namespace orrery::topology {
+namespace orrery::graphfile {
+
+using namespace topology;
 namespace {
 
 const std::string box = R"(
@@ -241,4 +244,4 @@ TEST(OlderInfraGraph, FaultsAreTold) {
 }
 
 }  // namespace
-}  // namespace orrery::topology
+}  // namespace orrery::graphfile
