@@ -50,14 +50,14 @@ std::string size_text(std::uint64_t bytes, std::uint64_t like) {
 }
 
 std::string readable(Time time) {
-  struct Unit {
+  struct TimeUnit {
     double ps;
     const char* name;
   };
-  constexpr std::array<Unit, 4> units{{{1e12, "s"}, {1e9, "ms"}, {1e6, "us"}, {1e3, "ns"}}};
+  constexpr std::array<TimeUnit, 4> units{{{1e12, "s"}, {1e9, "ms"}, {1e6, "us"}, {1e3, "ns"}}};
   const auto ps = static_cast<double>(time.ps());
   if (time == Time::zero()) return "0 s";
-  for (const Unit& unit : units)
+  for (const TimeUnit& unit : units)
     if (ps >= unit.ps) return fmt::format("{:.6g} {}", ps / unit.ps, unit.name);
   return fmt::format("{} ps", time.ps());
 }

@@ -6,8 +6,8 @@
 #include <compare>
 #include <vector>
 
-#include "excess.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/check/excess.hpp"
 
 namespace orrery::check {
 namespace {

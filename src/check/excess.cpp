@@ -1,4 +1,4 @@
-#include "excess.hpp"
+#include "orrery/check/excess.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "orrery/base/text.hpp"
-#include "orrery/check/capacity.hpp"
 
 namespace orrery::check {
 namespace {

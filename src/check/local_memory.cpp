@@ -1,4 +1,4 @@
-#include "excess.hpp"
+#include "orrery/check/excess.hpp"
 #include "orrery/memory/lifetimes.hpp"
 #include "preflight.hpp"
 

@@ -110,10 +110,6 @@ std::unique_ptr<GroupEvaluator> SteppedAlgorithm::evaluator(const GroupContext& 
   return evaluate(context);
 }
 
-std::unique_ptr<GroupEvaluator> SteppedAlgorithm::evaluate(const GroupContext& context) const {
-  return evaluate_steps(*this, context);
-}
-
 std::unique_ptr<PositionProgram> SteppedAlgorithm::program(const GroupContext& context) const {
   const Time opening = Time::from_ps(begins_with_endpoint_delay() ? context.endpoint_delay : 0);
   return std::make_unique<ProgramOfSteps>(std::static_pointer_cast<const SteppedAlgorithm>(shared_from_this()), context,
@@ -128,12 +124,6 @@ void SteppedAlgorithm::count_bytes(std::uint64_t chunks, SentBytes& sent) const 
       if (step.through_switch) sent.add(i, i == 0 ? 1 : 0, chunks, step.bytes);  // one dimension joins any two
       for (const Receiver& to : step.sends) sent.add(i, to.member, chunks, step.bytes);
     }
-}
-
-/// A broadcast or reduce may end for a position that waits for nobody: see after_all_have_begun.
-std::uint64_t SteppedAlgorithm::fewest_endpoint_delays() const {
-  if (task_.kind == Kind::broadcast || task_.kind == Kind::reduce) return 2;
-  return fewest_delays_of_steps(*this);
 }
 
 Symmetry SteppedAlgorithm::symmetry() const {

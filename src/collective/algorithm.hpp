@@ -69,6 +69,9 @@ class PhaseAlgorithm : public std::enable_shared_from_this<PhaseAlgorithm> {
   virtual std::uint64_t depth() const = 0;
 };
 
+/// Makes the evaluator for all groups of the axis, whatever `context.group` is: groups with equal links share one.
+std::unique_ptr<GroupEvaluator> evaluate_groups(const PhaseAlgorithm& algorithm, const GroupContext& context);
+
 /// A collective algorithm that says its steps once: who sends how many bytes to whom in which step, and when it
 /// reduces. Everything else is derived from the steps. A new algorithm is a class with these steps and one line in
 /// registry.cpp. RoundAlgorithm (rounds.hpp) is for algorithms in which all positions do the same in a step.
@@ -114,7 +117,8 @@ class SteppedAlgorithm : public PhaseAlgorithm {
   virtual void fill(std::uint32_t position, std::uint64_t k, Step& out) const = 0;
 
  private:
-  /// Evaluates the steps one by one.
+  /// Evaluates the steps of each position in an order in which no step comes before those that it waits for. Cost of a
+  /// run: O(messages). Throws Error (internal) if steps wait for each other in a circle.
   virtual std::unique_ptr<GroupEvaluator> evaluate(const GroupContext& context) const;
 
   GroupTask task_;

@@ -11,10 +11,6 @@
 
 namespace orrery::collective {
 
-class PhaseAlgorithm;
-class SteppedAlgorithm;
-struct Round;
-
 /// Arrays that evaluators use while they run, kept between calls.
 struct Scratch {
   std::vector<Ps> first, second;
@@ -38,19 +34,6 @@ class GroupEvaluator {
   /// Replaces starts by finishes. times: [groups][positions].
   virtual void run(std::span<Ps> times, Scratch& scratch) const = 0;
 };
-
-/// Makes the evaluator for all groups of the axis, whatever `context.group` is: groups with equal links share one.
-std::unique_ptr<GroupEvaluator> evaluate_groups(const PhaseAlgorithm& algorithm, const GroupContext& context);
-
-/// Evaluates rounds one by one. Cost of a run of a group of n: for each round O(n) where positions exchange in pairs or
-/// where each sends to all others over links that are all alike, else O(n * messages of a position).
-std::unique_ptr<GroupEvaluator> evaluate_rounds(std::span<const Round> rounds, const GroupContext& context);
-
-/// Evaluates the steps of each position in an order in which no step comes before those that it waits for. Cost of a
-/// run: O(messages). Throws Error (internal) if steps wait for each other in a circle.
-std::unique_ptr<GroupEvaluator> evaluate_steps(const SteppedAlgorithm& algorithm, const GroupContext& context);
-/// Returns the least number of endpoint delays on any path through the steps, from any start to any finish.
-std::uint64_t fewest_delays_of_steps(const SteppedAlgorithm& algorithm);
 
 /// Lets nobody finish before all have begun and two endpoint delays have passed: for a broadcast or reduce.
 std::unique_ptr<GroupEvaluator> after_all_have_begun(std::unique_ptr<GroupEvaluator> evaluator, std::uint32_t size,

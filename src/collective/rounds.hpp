@@ -18,6 +18,10 @@ struct Round {
   Bytes reduced = {};   ///< by the reduction at the end of the step, 0: none
 };
 
+/// Evaluates rounds one by one. Cost of a run of a group of n: for each round O(n) where positions exchange in pairs or
+/// where each sends to all others over links that are all alike, else O(n * messages of a position).
+std::unique_ptr<GroupEvaluator> evaluate_rounds(std::span<const Round> rounds, const GroupContext& context);
+
 /// An algorithm in which every position does the same in a step: a list of rounds.
 class RoundAlgorithm : public SteppedAlgorithm {
  public:

@@ -258,13 +258,15 @@ class StepEvaluator final : public GroupEvaluator {
 
 }  // namespace
 
-std::unique_ptr<GroupEvaluator> evaluate_steps(const SteppedAlgorithm& algorithm, const GroupContext& context) {
-  return std::make_unique<StepEvaluator>(algorithm, context);
+std::unique_ptr<GroupEvaluator> SteppedAlgorithm::evaluate(const GroupContext& context) const {
+  return std::make_unique<StepEvaluator>(*this, context);
 }
 
-std::uint64_t fewest_delays_of_steps(const SteppedAlgorithm& algorithm) {
-  const StepGraph graph(algorithm, false);
-  std::vector<std::uint64_t> delays(algorithm.task().size, algorithm.begins_with_endpoint_delay() ? 1 : 0);
+/// A broadcast or reduce may end for a position that waits for nobody: see after_all_have_begun.
+std::uint64_t SteppedAlgorithm::fewest_endpoint_delays() const {
+  if (task_.kind == Kind::broadcast || task_.kind == Kind::reduce) return 2;
+  const StepGraph graph(*this, false);
+  std::vector<std::uint64_t> delays(task_.size, begins_with_endpoint_delay() ? 1 : 0);
   auto wait = graph.waits().begin();
   for (const StepGraph::End& end : graph.ends()) {
     std::uint64_t fewest = delays[end.slot];

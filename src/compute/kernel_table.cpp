@@ -1,4 +1,4 @@
-#include "orrery/compute/kernel_table.hpp"
+#include "kernel_table.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

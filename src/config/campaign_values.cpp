@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 #include "reading.hpp"
 
 namespace orrery::config {

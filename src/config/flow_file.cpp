@@ -13,8 +13,8 @@
 #include "graph_reader.hpp"
 #include "keys/keys.hpp"
 #include "keys/packets.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "orrery/base/error.hpp"
-#include "orrery/topology/nccl_server.hpp"
+#include "orrery/graphfile/nccl_server.hpp"
 
 namespace orrery::config {
 namespace {
@@ -124,7 +124,7 @@ ServerEntry GeneratorReader::read_server(Section server, ServerEntry entry) {
                     "one of the two");
       entry.npus.reset();
       entry.topology = std::make_shared<const ServerPlan>(
-          topology::read_nccl_server(as_path(*topology, path), entry.inside.has_value(), topology->place(path)));
+          graphfile::read_nccl_server(as_path(*topology, path), entry.inside.has_value(), topology->place(path)));
     }
     const topology::LinkPhysics physics = read_physics(server);
     if (physics.bytes_per_ns) entry.physics.bytes_per_ns = physics.bytes_per_ns;

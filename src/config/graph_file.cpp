@@ -1,4 +1,5 @@
 #include "orrery/config/graph_file.hpp"
+#include "orrery/graphfile/infragraph.hpp"
 
 #include <fmt/format.h>
 
@@ -8,10 +9,10 @@
 #include <utility>
 
 #include "graph_reader.hpp"
-#include "ns3_config.hpp"
-#include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/graphfile/ns3_config.hpp"
+#include "orrery/graphfile/ns3_topology.hpp"
 #include "orrery/network/graph_delays.hpp"
 #include "orrery/network/packet_router.hpp"
 
@@ -96,9 +97,9 @@ std::vector<GraphDimension> fitting(const GivenGraph& given, const NetworkGraph&
 std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
   const std::string text = read_text(file, {});
   GraphFile read;
-  if (is_ns3_topology(text) || is_ns3_config(text)) {
-    read.given = is_ns3_config(text) ? read_graph_of_ns3_config(text, file, read.notes)
-                                     : read_ns3_topology(text, file, read.notes);
+  if (graphfile::is_ns3_topology(text) || graphfile::is_ns3_config(text)) {
+    read.given = graphfile::is_ns3_config(text) ? graphfile::read_graph_of_ns3_config(text, file, read.notes)
+                                                : graphfile::read_ns3_topology(text, file, read.notes);
     read.network = network_of(read.given);
     read.dimensions = fitting(read.given, read.network, {});
     return read;
@@ -134,7 +135,7 @@ std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
 
 std::optional<GraphFile> read_lone_graph(const std::filesystem::path& file, const topology::LinkDefaults& defaults) {
   const std::string text = read_text(file, {});
-  if (!is_ns3_topology(text) && !is_ns3_config(text)) {
+  if (!graphfile::is_ns3_topology(text) && !graphfile::is_ns3_config(text)) {
     Faults faults;  // whoever reads the file again says what is wrong with it
     const Value root =
         parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
@@ -143,7 +144,7 @@ std::optional<GraphFile> read_lone_graph(const std::filesystem::path& file, cons
     if (!has_flows && (workload != nullptr || root.find("system") != nullptr)) return {};
   }
   if (auto graph = read_graph_file(file)) return graph;
-  NetworkGraph network = topology::network_of(topology::read_infragraph(file));
+  NetworkGraph network = topology::network_of(graphfile::read_infragraph(file));
   topology::complete_links(network, defaults, {.file = file.string()}, "physical.bandwidth of each link",
                            "Add them to the description.");
   return graph_file_of(std::move(network));

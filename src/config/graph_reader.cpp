@@ -12,10 +12,11 @@
 
 #include "generated_graph.hpp"
 #include "keys/packets.hpp"
-#include "ns3_config.hpp"
-#include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/graphfile/infragraph.hpp"
+#include "orrery/graphfile/ns3_config.hpp"
+#include "orrery/graphfile/ns3_topology.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "orrery/trace/store.hpp"
 #include "route_table.hpp"
@@ -61,7 +62,7 @@ class GraphReader {
 
  private:
   void read_file(const Value& name);
-  std::vector<topology::InfragraphFile> read_devices();
+  std::vector<graphfile::InfragraphFile> read_devices();
   void read_nodes();
   void read_links();
   void read_link(const Value& item, const std::string& key);
@@ -110,12 +111,12 @@ void GraphReader::read_file(const Value& name) {
   const std::string path = section_.path("file");
   const auto file = as_path(name, path);
   const std::string text = read_text(file, name.place(path));
-  if (is_ns3_topology(text)) {
-    given_ = read_ns3_topology(text, file, notes_);
+  if (graphfile::is_ns3_topology(text)) {
+    given_ = graphfile::read_ns3_topology(text, file, notes_);
     return;
   }
-  if (is_ns3_config(text)) {
-    given_ = read_graph_of_ns3_config(text, file, notes_);
+  if (graphfile::is_ns3_config(text)) {
+    given_ = graphfile::read_graph_of_ns3_config(text, file, notes_);
     return;
   }
   refuse_other_text(file, text);
@@ -132,7 +133,7 @@ void GraphReader::read_file(const Value& name) {
     return;
   }
   refuse_other_file(file, root);
-  const topology::ComponentGraph components = topology::parse_infragraph(text, file.string(), read_devices());
+  const topology::ComponentGraph components = graphfile::parse_infragraph(text, file.string(), read_devices());
   for (const std::string& note : components.notes) notes_.push_back(fmt::format("{}: {}", file.string(), note));
   topology::NetworkGraph network = topology::network_of(components);
   if (network.num_npus > 1 && network.links.empty())
@@ -147,9 +148,9 @@ void GraphReader::read_file(const Value& name) {
 }
 
 /// Reads the files with further devices of a description of InfraGraph.
-std::vector<topology::InfragraphFile> GraphReader::read_devices() {
+std::vector<graphfile::InfragraphFile> GraphReader::read_devices() {
   may_have_devices_ = true;
-  std::vector<topology::InfragraphFile> files;
+  std::vector<graphfile::InfragraphFile> files;
   const std::string path = section_.path("devices");
   const Value* const devices = section_.find("devices");
   if (devices == nullptr) return files;

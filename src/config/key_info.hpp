@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/config/flags.hpp"
 #include "text.hpp"
 #include "types.hpp"
 
@@ -38,18 +39,6 @@ class Default {
 
   Kind kind_;
   std::string_view text_;
-};
-
-/// A subcommand that may take the flag of a key.
-enum class Taker : std::uint8_t {
-  run,
-  check,
-  generate,
-  convert,
-  partition,
-  show_trace,
-  show_topology,
-  show_collective
 };
 
 /// The subcommands that take the flag of a key.

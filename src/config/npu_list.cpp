@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {

@@ -8,10 +8,10 @@
 #include <tuple>
 #include <utility>
 
-#include "ns3_topology.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/graphfile/ns3_topology.hpp"
 
 namespace orrery::config {
 namespace {
@@ -35,7 +35,7 @@ void check_row(const StaticRoute& row, const PacketGraph& graph, const Place& pl
 std::vector<StaticRoute> read_route_file(const std::filesystem::path& file, const Place& named,
                                          const PacketGraph& graph) {
   std::vector<StaticRoute> rows;
-  for (const Ns3Line& line : ns3_lines(read_text(file, named))) {
+  for (const graphfile::Ns3Line& line : graphfile::ns3_lines(read_text(file, named))) {
     if (line.fields[0].starts_with('#')) continue;
     const Place place{.file = file.string(), .line = line.number};
     if (line.fields.size() != 3)

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <ranges>
 
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/suggestion.hpp"
-#include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {

@@ -1,4 +1,5 @@
 #include "orrery/config/study.hpp"
+#include "orrery/results/metric_registry.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +7,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 #include "section.hpp"
 
 namespace orrery::config {
@@ -330,7 +331,7 @@ class StudyReader {
     const Value& named = least != nullptr ? *least : *most;
     const std::string name = as_text(named, path, "a metric");
     std::vector<std::string_view> known;
-    for (const auto& metric : explore::metrics()) known.push_back(metric.name);
+    for (const auto& metric : results::study_metrics()) known.push_back(metric.name);
     if (!explore::is_metric(name))
       throw Error(ErrorCode::bad_input, named.place(path), fmt::format("found '{}'", name), "a metric",
                   suggestion(name, known));

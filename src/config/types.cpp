@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 #include "reading.hpp"
 
 namespace orrery::config {

@@ -1,4 +1,5 @@
 #include "orrery/explore/physical_dimension.hpp"
+#include "orrery/results/metric_registry.hpp"
 
 #include <fmt/format.h>
 
@@ -175,7 +176,8 @@ std::optional<PhysicalDimension> dimension_of_values(const Parameter& parameter)
 void require_dimensions(const Study& study, const std::map<std::string, std::string>& texts_of_keys) {
   std::map<std::string, std::optional<PhysicalDimension>, std::less<>> known{{"npus", PhysicalDimension{}}};
   for (const auto& [key, text] : texts_of_keys) known[key] = dimension_of_quantity(text);
-  for (const MetricInfo& metric : metrics()) known[std::string(metric.name)] = dimension_of_unit(metric.units);
+  for (const results::MetricInfo& metric : results::study_metrics())
+    known[std::string(metric.name)] = dimension_of_unit(metric.units);
   const auto add = [&](const std::string& name, const std::string& key, std::optional<PhysicalDimension> dimension) {
     known[name] = dimension;
     if (!key.empty()) known[key] = dimension;

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "orrery/base/suggestion.hpp"
+#include "orrery/results/metric_registry.hpp"
 
 namespace orrery::explore {
 namespace {
@@ -61,7 +62,7 @@ void require_known(const Expression& expression, const std::set<std::string, std
       candidates.push_back(one);
     }
     if (takes_metrics)
-      for (const MetricInfo& metric : metrics()) candidates.push_back(metric.name);
+      for (const results::MetricInfo& metric : results::study_metrics()) candidates.push_back(metric.name);
     const std::string_view similar = nearest(name, candidates);
     throw Error(ErrorCode::bad_input, expression.place(),
                 fmt::format("'{}' names '{}'", cited(expression.text()), cited(name)),
@@ -132,79 +133,9 @@ std::vector<Caveat> default_caveats(const Study& study) {
   return {std::move(sharding)};
 }
 
-namespace {
-
-constexpr MetricInfo metric_table[] = {
-    {"step_time", "s", "time of a step"},
-    {"tokens_per_s", "1/s", "tokens of all replicas in a second"},
-    {"samples_per_s", "1/s", "samples of all replicas in a second"},
-    {"mfu", "1", "model FLOPs utilisation"},
-    {"hfu", "1", "hardware FLOPs utilisation"},
-    {"compute", "1", "share of the NPUs' time in which they compute"},
-    {"exposed_communication", "1", "share of the NPUs' time in which they only communicate"},
-    {"idle", "1", "share of the NPUs' time in which they do nothing"},
-    {"bubble", "1", "share of the NPUs' time that they wait for the pipeline"},
-    {"peak_memory", "byte", "largest use of the local memory of an NPU"},
-    {"capex", "USD", "price of the system", true},
-    {"power", "W", "power of the system, the mean over the step", true},
-    {"energy_per_step", "J", "energy of a step", true},
-    {"usd_per_step", "USD", "price of a step", true},
-    {"tokens_per_usd", "1/USD", "tokens for a USD", true},
-    {"tokens_per_j", "1/J", "tokens for a joule", true},
-    {"ettr", "1", "effective training time ratio of the campaign", false, true},
-    {"goodput", "1", "useful over allocated host time of the campaign", false, true},
-    {"effective_tokens_per_s", "1/s", "tokens of the campaign in a second of its wall time", false, true},
-    {"lost_npu_hours", "1", "NPU-hours of the campaign that were not useful", false, true},
-    {"campaign_time", "s", "wall time of the campaign", false, true},
-    {"campaign_cost", "USD", "price of the campaign, standbys included", true, true},
-    {"campaign_energy", "J", "energy of the campaign, standbys included", true, true},
-    {"job_wait", "s", "time from arrival to first start of the jobs of a cluster, mean", false, true},
-    {"job_wait_p95", "s", "time from arrival to first start, quantile of 95 %", false, true},
-    {"jct", "s", "time from arrival to end of the jobs of a cluster, mean", false, true},
-    {"jct_p95", "s", "time from arrival to end, quantile of 95 %", false, true},
-    {"job_slowdown", "1", "time from the first start of jobs over that alone", false, true},
-    {"cluster_utilisation", "1", "NPU-time of jobs over that of the cluster", false, true},
-    {"cluster_fragmentation", "1", "free NPU-time while the first of the queue had enough NPUs but no place", false,
-     true},
-    {"cluster_makespan", "s", "time from the first arrival to the last end", false, true},
-    {"ttft_mean", "s", "time to the first token: mean", false, false, true},
-    {"ttft_p50", "s", "time to the first token: median", false, false, true},
-    {"ttft_p90", "s", "time to the first token: 90th percentile", false, false, true},
-    {"ttft_p99", "s", "time to the first token: 99th percentile", false, false, true},
-    {"tpot_mean", "s", "time per output token: mean", false, false, true},
-    {"tpot_p50", "s", "time per output token: median", false, false, true},
-    {"tpot_p90", "s", "time per output token: 90th percentile", false, false, true},
-    {"tpot_p99", "s", "time per output token: 99th percentile", false, false, true},
-    {"itl_mean", "s", "time between two tokens: mean", false, false, true},
-    {"itl_p50", "s", "time between two tokens: median", false, false, true},
-    {"itl_p90", "s", "time between two tokens: 90th percentile", false, false, true},
-    {"itl_p99", "s", "time between two tokens: 99th percentile", false, false, true},
-    {"latency_mean", "s", "time from arrival to the last token: mean", false, false, true},
-    {"latency_p50", "s", "time from arrival to the last token: median", false, false, true},
-    {"latency_p90", "s", "time from arrival to the last token: 90th percentile", false, false, true},
-    {"latency_p99", "s", "time from arrival to the last token: 99th percentile", false, false, true},
-    {"requests_per_s", "1/s", "requests that are served in a second", false, false, true},
-    {"output_tokens_per_s", "1/s", "output tokens of all requests in a second", false, false, true},
-    {"output_tokens_per_s_per_npu", "1/s", "output tokens of an NPU in a second", false, false, true},
-    {"slo_attainment", "1", "share of requests that meet the SLO", false, false, true},
-    {"slo_goodput", "1/s", "requests in a second that meet the SLO", false, false, true},
-    {"slo_goodput_per_npu", "1/s", "requests of an NPU in a second that meet the SLO", false, false, true},
-    {"kv_use", "1", "share of KV blocks in use, the mean over time", false, false, true},
-    {"prefix_hit_share", "1", "share of the prompts' tokens that prefix caches have", false, false, true},
-    {"preemptions", "1", "requests that gave up their blocks", false, false, true},
-    {"max_rate", "1/s", "highest rate of requests at which enough of them meet the SLO", false, false, true},
-    {"max_rate_per_npu", "1/s", "highest rate of requests for each NPU", false, false, true},
-};
-
-}  // namespace
-
-const std::vector<MetricInfo>& metrics() {
-  static const std::vector<MetricInfo> all(std::begin(metric_table), std::end(metric_table));
-  return all;
-}
-
 bool is_metric(std::string_view name) {
-  return is_path(name) || std::ranges::find(metrics(), name, &MetricInfo::name) != metrics().end();
+  const results::MetricInfo* const found = results::find_metric(name);
+  return is_path(name) || (found != nullptr && found->origin != results::MetricInfo::Origin::bound);
 }
 
 bool is_path(std::string_view name) { return name.starts_with("/metrics/"); }
@@ -212,8 +143,8 @@ bool is_path(std::string_view name) { return name.starts_with("/metrics/"); }
 bool is_key(std::string_view name) { return !name.starts_with('/') && name.find('.') != std::string_view::npos; }
 
 bool needs_prices(std::string_view metric) {
-  const auto found = std::ranges::find(metrics(), metric, &MetricInfo::name);
-  return found != metrics().end() && found->needs_prices;
+  const results::MetricInfo* const found = results::find_metric(metric);
+  return found != nullptr && found->needs_prices;
 }
 
 std::vector<const Expression*> expressions_of(const Study& study) {

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "orrery/gpu/kernels.hpp"
+#include "kernels.hpp"
 
 namespace orrery::gpu {
 

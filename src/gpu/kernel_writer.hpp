@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "orrery/gpu/kernels.hpp"
+#include "kernels.hpp"
 
 namespace orrery::gpu {
 

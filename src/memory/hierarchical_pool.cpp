@@ -1,4 +1,4 @@
-#include "orrery/memory/hierarchical_pool.hpp"
+#include "hierarchical_pool.hpp"
 
 #include <algorithm>
 #include <tuple>

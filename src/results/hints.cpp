@@ -10,6 +10,7 @@
 
 #include "orrery/base/text.hpp"
 #include "orrery/results/breakdown.hpp"
+#include "orrery/results/metric_text.hpp"
 
 namespace orrery::results {
 namespace {
@@ -25,8 +26,6 @@ struct Hint {
   std::string text;
 };
 
-std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
-
 double share_of(const Metrics& metrics, npu::Cause cause) {
   return metrics.breakdown[first_cause_part + static_cast<std::size_t>(cause)];
 }
@@ -39,7 +38,7 @@ void look_at_bubble(const Metrics& metrics, const RunDescription& run, std::vect
   if (metrics.bubble->measured < worth_telling || step.micro_batches >= enough) return;
   hints.push_back({metrics.bubble->measured, fmt::format("{} of the NPUs' time is pipeline bubble, with {} for {}: try "
                                                          "workload.parallel.micro-batches: {}.",
-                                                         percent(metrics.bubble->measured),
+                                                         percent(metrics.bubble->measured, 0),
                                                          counted(step.micro_batches, "micro-batch", "micro-batches"),
                                                          counted(step.stages, "stage"), enough)});
 }
@@ -49,7 +48,7 @@ void look_at_bubble(const Metrics& metrics, const RunDescription& run, std::vect
 void look_at_waits(const Metrics& metrics, const RunDescription& run, std::vector<Hint>& hints) {
   const auto tell = [&](double share, std::string_view what) {
     if (share >= worth_telling)
-      hints.push_back({share, fmt::format("{} of the NPUs' time is {}", percent(share), what)});
+      hints.push_back({share, fmt::format("{} of the NPUs' time is {}", percent(share, 0), what)});
   };
   const auto tell_of = [&](double share, std::string_view kind, std::string_view generated) {
     tell(share,
@@ -129,7 +128,7 @@ std::optional<std::string> hint_of_late_members(const Metrics& metrics, const Np
   return fmt::format(
       "NPU {} is late: {} for {}, {} in the mean of the others. {} of the NPUs' time is waiting for members "
       "that join collectives late, and NPU {} is last most often. Try to {}",
-      number.value(), delay.what, short_time(delay.own), short_time(delay.others), percent(share), number.value(),
+      number.value(), delay.what, short_time(delay.own), short_time(delay.others), percent(share, 0), number.value(),
       delay.remedy);
 }
 
@@ -149,7 +148,7 @@ void look_at_dimensions(const Metrics& metrics, const RunDescription& run, std::
     if (metrics.utilisation[d] >= busy_dimension && !run.network.lies_on_graph && gains)
       hints.push_back({exposed, fmt::format("Dimension {} is {} busy: more bandwidth there "
                                             "(system.network.dimensions.{}.bandwidth) would shorten the step.",
-                                            d, percent(metrics.utilisation[d]), d)});
+                                            d, percent(metrics.utilisation[d], 0), d)});
     if (d < run.network.sharers.size() && run.network.sharers[d] > 1)
       hints.push_back({exposed, fmt::format("Collectives have 1/{} of the bandwidth of dimension {} each, also while "
                                             "they are alone: leave out system.communication.streams, or take "

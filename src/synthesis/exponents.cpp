@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "orrery/base/error.hpp"
-#include "orrery/synthesis/learn.hpp"
+#include "orrery/synthesis/exponents.hpp"
 
 namespace orrery::synthesis {
 namespace {

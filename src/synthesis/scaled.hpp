@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "orrery/synthesis/emit.hpp"
 #include "orrery/synthesis/model.hpp"
+#include "orrery/synthesis/scale.hpp"
 
 namespace orrery::synthesis {
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "fuzz_input.hpp"
-#include "orrery/config/command_line.hpp"
+#include "orrery/cli/command_line.hpp"
 #include "orrery/config/npu_list.hpp"
+#include "orrery/show/options.hpp"
 
 namespace {
 using namespace orrery;
@@ -35,8 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& line : lines) arguments.push_back(line.c_str());
   (void)fuzz::accepts(
       [&] {
-        const config::Command command = config::parse_command_line(arguments);
-        const auto* const timeline = std::get_if<config::ShowTimelineCommand>(&command);
+        const cli::Command command = cli::parse_command_line(arguments);
+        const auto* const timeline = command.options<show::ShowTimelineCommand>();
         if (timeline != nullptr && timeline->npus) read_npu_list(*timeline->npus);
       },
       ErrorCode::usage);

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "fuzz_input.hpp"
+#include "kernel_table.hpp"
 #include "keys/keys.hpp"
 #include "orrery/collective/library.hpp"
-#include "orrery/compute/kernel_table.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace orrery;

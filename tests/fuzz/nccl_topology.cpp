@@ -8,7 +8,7 @@
 #include "nccl_topology.hpp"
 #include "orrery/config/configuration.hpp"
 #include "orrery/config/read.hpp"
-#include "orrery/topology/nccl_server.hpp"
+#include "orrery/graphfile/nccl_server.hpp"
 
 namespace {
 using namespace orrery;
@@ -26,10 +26,10 @@ void require_system(const std::string& yaml) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = fuzz::text_of(data, size);
-  (void)app::is_nccl_topology(text);
+  (void)graphfile::is_nccl_topology(text);
   const auto path = fuzz::write_input(text, "topology.xml");
   std::string yaml;
-  if (fuzz::accepts([&] { yaml = app::nccl_topology_to_yaml(path, {}).yaml; })) require_system(yaml);
-  (void)fuzz::accepts([&] { (void)topology::read_nccl_server(path, true, {}); });
+  if (fuzz::accepts([&] { yaml = graphfile::nccl_topology_to_yaml(path, {}).yaml; })) require_system(yaml);
+  (void)fuzz::accepts([&] { (void)graphfile::read_nccl_server(path, true, {}); });
   return 0;
 }

@@ -1,6 +1,6 @@
 // failing_rank RANK MANNER WATCHDOG: simulates without end; rank RANK fails after 1000 events, no rank if RANK is -1.
 //
-// The job runs as the program runs its own (app::run_job). MANNER says what the rank throws: error, input, exception,
+// The job runs as the program runs its own (cli::run_job). MANNER says what the rank throws: error, input, exception,
 // memory or unknown; with silent it computes for ever within one event. Ranks wait for each other for at most WATCHDOG
 // seconds, or without limit if that is 0. Each rank prints "simulating" when it has handled 1000 events.
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 #include <string_view>
 #include <thread>
 
-#include "orrery/app/job.hpp"
 #include "orrery/base/error.hpp"
+#include "orrery/cli/job.hpp"
 #include "orrery/pdes/kernel.hpp"
 
 namespace orrery::pdes {
@@ -98,7 +98,7 @@ class Ring final : public Model {
 
 int main(int argc, char** argv) {
   if (argc != 4) return fmt::print(stderr, "usage: {} RANK MANNER WATCHDOG\n", argv[0]), 2;
-  return orrery::app::run_job([&](orrery::parallel::Communicator& world, orrery::run::StopGuard&) {
+  return orrery::cli::run_job([&](orrery::parallel::Communicator& world, orrery::run::StopGuard&) {
     orrery::pdes::Ring model(world, std::atoi(argv[1]), argv[2]);
     orrery::pdes::Kernel kernel(world, model, model.options(std::atof(argv[3])));
     model.start(kernel);

@@ -54,6 +54,11 @@ CLASSES_WITH_FRIENDS = {
     "include/orrery/trace/store.hpp: Store",  # traces that move to another store
     "src/npu/execution.hpp: Execution",  # checkpoints, and the order of ASTRA-sim
 }
+# Sources that include the headers of each other, each pair with the reason.
+MUTUAL_SOURCES = {
+    ("collective: algorithm", "collective: registry"),  # an algorithm is made by its name, and the registry makes algorithms
+    ("run: simulation", "run: split_classes"),  # a folded run splits classes, for which it simulates again up to a time
+}
 # Words of this project's own making that the field's words have replaced (docs/glossary.md), where they begin a word or part of a name.
 REPLACED_WORDS = {
     r"Reach(?![a-z])|Horizon": "lookahead bounds",
@@ -130,16 +135,16 @@ OTHER_HISTORIES = {
 FOREIGN = [
     (r"mpi\.h", ["parallel"]),
     (r"google/protobuf/", ["trace"]),
-    (r"zlib\.h", ["trace", "checkpoint", "src/serving/request_lines.hpp", "src/results/seal.cpp", "src/app/text_output.cpp"]),
+    (r"zlib\.h", ["trace", "checkpoint", "src/serving/request_lines.hpp", "src/results/seal.cpp", "src/base/text_output.cpp"]),
     (r"(hdf5|H5)", ["results"]),
-    (r"yaml-cpp/", ["config", "src/topology/infragraph_values.cpp"]),
-    (r"tinyxml2", ["collective", "app", "src/topology/nccl_server.cpp"]),
+    (r"yaml-cpp/", ["config", "src/graphfile/infragraph_values.cpp"]),
+    (r"tinyxml2", ["collective", "graphfile", "src/show/print_graph.cpp"]),
     (r"simdjson", ["trace"]),
     (r"boost/", ["src/base/event_place.cpp", "src/explore/sequences.cpp", "src/model/cells.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
-    (r"cxxopts", ["config"]),
-    (r"nlohmann/", ["topology", "collective", "gpu", "config", "trace", "workload", "serving", "synthesis", "app"]),
+    (r"cxxopts", ["cli"]),
+    (r"nlohmann/", ["graphfile", "collective", "gpu", "config", "trace", "workload", "serving", "synthesis", "src/study/trial_journal.cpp", "show", "src/cli/show_metrics.cpp"]),
     (r"metis\.h", ["src/partition/metis.cpp"]),
-    (r"spdlog/", ["app", "src/main.cpp"]),
+    (r"spdlog/", ["study", "show", "cli"]),
 ]
 CODE = {".cpp", ".hpp", ".in"}
 # Where names come from; any one header suffices.
@@ -267,7 +272,7 @@ class House(unittest.TestCase):
     def test_includes_keep_to_the_modules_used(self):
         """A file includes headers of its own module and of those that its CMakeLists.txt names, and private headers of its own module only."""
         allowed = {module: {module, *uses(module)} for module in order()}
-        allowed["main"] = {"base", "config", "parallel", "app"}
+        allowed["main"] = {"base", "config", "parallel", "cli"}
         faults = []
         for path in code_files():
             for quoted, name in includes(path):
@@ -280,6 +285,36 @@ class House(unittest.TestCase):
                 elif quoted and not name.startswith("orrery/") and path.is_relative_to(SOURCE / "include"):
                     faults.append(f"{self.name(path)}: {name} in a header that others include")
         self.assertEqual(faults, [])
+
+    def test_modules_name_what_they_include(self):
+        """USES in a module's CMakeLists.txt names the modules whose headers the module includes, no more and no fewer."""
+        included = {module: set() for module in order()}
+        for path in code_files():
+            if module_of(path) != "main":
+                included[module_of(path)] |= {name.split("/")[1] for _, name in includes(path) if name.startswith("orrery/")}
+        faults = {}
+        for module in order():
+            found = [other for other in order() if other in included[module] - {module}]
+            if found != uses(module):
+                faults[module] = f"USES {' '.join(found)}"
+        self.assertEqual(faults, {})
+
+    def test_public_headers_are_used(self):
+        """A header in include/ is included by another module, by a program that uses the library (examples/, docs/library.md), or by such
+        a header; all others are in src/."""
+        public = {str(path.relative_to(SOURCE / "include")): path for path in code_files() if path.is_relative_to(SOURCE / "include")}
+        used = {"orrery/run/simulate.hpp"}  # what a user of the library begins with
+        for path in code_files():
+            used |= {name for _, name in includes(path) if name in public and public[name] != path and module_of(public[name]) != module_of(path)}
+        for path in [SOURCE / "docs/library.md", *(SOURCE / "examples").rglob("*.cpp")]:
+            used |= {name for name in re.findall(r"orrery/[a-z_/]+\.hpp", path.read_text()) if name in public}
+        left = list(used)
+        while left:
+            for _, name in includes(public[left.pop()]):
+                if name in public and name not in used:
+                    used.add(name)
+                    left.append(name)
+        self.assertEqual(sorted(set(public) - used), [], "headers that belong into src/")
 
     def test_foreign_headers_stay_in_their_modules(self):
         """The header of each foreign library is included in the modules or files that FOREIGN lists for it."""
@@ -416,6 +451,17 @@ class House(unittest.TestCase):
         for file in sorted(uses_files):
             visit(file)
         self.assertEqual(circles, [])
+
+    def test_no_two_sources_use_each_other(self):
+        """No source includes the header of another one that includes its own, except the pairs of MUTUAL_SOURCES."""
+        used = {}
+        for path in code_files():
+            for quoted, name in includes(path) if path.suffix == ".cpp" else []:
+                header = (SOURCE / "include" / name) if name.startswith("orrery/") else beside(path, name)
+                if quoted and header.exists():
+                    used.setdefault(f"{module_of(path)}: {path.stem}", set()).add(f"{module_of(header)}: {header.stem}")
+        pairs = {(one, other) for one, others in used.items() for other in others if one < other and one in used.get(other, ())}
+        self.assertEqual(pairs, set(MUTUAL_SOURCES))
 
     def test_document_lines_keep_to_their_length(self):
         """No line of a document has more than 120 characters, apart from the '+' of lines of code in a diff."""

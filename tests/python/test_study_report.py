@@ -167,6 +167,26 @@ class Reader(Studies):
             self.assertTrue(np.isnan(si(text)[0]), text)
 
 
+class Metrics(unittest.TestCase):
+    def test_better_direction(self):
+        """System: metrics of steps, campaigns, clusters and requests. Expectation: less is better of times and prices, more of rates and shares that
+        are useful; an objective of the study decides over that."""
+        from orrery.report.studies.quantities import is_less_better
+        for metric in ("step_time", "usd_per_step", "lost_npu_hours", "jct", "ttft_p99", "exposed_communication"):
+            self.assertTrue(is_less_better(metric, []), metric)
+            self.assertFalse(is_less_better(metric, [(metric, "maximise")]), metric)
+        for metric in ("mfu", "tokens_per_usd", "ettr", "goodput", "cluster_utilisation", "slo_attainment", "max_rate"):
+            self.assertFalse(is_less_better(metric, []), metric)
+            self.assertTrue(is_less_better(metric, [(metric, "minimise")]), metric)
+
+    def test_the_table_is_that_of_the_program(self):
+        """System: the metrics of the package and those that orrery show metrics prints. Expectation: the same names, titles and directions."""
+        printed = {one["name"]: one for one in json.loads(harness.orrery("show", "metrics", "--json").stdout)}
+        from orrery.metric_table import METRICS
+        self.assertEqual({one.name: (one.title, one.more_is_better, one.is_share, one.place) for one in METRICS},
+                         {name: (one["title"], one["better"] == "more", one["is_share"], one["place"]) for name, one in printed.items()})
+
+
 class Sensitivity(Studies):
     def grid(self, name, value):
         """Writes a study of a full grid of a and b, 0 to 3 each, whose step takes value(a, b). Returns it, opened."""

@@ -14,9 +14,9 @@
 #include <string>
 
 #include "gpu_servers.hpp"
+#include "kernels.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/gpu/alone.hpp"
-#include "orrery/gpu/kernels.hpp"
 #include "orrery/gpu/plan.hpp"
 
 namespace orrery::gpu {

@@ -37,12 +37,13 @@
 #include <string>
 #include <vector>
 
-#include "orrery/app/commands.hpp"
-#include "orrery/app/job.hpp"
+#include "options.hpp"
 #include "orrery/base/job_context.hpp"
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/command_line.hpp"
+#include "orrery/cli/command_line.hpp"
+#include "orrery/cli/commands.hpp"
+#include "orrery/cli/job.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/parallel/environment.hpp"
 #include "orrery/run/agreed.hpp"
@@ -183,7 +184,7 @@ class Worker {
 
   void carry_out(const Job& job, Json& answer) {
     std::filesystem::current_path(job.cwd);
-    app::JobEnd end;
+    cli::JobEnd end;
     {
       const Captured out(STDOUT_FILENO, of_this_rank("out")), err(STDERR_FILENO, of_this_rank("err"));
       end = job.figures ? simulate(job, answer) : execute(job);
@@ -202,7 +203,7 @@ class Worker {
   }
 
   /// Does what main.cpp does, on the ranks of the job.
-  app::JobEnd execute(const Job& job) const {
+  cli::JobEnd execute(const Job& job) const {
     auto ranks = job.ranks == 0 ? parallel::make_serial() : world_.first(job.ranks);
     std::string command_line;
     std::vector<std::string> words = job.command;
@@ -211,30 +212,29 @@ class Worker {
       command_line.append(command_line.empty() ? "" : " ").append(as_typed(word));
       arguments.push_back(word.data());
     }
-    app::JobEnd end;
-    const app::JobLauncher launch = [&](const app::JobBody& body) {
-      end = app::run_job_on(*ranks, body);
+    cli::JobEnd end;
+    const cli::JobLauncher launch = [&](const cli::JobBody& body) {
+      end = cli::run_job_on(*ranks, body);
       if (ranks->size() == 1) end.in_order = true;
       return end.code;
     };
     try {
-      end.code = app::execute(config::parse_command_line(arguments), command_line, launch);
+      end.code = cli::execute(cli::parse_command_line(arguments), command_line, launch);
     } catch (...) {
-      end.code = app::report_failure();
+      end.code = cli::report_failure();
     }
     if (!end.in_order) ranks.release();  // the others are in the middle of the job, and freeing is collective
     return end;
   }
 
   /// Simulates what `orrery run` does, and answers with the figures.
-  app::JobEnd simulate(const Job& job, Json& answer) const {
+  cli::JobEnd simulate(const Job& job, Json& answer) const {
     auto ranks = job.ranks == 0 ? parallel::make_serial() : world_.first(job.ranks);
-    app::JobEnd end = app::run_job_on(*ranks, [&](parallel::Communicator& world, run::StopGuard&) {
+    cli::JobEnd end = cli::run_job_on(*ranks, [&](parallel::Communicator& world, run::StopGuard&) {
       std::vector<const char*> arguments;
       for (const std::string& word : job.command) arguments.push_back(word.c_str());
-      const config::Command command = config::parse_command_line(arguments);
-      auto configuration =
-          run::agreed(world, [&] { return config::read(std::get<config::RunCommand>(command).inputs); });
+      const cli::Command command = cli::parse_command_line(arguments);
+      auto configuration = run::agreed(world, [&] { return config::read(command.options<cli::RunCommand>()->inputs); });
       for (const std::string& warning : configuration.warnings) job_log().warn(warning);
       const auto preparation = run::prepare(configuration, world);
       const auto simulation = run::simulate(
@@ -257,7 +257,7 @@ class Worker {
 
 int main(int argc, char** argv) {
   if (argc != 2) return fmt::print(stderr, "usage: {} FOLDER\n", argv[0]), 2;
-  orrery::app::start_log();
+  orrery::cli::start_log();
   std::signal(SIGXFSZ, SIG_IGN);
   orrery::parallel::Environment environment;
   try {

@@ -35,7 +35,7 @@ struct Place {
   std::string key = {};  ///< key of a configuration, or an option with its "--"
 };
 
-/// The only exception that the program throws on purpose. Only `main` and `app::run_job` catch it.
+/// The only exception that the program throws on purpose. Only `main` and `cli::run_job` catch it.
 class Error : public std::exception {
  public:
   /// Makes the message. `found` says what is wrong; `expected` and `hint` (what to do) may be empty.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "orrery/base/error.hpp"
 #include "orrery/model/rank_model.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/trace/store.hpp"
@@ -10,8 +9,5 @@ namespace orrery::check {
 /// Throws Error (bad_input) on all ranks if an NPU exceeded its local memory during the run. Reports the earliest
 /// excess; of equal ones that of the lowest NPU. Collective.
 void require_capacity(const model::RankModel& model, const trace::Store& store, parallel::Communicator& world);
-
-/// Says whether an error is of tensors that do not fit into the local memory.
-bool is_excess(const Error& error);
 
 }  // namespace orrery::check

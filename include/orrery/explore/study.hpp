@@ -108,15 +108,6 @@ struct Study {
 /// file or a section that may say so.
 std::vector<Caveat> default_caveats(const Study& study);
 
-/// The metrics of a trial, and the values of a trial that is done.
-struct MetricInfo {
-  std::string_view name, units, description;
-  bool needs_prices = false;  ///< it follows from `cost`
-  bool of_campaign = false;   ///< it follows from `campaign` or `cluster`
-  bool of_serving = false;    ///< it is of requests that are served
-};
-/// Returns all metrics that constraints and objectives may name, but for paths.
-const std::vector<MetricInfo>& metrics();
 /// Says whether a name is that of a metric, or the path of a number of results: "/metrics/idle_share".
 bool is_metric(std::string_view name);
 bool is_path(std::string_view name);

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "orrery/synthesis/emit.hpp"
 #include "orrery/synthesis/model.hpp"
+#include "orrery/synthesis/scale.hpp"
 
 namespace orrery::synthesis {
 

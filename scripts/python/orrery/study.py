@@ -5,16 +5,14 @@ import re
 import shlex
 
 from . import configuration, program as programs, tables
+from .metric_table import METRICS
 from .packages import load
 from .source import STUDY, OpenFile
 
 np, pd = load("numpy"), load("pandas")
 
 # Metrics in the order in which people want to see them; others follow.
-ORDER = ["step_time", "tokens_per_s", "samples_per_s", "mfu", "hfu", "peak_memory", "compute", "exposed_communication", "bubble", "idle", "usd_per_step",
-         "tokens_per_usd", "capex", "power", "energy_per_step", "tokens_per_j", "lower_bound"]
-# Metrics of which more is better, as far as nobody says which direction is wanted.
-MORE_IS_BETTER = {"tokens_per_s", "samples_per_s", "mfu", "hfu", "compute", "tokens_per_usd", "tokens_per_j"}
+ORDER = [metric.name for metric in METRICS if metric.place]
 FAULTS = ("refused", "failed", "stuck", "timed-out")  # statuses of trials whose errors say what is wrong
 KEEP = 20  # trials of the top, where neither the file nor the study says how many
 DECIMAL, BINARY = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}, {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}

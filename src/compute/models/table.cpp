@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "kernel_table.hpp"
 #include "orrery/base/error.hpp"
-#include "orrery/compute/kernel_table.hpp"
 #include "orrery/compute/options.hpp"
 
 namespace orrery::compute {

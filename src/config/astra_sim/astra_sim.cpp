@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "keys/keys.hpp"
-#include "ns3_config.hpp"
 #include "orrery/base/suggestion.hpp"
+#include "orrery/graphfile/ns3_config.hpp"
 
 namespace orrery::config {
 namespace {
@@ -85,7 +85,7 @@ void warn_without_effect(const Section& section, const std::filesystem::path& fi
 Configuration read_astra_sim(const AstraSimInputs& files, bool system_only, Faults& faults) {
   Configuration result;
   bool is_of_ns3 = false;
-  const bool is_there = faults.attempt([&] { is_of_ns3 = is_ns3_config(read_text(files.network)); });
+  const bool is_there = faults.attempt([&] { is_of_ns3 = graphfile::is_ns3_config(read_text(files.network)); });
   result.follow(is_of_ns3 ? RuleSet::physical : RuleSet::astra_sim);
   Reading reading{result, faults, system_only, &files};
   if (is_of_ns3)

@@ -1,11 +1,11 @@
-#include "ns3_config.hpp"
+#include "orrery/graphfile/ns3_config.hpp"
 
 #include <fmt/format.h>
 
 #include "astra_sim.hpp"
 #include "keys/keys.hpp"
 #include "keys/packets.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/network/packet_graph.hpp"
 
 namespace orrery::config {
@@ -35,11 +35,11 @@ void read_ns3_network(const AstraSimInputs& files, Reading& reading) {
     options.packets = network::PacketPresetName("astra-sim-ns3")->make();
     options.packets.completion = network::PacketCompletion::acknowledged;
     options.packets.tick = Time::from_ns(1);
-    const Ns3Config config = read_ns3_config(text, files.network, options.packets);
+    const graphfile::Ns3Config config = graphfile::read_ns3_config(text, files.network, options.packets);
     if (std::string notice = config.notice(files.network); !notice.empty())
       target.warnings.push_back(std::move(notice));
-    options.graph =
-        std::make_shared<const network::GivenGraph>(read_graph_of_ns3_config(text, files.network, target.warnings));
+    options.graph = std::make_shared<const network::GivenGraph>(
+        graphfile::read_graph_of_ns3_config(text, files.network, target.warnings));
     target.inputs.emplace_back("network.yml", std::move(text));
     if (files.logical.empty())
       throw Error(ErrorCode::usage, {.key = "--logical-topology-configuration"}, "found no such option",

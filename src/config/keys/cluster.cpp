@@ -2,9 +2,9 @@
 
 #include "campaign_values.hpp"
 #include "keys.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/cluster/arrivals.hpp"
-#include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {

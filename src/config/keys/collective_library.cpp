@@ -2,8 +2,9 @@
 #include <span>
 
 #include "keys.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -41,7 +42,7 @@ MeasuredFile measured_file(const Value& value, const std::string& at, Reading& r
   return measured;
 }
 
-std::string text_of(const MeasuredFile& measured) {
+std::string text_of_measured(const MeasuredFile& measured) {
   std::string text = in_quotes(normal_path(measured.file));
   if (!measured.node && measured.bandwidths.empty()) return text;
   text = fmt::format("{{file: {}", text);
@@ -61,27 +62,29 @@ consteval Row<Configuration> measured_row(Text path, Text help, Text example) {
       example,
       Default::none(),
       ValueInfo("files", "the output of nccl-tests, or a list of them", "-", "one for each group that was measured"),
-      Handling<Configuration>{
-          [](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
-            const auto read = [&](const Value& item) {
-              MeasuredFile measured = measured_file(item, at, reading);
-              if (measured.series.points.empty()) return;
-              auto& files = target.collectives.library.measured[kind];
-              target.inputs.emplace_back(fmt::format("{}-{}.txt", collective::name(kind), files.size() + 1),
-                                         read_text(measured.file));
-              files.push_back(std::move(measured));
-            };
-            if (value.kind != Value::Kind::sequence) return read(value);
-            for (const Value& item : value.items) reading.faults.attempt([&] { read(item); });
-          },
-          [](const Configuration& c, std::string_view at, Writer& writer) {
-            std::vector<std::string> texts;
-            for (const MeasuredFile& measured : measured_files(c, kind)) texts.push_back(text_of(measured));
-            if (!texts.empty()) writer.put(at, fmt::format("[{}]", fmt::join(texts, ", ")));
-          },
-          [](const Configuration& a, const Configuration& b) {
-            return std::ranges::equal(measured_files(a, kind), measured_files(b, kind), {}, text_of, text_of);
-          }}};
+      Handling<Configuration>{[](const Value& value, const std::string& at, Configuration& target, Reading& reading) {
+                                const auto read = [&](const Value& item) {
+                                  MeasuredFile measured = measured_file(item, at, reading);
+                                  if (measured.series.points.empty()) return;
+                                  auto& files = target.collectives.library.measured[kind];
+                                  target.inputs.emplace_back(
+                                      fmt::format("{}-{}.txt", collective::name(kind), files.size() + 1),
+                                      read_text(measured.file));
+                                  files.push_back(std::move(measured));
+                                };
+                                if (value.kind != Value::Kind::sequence) return read(value);
+                                for (const Value& item : value.items) reading.faults.attempt([&] { read(item); });
+                              },
+                              [](const Configuration& c, std::string_view at, Writer& writer) {
+                                std::vector<std::string> texts;
+                                for (const MeasuredFile& measured : measured_files(c, kind))
+                                  texts.push_back(text_of_measured(measured));
+                                if (!texts.empty()) writer.put(at, fmt::format("[{}]", fmt::join(texts, ", ")));
+                              },
+                              [](const Configuration& a, const Configuration& b) {
+                                return std::ranges::equal(measured_files(a, kind), measured_files(b, kind), {},
+                                                          text_of_measured, text_of_measured);
+                              }}};
 }
 
 constexpr Handling<Configuration> library_name() {
@@ -185,6 +188,20 @@ constexpr Row<Configuration> collective_library_rows[] = {
 const Keys<Configuration>& collective_library_keys() {
   static const Keys<Configuration> all("system.collectives.library", collective_library_rows);
   return all;
+}
+
+/// A library's times are of whole collectives, whatever goes over which link.
+void Validation::validate_library() {
+  const auto& library = c_.collectives.library;
+  if (!library.library) return;
+  const std::string_view key = "system.collectives.library.name";
+  require(c_.rule_set == RuleSet::physical, key, "found a library with ASTRA-sim's rules, which know algorithms only",
+          "no library, or rules: physical");
+  require(c_.collectives.custom.of_kind.empty() && c_.collectives.custom.of_nodes.empty(), key,
+          "found a library beside custom collectives, which it would replace", "one of the two");
+  require(library.node_dimensions <= topology_.num_dimensions(), "system.collectives.library.node-dimensions",
+          fmt::format("found {}", library.node_dimensions),
+          fmt::format("at most the {} of the network", counted(topology_.num_dimensions(), "dimension")));
 }
 
 }  // namespace orrery::config

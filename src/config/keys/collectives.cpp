@@ -2,8 +2,9 @@
 #include <bit>
 
 #include "keys.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -184,6 +185,18 @@ std::vector<Algorithm> parse_algorithms(const std::vector<Value>& items, const s
 const Keys<Configuration>& collective_keys() {
   static const Keys<Configuration> all("system.collectives", collective_rows);
   return all;
+}
+
+void Validation::validate_compute_share() {
+  const compute::CollectivesShare& share = c_.execution.compute.collectives_share;
+  constexpr std::string_view key = "system.collectives.compute-share";
+  require(c_.rule_set == RuleSet::physical || !share.any(), key, "found a share with ASTRA-sim's rules", "0");
+  if (!share.of_channels) return;
+  const auto& library = c_.collectives.library.library;
+  require(library && (*library)->channels.count > 0, key, "found `library`, but no library whose channels are known",
+          "a number from 0 to below 1, or system.collectives.library.name: nccl-h100 and the like");
+  require(share.of_channel > 0, key, "found `library`, but the units of an NPU are not known",
+          "a number from 0 to below 1, or system.compute.processor: h100 and the like");
 }
 
 }  // namespace orrery::config

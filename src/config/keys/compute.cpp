@@ -1,7 +1,8 @@
 #include "keys.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 #include "orrery/results/columns_file.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -312,6 +313,26 @@ const Keys<Configuration>& compute_keys() {
 const Keys<Configuration>& communication_keys() {
   static const Keys<Configuration> all("system.communication", communication_rows);
   return all;
+}
+
+/// Refuses keys of one compute model beside another one, and keys of a library without one.
+void Validation::validate_uses() {
+  constexpr std::string_view of_products[] = {"system.compute.attention", "system.compute.elementwise",
+                                              "system.compute.fp8", "system.compute.kernel"};
+  const auto require_use = [this](std::string_view key, bool is_used, std::string_view user) {
+    if (is_used || !c_.places.contains(key)) return;
+    refuse(key, "found without what alone uses it", fmt::format("{} with it", user));
+  };
+  for (const std::string_view key : of_products)
+    require_use(key, c_.execution.compute.model == compute::ModelName("products"), "system.compute.model: products");
+  require_use("system.compute.table", c_.execution.compute.model == compute::ModelName("table"),
+              "system.compute.model: table");
+  for (const std::string_view key : {"system.compute.array.rows", "system.compute.array.columns",
+                                     "system.compute.array.cycle", "system.compute.array.dataflow"})
+    require_use(key, c_.execution.compute.model == compute::ModelName("systolic"), "system.compute.model: systolic");
+  for (const auto& [key, place] : c_.places)
+    if (key.starts_with("system.collectives.library.") && key != "system.collectives.library.name")
+      require_use(key, c_.collectives.library.library.has_value(), "system.collectives.library.name");
 }
 
 }  // namespace orrery::config

@@ -2,9 +2,9 @@
 #include <map>
 
 #include "keys.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/collective/custom_collective.hpp"
-#include "orrery/config/units.hpp"
 #include "orrery/gpu/check.hpp"
 
 namespace orrery::config {

@@ -1,5 +1,8 @@
 #include "keys.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
+#include "orrery/base/text.hpp"
+#include "orrery/collective/custom_collective.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -101,6 +104,37 @@ constexpr Row<Configuration> gpu_rows[] = {
 const Keys<Configuration>& gpu_keys() {
   static const Keys<Configuration> all("system.gpu", gpu_rows);
   return all;
+}
+
+/// Plans that are simulated alone say what whole collectives take, whatever else is on the links. Others need links
+/// that cut their requests through.
+void Validation::validate_gpu() {
+  if (!c_.gpu.profile) return;
+  const std::string_view key = "system.gpu.profile";
+  attempt([&] { c_.gpu.validate(); });
+  require(c_.rule_set == RuleSet::physical, key, "found GPUs with ASTRA-sim's rules, which know algorithms only",
+          "no GPUs, or rules: physical");
+  const network::Options& network = c_.execution.network;
+  if (c_.gpu.evaluation == gpu::Evaluation::alone) {
+    require(
+        !network.model->simulates_links(), "system.gpu.evaluate",
+        fmt::format("found alone in the {} network, whose links a collective that was simulated by itself would not "
+                    "hold, and whose traffic it would not meet",
+                    name(network.model)),
+        "in-network, or system.network.model: congestion-unaware for a whole run without queues at links");
+  } else {
+    require(
+        network.model->simulates_links() && !network.model->sends_packets, key,
+        fmt::format("found GPUs whose thread blocks send requests over links in the {} network", name(network.model)),
+        "system.network.model: congestion-aware, or system.gpu.evaluate: alone with congestion-unaware");
+    require(network.switching == network::Switching::cut_through, key,
+            "found GPUs in a network that stores messages whole at each switch",
+            "system.network.switching: cut-through");
+    require(!network.graph, key, "found GPUs whose thread blocks send requests over links of a graph",
+            "the links of shapes (no system.network.graph), or system.gpu.evaluate: alone with congestion-unaware");
+  }
+  require(!c_.collectives.library.library, key, "found GPUs beside a library, which decides the same times",
+          "one of the two");
 }
 
 }  // namespace orrery::config

@@ -2,6 +2,7 @@
 
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -298,6 +299,35 @@ const Keys<JobEntry>& job_keys() {
 const Keys<Configuration>& job_list_keys() {
   static const Keys<Configuration> all("jobs", job_list_rows);
   return all;
+}
+
+/// What all jobs have in common, and what runs of several jobs cannot do.
+void Validation::validate_jobs() {
+  const auto all = c_.workloads();
+  require(!c_.workload.jobs_alone || !c_.workload.jobs.empty(), "run.jobs-alone", "found true without jobs",
+          "jobs, or false");
+  if (c_.workload.jobs.empty()) return;
+  require(!c_.run.fold, "run.fold", "found true with jobs, whose NPUs are not folded", "false (no --fold)");
+  require(!c_.workload.jobs_alone || (c_.run.checkpoint.empty() && c_.run.restart.empty()), "run.jobs-alone",
+          "found true with checkpoints, which hold one run only", "false, or neither --checkpoint nor --restart");
+  require(!c_.workload.jobs_alone || c_.perturbation.repetitions == 1, "run.jobs-alone",
+          "found true with perturbation.repetitions, of which each would be another comparison",
+          "false, or perturbation.repetitions: 1");
+  require(c_.workload.custom_nodes.empty(), "system.collectives.custom.nodes",
+          "found ids of nodes, but jobs have traces of their own, in which the same ids mean other nodes",
+          "collectives by kind (system.collectives.custom.KIND)");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& own = all[i]->generated;
+    const auto precision = own ? own->parallel.precision : workload::Precision::bf16;
+    const bool matters = !c_.peaks.empty() || c_.execution.compute.model == compute::ModelName("table");
+    if (matters && precision != c_.precision())
+      refuse(fmt::format("jobs.{}.workload", i), fmt::format("found {}", text_of(precisions(), precision)),
+             fmt::format("{}, as in the first job, since the compute rates depend on it",
+                         text_of(precisions(), c_.precision())));
+    if (all[i]->counts_by_dimension() != c_.execution.dimension_streams)
+      refuse(fmt::format("jobs.{}.workload.streams", i), "found streams of another kind than in the first job",
+             "`named` and `dimension` in all jobs, or `counted` and `trace` in all");
+  }
 }
 
 }  // namespace orrery::config

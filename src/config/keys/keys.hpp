@@ -160,8 +160,6 @@ void read_custom(const Value& value, const std::string& path, collective::Kind k
 void read_custom_nodes(const Value& mapping, const std::string& path, PathOf path_of, Configuration& result,
                        Faults& faults);
 
-/// Reads "last", "all" or the number of a step; nothing for any other text.
-std::optional<trace::StepChoice> parse_step(std::string_view text);
 /// Returns the traces PREFIX.<npu>.et of all NPUs; the prefix itself if "{npu}" is in it or there is such a file.
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus);
 /// Returns what a fault of links is to topology::Links.

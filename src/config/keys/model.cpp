@@ -1,5 +1,7 @@
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
+#include "system_size.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -198,6 +200,55 @@ const Keys<LayerEntry>& layer_keys() {
 const Keys<LayerList::Late>& late_keys() {
   static const Keys<LayerList::Late> all("workload.model.late", late_rows, "workload.model.late");
   return all;
+}
+
+void Validation::validate_generated() {
+  const auto& generated = *workload_->generated;
+  const bool has_recorded = c_.execution.compute.model->uses_recorded;
+  const bool takes_times = has_recorded || c_.execution.compute.model->estimates_operations;
+  if (generated.parallel.num_npus() != num_npus_) {
+    const Contradiction product = contradiction_of_product(c_, generated.parallel, num_npus_);
+    refuse(product.key, product.found, product.expected);
+  }
+  const bool is_timed = generated.has_times();
+  if (is_timed && !takes_times)
+    refuse(
+        "workload.model",
+        fmt::format("times are given, but the compute model {} does not use them", c_.execution.compute.model.name()),
+        "layers with flops and no late, or system.compute.model: recorded");
+  require(is_timed || !has_recorded || c_.execution.replay_only, "system.compute.roofline",
+          "found false, but the workload is generated from a model in FLOPs, which would take no time",
+          "true, with system.compute.peak and system.compute.local-memory.bandwidth");
+  const auto& offload = generated.parallel.sharding.offload;
+  require(!offload.any() || c_.remote_memory.kind->has_memory, "workload.parallel.offload",
+          "found what lives in remote memory, but the system has none",
+          "system.remote-memory with a kind, or nothing offloaded");
+  require(!offload.on_path || c_.remote_memory.kind->combines_on_path, "workload.parallel.offload-collectives",
+          "found path, but the remote memory has no switches that gather and add up",
+          "network, or system.remote-memory.kind: hierarchical-pool");
+  validate_experts(generated);
+  require(workload_->custom_nodes.empty(), "system.collectives.custom.nodes",
+          "found ids of nodes, but the workload is generated",
+          "traces (workload.traces), or collectives by kind (system.collectives.custom.KIND)");
+  require(!c_.execution.replay_only, "workload.replay-only",
+          "found true, but the nodes of a generated workload have no recorded durations", "false");
+}
+
+/// Kernels of experts are of GPUs, and all jobs have the same ones.
+void Validation::validate_experts(const workload::Description& generated) {
+  const auto* const model = std::get_if<workload::Transformer>(&generated.model);
+  if (model == nullptr || !generated.parallel.has_expert_kernels()) return;
+  const std::string_view key = "workload.parallel.expert-exchange", expected = "all-to-all";
+  require(c_.rule_set == RuleSet::physical, key, "found kernels of experts with ASTRA-sim's rules", expected);
+  const auto& options = c_.collectives.library.experts;
+  const bool is_low_latency = generated.parallel.experts.exchange == workload::ExpertExchange::low_latency;
+  require(is_low_latency != options.kernels->sends_once, key,
+          fmt::format("found {}, but the kernels are {}", is_low_latency ? "low-latency" : "once-per-server",
+                      options.kernels.name()),
+          "the kernels of this exchange, in all jobs (system.collectives.experts.kernels)");
+  require(options.top_k == model->mlp.top_k && options.servers == model->mlp.servers, "workload.model.top-k",
+          "jobs send tokens to different numbers of experts or servers by kernels of experts",
+          "equal numbers, or workload.parallel.expert-exchange: all-to-all");
 }
 
 }  // namespace orrery::config

@@ -9,7 +9,11 @@
 #include "graph_reader.hpp"
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/collective/custom_collective.hpp"
 #include "orrery/network/graph_delays.hpp"
+#include "orrery/network/packet_graph.hpp"
+#include "orrery/topology/fabric.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -203,6 +207,111 @@ const Keys<Configuration>& system_keys() {
 const Keys<Configuration>& network_keys() {
   static const Keys<Configuration> all("system.network", network_rows);
   return all;
+}
+
+namespace {
+
+/// Returns whether a dimension leads through the port; those between the nodes of a library share one unasked.
+bool leads_through(const topology::Topology& topology, std::string_view port) {
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
+    if (topology.dimension(d).port == port) return true;
+  return false;
+}
+
+}  // namespace
+
+void Validation::validate_network() {
+  const auto& network = c_.execution.network;
+  require(network.packet == Bytes(0) || network.switching == network::Switching::cut_through,
+          "system.network.packet-size", "found a size, but messages are stored and forwarded whole",
+          "system.network.switching: cut-through, or no packet size");
+  for (const DrawnPer per : {DrawnPer::collective, DrawnPer::message})
+    require(
+        !network.model->simulates_links() || !c_.execution.noise.variations.has(per), "perturbation.distributions",
+        fmt::format("found a distribution per {} in the congestion-aware network, where times follow from the links",
+                    text_of(drawn_per(), per)),
+        "distributions of compute (per machine, npu, step and node), or system.network.model: congestion-unaware");
+  if (network.graph) validate_graph();
+  if (network.circuits)
+    for (const Contradiction& one : contradictions_of_circuits(c_)) refuse(one.key, one.found, one.expected);
+  validate_ports();
+  validate_recording();
+  if (network.model->sends_packets) validate_packets();
+  if (network.model->simulates_links()) {
+    if (!network.graph) attempt([&] { const topology::Fabric links(topology_); });
+    for (const auto& [kind, files] : c_.collectives.custom.of_kind)
+      for (const auto& custom : files)
+        require(!custom->uses_switch(), fmt::format("system.collectives.custom.{}", collective::name(kind)),
+                fmt::format("found {}, which lets the switch add up and multiply data", custom->file().string()),
+                "a plan with memory or port channels, or system.network.model: congestion-unaware");
+    require(!c_.run.fold, "run.fold",
+            "found true with the congestion-aware network, where NPUs that are alike still meet at different links",
+            "false (no --fold), or the network model congestion-unaware");
+    return;
+  }
+  for (std::size_t d = 0; d < c_.dimensions.size(); ++d)
+    if (c_.dimensions[d].shape->is_of_links_only)
+      faults_.add(Error(ErrorCode::bad_input,
+                        fmt::format("topology, dimension {} ({}): the congestion-unaware network does not have this "
+                                    "shape; expected {}, or system.network.model: congestion-aware",
+                                    d, c_.dimensions[d].shape.name(), topology::shapes_of_any_network())));
+}
+
+/// Ports are of NPUs with one link into a dimension where links are simulated, so that it is known which link is behind
+/// the port.
+void Validation::validate_ports() {
+  for (const auto& [port, rate] : c_.port_rates)
+    require(leads_through(topology_, port), fmt::format("system.network.ports.{}", port),
+            fmt::format("no dimension leads through a port '{}'", port),
+            "the name of a port that a dimension has (system.network.dimensions.port)");
+  for (std::uint32_t d = 0; d < c_.dimensions.size(); ++d) {
+    const topology::Dimension& dimension = c_.dimensions[d];
+    if (dimension.port.empty()) continue;
+    const std::string key = fmt::format("system.network.dimensions.{}.port", d);
+    require(c_.rule_set == RuleSet::physical, key, "found a port with ASTRA-sim's rules, which know none",
+            "no port, or rules: physical");
+    const topology::SharedPort* const port = topology_.ports().of(d);
+    if (!c_.execution.network.model->simulates_links() || port == nullptr || !port->is_contended) continue;
+    const std::string_view network = name(c_.execution.network.model);
+    require(
+        dimension.shape->sends_over_one_link, key,
+        fmt::format("found a port that dimensions share on a {} in the {} network", dimension.shape.name(), network),
+        fmt::format("a {}, or system.network.model: congestion-unaware",
+                    names_where<topology::ShapeType>(
+                        [](const topology::ShapeType& shape) { return shape.sends_over_one_link; })));
+    require(dimension.in_switch_operations == 0, key,
+            fmt::format("found a port that dimensions share beside in-switch-operations in the {} network", network),
+            "one of the two, or system.network.model: congestion-unaware");
+  }
+}
+
+/// The delay model takes the routes of a graph for its dimensions, and messages over links take them one by one.
+void Validation::validate_graph() {
+  const std::string_view key = "system.network.graph";
+  const auto& network = c_.execution.network;
+  const bool fails_later =
+      std::ranges::any_of(network.graph->failures, [](const auto& failure) { return failure.time > Time::zero(); });
+  require(network.model->simulates_links() || !fails_later, key,
+          fmt::format("found failures after the start in the {} network, whose links stay as they are",
+                      name(network.model)),
+          "failures at 0 s, or system.network.model: congestion-aware or packet");
+  require(network.model->sends_packets || !fails_later || network.packet == Bytes(0), key,
+          "found failures after the start beside system.network.packet-size: the pieces of a message take one route",
+          "failures at 0 s, no packet-size, or system.network.model: packet");
+  require(c_.perturbation.links.empty(), "perturbation.links",
+          "found faults of links by dimension, but the links are those of system.network.graph",
+          "system.network.graph.failures, or links of that rate");
+}
+
+/// Refuses what only a network that sends packets can record.
+void Validation::validate_recording() {
+  const network::PacketRecording& recording = c_.execution.network.recording;
+  const bool has_packets = c_.execution.goes_over_links() && c_.execution.network.model->sends_packets;
+  require(!recording.flows || has_packets, "run.record-flows", "found true without the packet network",
+          "false, or system.network.model: packet");
+  require(recording.queue_bins == 0 || has_packets, "run.queue-bins",
+          fmt::format("found {} without the packet network", recording.queue_bins),
+          "0, or system.network.model: packet");
 }
 
 }  // namespace orrery::config

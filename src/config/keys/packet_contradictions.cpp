@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "orrery/base/text.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "packets.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -148,6 +150,29 @@ std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has
   if (auto of_transport = contradiction_of_transport(rules)) return of_transport;
   if (auto of_routing = contradiction_of_routing(rules, has_graph)) return of_routing;
   return idle_key(rules);
+}
+
+/// Switches that work on data, and links without two equal directions, are not there.
+void Validation::validate_packets() {
+  require(c_.execution.network.switching == network::Switching::store_and_forward, "system.network.switching",
+          "found cut-through in the packet network, where packets are stored and forwarded", "store-and-forward");
+  require(c_.rule_set == RuleSet::physical, "system.rules",
+          "found astra-sim in the packet network, whose times are in ps",
+          "physical; system.network.packets.preset: astra-sim-ns3 has the rules of ASTRA-sim's ns-3");
+  if (const auto rules = contradiction_of(c_.execution.network.packets, c_.execution.network.graph != nullptr))
+    refuse(rules->key, rules->found, rules->expected);
+  for (std::size_t d = 0; d < c_.dimensions.size(); ++d) {
+    const auto& dimension = c_.dimensions[d];
+    const auto refuse = [&](std::string_view found, std::string_view expected) {
+      faults_.add(
+          Error(ErrorCode::bad_input, fmt::format("topology, dimension {} ({}): found {} in the packet network; "
+                                                  "expected {}",
+                                                  d, dimension.shape.name(), found, expected)));
+    };
+    if (dimension.in_switch_operations > 0) refuse("in-switch-operations", "0: its switches only forward");
+    if (dimension.oversubscription > 1 && topology_.wiring(static_cast<std::uint32_t>(d)).core_bandwidth() > 0)
+      refuse("an oversubscribed switch", "oversubscription 1, or a FatTree");
+  }
 }
 
 }  // namespace orrery::config

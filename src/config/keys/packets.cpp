@@ -2,9 +2,9 @@
 #include <limits>
 
 #include "keys.hpp"
-#include "ns3_config.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
+#include "orrery/graphfile/ns3_config.hpp"
 #include "packets.hpp"
 
 namespace orrery::config {
@@ -201,11 +201,11 @@ constexpr Handling<Configuration> file_handling() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
     const auto file = as_path(value, path);
     const std::string text = read_text(file, value.place(path));
-    if (!is_ns3_config(text))
+    if (!graphfile::is_ns3_config(text))
       throw Error(ErrorCode::bad_input, value.place(path),
                   fmt::format("found {}, which is no configuration of ns-3", file.string()),
                   "lines such as CC_MODE 1 and PACKET_PAYLOAD_SIZE 1000");
-    const auto read = read_ns3_config(text, file, target.execution.network.packets);
+    const auto read = graphfile::read_ns3_config(text, file, target.execution.network.packets);
     if (std::string notice = read.notice(file); !notice.empty()) target.warnings.push_back(std::move(notice));
   }};
 }

@@ -2,8 +2,8 @@
 #include <tuple>
 
 #include "keys.hpp"
+#include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/units.hpp"
 
 namespace orrery::config {
 namespace {

@@ -1,5 +1,6 @@
 #include "keys.hpp"
 #include "orrery/partition/strategy.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -128,6 +129,18 @@ constexpr Row<Configuration> run_rows[] = {
 const Keys<Configuration>& run_keys() {
   static const Keys<Configuration> all("run", run_rows);
   return all;
+}
+
+/// A load is that of all NPUs, from the beginning.
+void Validation::validate_load() {
+  if (!c_.run.record_load) return;
+  require(!c_.run.fold, "run.record-load", "found true in a folded run, which does not simulate all NPUs",
+          "false, or run.fold: false (no --fold)");
+  require(c_.run.restart.empty() && c_.run.checkpoint.empty(), "run.record-load",
+          "found true with checkpoints, which do not keep the load", "false, or neither --checkpoint nor --restart");
+  require(!c_.execution.goes_over_links() || !c_.execution.network.model->sends_packets, "run.record-load",
+          "found true in the packet network, where ranks tell each other of messages by events of their own",
+          "false, or another system.network.model");
 }
 
 }  // namespace orrery::config

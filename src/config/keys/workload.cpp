@@ -2,6 +2,7 @@
 
 #include "keys.hpp"
 #include "orrery/base/text.hpp"
+#include "validation.hpp"
 
 namespace orrery::config {
 namespace {
@@ -143,7 +144,7 @@ constinit const ValueKind<std::optional<NpuRange>> npu_range = kind_of<std::opti
     });
 
 constexpr std::string_view step_expected = "last, all, or the number of a step";
-constinit const ValueKind<trace::StepChoice> step = kind_of<trace::StepChoice>(
+constinit const ValueKind<trace::StepChoice> step_kind = kind_of<trace::StepChoice>(
     [](const Limits&) {
       return TypeInfo{"step", std::string(step_expected), "-", std::string(step_expected)};
     },
@@ -228,7 +229,7 @@ constexpr Row<Configuration> workload_rows[] = {
      Default::built_in(), count(), [](auto& c) { return &c.execution.iterations; },
      flag("iterations", Heading::model, "N", {Taker::run, Taker::check})},
     {"workload.step", "step of a profiler's recording that the NPUs execute; `all` is all that was recorded", "12",
-     Default::built_in(), Type(step), [](auto& c) { return &c.workload.recording.step; }, see("inputs.md"),
+     Default::built_in(), Type(step_kind), [](auto& c) { return &c.workload.recording.step; }, see("inputs.md"),
      flag("step", Heading::model, "N", {Taker::run, Taker::check, Taker::convert, Taker::show_trace}),
      check(require_traces<&trace::RecordingOptions::step>)},
     {"workload.replicate",
@@ -286,6 +287,47 @@ std::optional<trace::StepChoice> parse_step(std::string_view text) {
 TraceFiles traces_of_prefix(const std::string& prefix, std::uint32_t num_npus) {
   const bool is_whole = prefix.find(npu_placeholder) != std::string::npos || std::filesystem::is_regular_file(prefix);
   return {0, num_npus == 0 ? 0 : num_npus - 1, is_whole ? prefix : prefix + ".{npu}.et"};
+}
+
+/// Recorded durations leave nothing to the links, to rounds of a generated workload, and to a replay.
+void Validation::validate_recorded_communication() {
+  if (!c_.execution.recorded_communication) return;
+  const std::string_view key = "system.communication.durations";
+  require(!c_.execution.network.model->simulates_links(), key,
+          "found recorded, but the congestion-aware network simulates every message",
+          "network, or system.network.model: congestion-unaware");
+  require(!workload_->generated, key, "found recorded, but a generated workload has no recorded durations", "network");
+  require(!c_.execution.replay_only, key,
+          "found recorded, but workload.replay-only takes node by node what was recorded",
+          "network, or workload.replay-only: false");
+}
+
+void Validation::validate_streams() {
+  const bool by_trace = workload_->streams == trace::Streams::of_trace;
+  if (!by_trace && !c_.execution.dimension_streams) return;
+  require(c_.execution.comm_order == npu::CommOrder::lowest_id, "system.communication.order",
+          "found an order of the nodes that wait for the communication resource, but without workload.streams: counted "
+          "they wait for their streams",
+          "lowest-id, or workload.streams: counted");
+  require(!by_trace || !workload_->generated, "workload.streams",
+          "found trace, but the nodes of a generated workload name no stream", "counted");
+  const bool uses_names = by_trace || workload_->streams == trace::Streams::by_name;
+  require(!uses_names || !c_.collectives.uses_switch_operations(), "workload.streams",
+          "found streams of traces, but what a collective may use of a switch (inSwitch) depends on how many an NPU is "
+          "in at a "
+          "time, which traces do not limit",
+          "counted, with communication.streams; or no inSwitch");
+}
+
+void Validation::validate_traces() {
+  std::uint64_t next = 0;
+  for (const auto& files : workload_->traces) {
+    require(files.first == next && files.last >= files.first, "workload.traces",
+            fmt::format("no single trace for NPU {}", next), "ascending ranges that hold every NPU once");
+    next = std::uint64_t{files.last} + 1;
+  }
+  require(workload_->traces.empty() || next == num_npus_, "workload.traces",
+          fmt::format("traces for {}", counted(next, "NPU")), fmt::format("traces for {}", num_npus_));
 }
 
 }  // namespace orrery::config

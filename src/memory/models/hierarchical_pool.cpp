@@ -2,7 +2,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "orrery/memory/hierarchical_pool.hpp"
+#include "hierarchical_pool.hpp"
 #include "orrery/memory/remote_memory.hpp"
 
 namespace orrery::memory {

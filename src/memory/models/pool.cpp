@@ -1,4 +1,4 @@
-#include "orrery/memory/single_memory.hpp"
+#include "single_memory.hpp"
 
 namespace orrery::memory {
 

@@ -13,17 +13,18 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "bounds.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/explore/study.hpp"
+#include "orrery/results/metric_registry.hpp"
 #include "orrery/run/system.hpp"
+#include "orrery/study/bounds.hpp"
 #include "orrery/workload/outline.hpp"
 #include "quick_bound.hpp"
 #include "random_configuration.hpp"
 #include "trial.hpp"
 
-namespace orrery::app {
+namespace orrery::study {
 namespace {
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -39,8 +40,8 @@ struct Case {
 };
 
 double metric(const Trial& trial, std::string_view name) {
-  const auto which = std::ranges::find(explore::metrics(), name, &explore::MetricInfo::name);
-  return trial.metrics[static_cast<std::size_t>(which - explore::metrics().begin())];
+  const auto which = std::ranges::find(results::study_metrics(), name, &results::MetricInfo::name);
+  return trial.metrics[static_cast<std::size_t>(which - results::study_metrics().begin())];
 }
 
 /// Compares the quick bounds of a step that has the same layers as one whose bounds have been found by `bounds`: what
@@ -210,10 +211,10 @@ TEST(TrialBelowBounds, IsAnInternalErrorThatNamesTheTrial) {
   estimate.peak_memory = Bytes(1000);
   Trial trial = Trial::ended(TrialStatus::done, "");
   EXPECT_NO_THROW(require_above_bounds(7, trial, estimate));
-  trial.metrics.resize(explore::metrics().size(), std::nan(""));
+  trial.metrics.resize(results::study_metrics().size(), std::nan(""));
   const auto set = [&](std::string_view name, double value) {
-    const auto which = std::ranges::find(explore::metrics(), name, &explore::MetricInfo::name);
-    trial.metrics[static_cast<std::size_t>(which - explore::metrics().begin())] = value;
+    const auto which = std::ranges::find(results::study_metrics(), name, &results::MetricInfo::name);
+    trial.metrics[static_cast<std::size_t>(which - results::study_metrics().begin())] = value;
   };
   set("step_time", 2e-6);
   set("peak_memory", 1000);
@@ -246,4 +247,4 @@ TEST(TrialBelowBounds, IsAnInternalErrorThatNamesTheTrial) {
 }
 
 }  // namespace
-}  // namespace orrery::app
+}  // namespace orrery::study

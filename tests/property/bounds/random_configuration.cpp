@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace orrery::app {
+namespace orrery::study {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -141,4 +141,4 @@ std::string random_configuration(Draw& draw) {
   return text + "workload:\n" + model(draw, has_experts) + parallel(draw, npus, has_experts);
 }
 
-}  // namespace orrery::app
+}  // namespace orrery::study

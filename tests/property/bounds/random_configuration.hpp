@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace orrery::app {
+namespace orrery::study {
 
 /// Draws whole numbers, the same ones with every standard library.
 class Draw {
@@ -30,4 +30,4 @@ class Draw {
 /// not all that is drawn fits together.
 std::string random_configuration(Draw& draw);
 
-}  // namespace orrery::app
+}  // namespace orrery::study

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "gpu_servers.hpp"
+#include "kernels.hpp"
 #include "orrery/gpu/alone.hpp"
-#include "orrery/gpu/kernels.hpp"
 
 namespace orrery::gpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "orrery/memory/hierarchical_pool.hpp"
+#include "hierarchical_pool.hpp"
 
 namespace orrery::memory {
 namespace {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "kernel_table.hpp"
 #include "orrery/base/error.hpp"
-#include "orrery/compute/kernel_table.hpp"
 #include "orrery/compute/options.hpp"
 
 namespace orrery::compute {

@@ -6,7 +6,8 @@
 #include <sstream>
 
 #include "expect_error.hpp"
-#include "orrery/config/command_line.hpp"
+#include "options.hpp"
+#include "orrery/cli/command_line.hpp"
 #include "orrery/config/read.hpp"
 #include "temporary_folder.hpp"
 
@@ -355,7 +356,7 @@ Inputs inputs_of(const fs::path& folder) {
   for (const auto& flag : flags_of(folder / "expected.json")) words.push_back(flag);
   std::vector<const char*> argv;
   for (const auto& word : words) argv.push_back(word.c_str());
-  return std::get<RunCommand>(parse_command_line(argv)).inputs;
+  return cli::parse_command_line(argv).options<cli::RunCommand>()->inputs;
 }
 
 // Every reference case of ASTRA-sim is loaded with its flags. Six of them, on which ASTRA-sim fails or which Orrery

@@ -7,7 +7,6 @@
 
 #include "astra_sim/astra_sim.hpp"
 #include "expect_error.hpp"
-#include "orrery/config/command_line.hpp"
 #include "orrery/config/key_listing.hpp"
 
 namespace orrery::config {

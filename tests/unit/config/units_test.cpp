@@ -1,4 +1,4 @@
-#include "orrery/config/units.hpp"
+#include "orrery/base/quantity_text.hpp"
 
 #include <random>
 

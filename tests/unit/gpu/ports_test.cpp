@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels.hpp"
 #include "orrery/gpu/alone.hpp"
-#include "orrery/gpu/kernels.hpp"
 
 namespace orrery::gpu {
 namespace {

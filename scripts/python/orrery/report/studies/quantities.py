@@ -1,26 +1,22 @@
 """Names and numbers of metrics as people read them."""
 import math
 
-from ...study import MORE_IS_BETTER
+from ...metric_table import BY_NAME
 from ...units import readable
-
-TITLES = {"step_time": "step time", "tokens_per_s": "tokens/s", "samples_per_s": "samples/s", "mfu": "MFU", "hfu": "HFU",
-          "exposed_communication": "exposed communication", "bubble": "pipeline bubble", "peak_memory": "peak memory", "capex": "system price",
-          "energy_per_step": "step energy", "usd_per_step": "step price", "tokens_per_usd": "tokens/USD", "tokens_per_j": "tokens/J",
-          "lower_bound": "step time bound"}
-SHARES = {"mfu", "hfu", "compute", "exposed_communication", "idle", "bubble"}  # metrics that are shares of 1
 
 
 def title(metric):
     """Returns the name of a metric in words."""
-    return TITLES.get(metric, metric.replace("_", " "))
+    known = BY_NAME.get(metric)
+    return known.title if known and known.title != metric else metric.replace("_", " ")
 
 
 def unit_of(metric, units):
     """Returns the unit in which to write a metric: that of its column, "share" for shares of 1, and "1" where the title says the unit."""
     if units.startswith("1/"):
         return "1"
-    return "share" if metric in SHARES and units in ("1", "") else units or "1"
+    known = BY_NAME.get(metric)
+    return "share" if known and known.is_share and units in ("1", "") else units or "1"
 
 
 def written(value, unit):
@@ -42,7 +38,8 @@ def compact(value, unit):
 
 def is_less_better(metric, objectives):
     """Says whether the smaller value of a metric is the better one: as the objectives say, else as is usual."""
-    return dict(objectives).get(metric, "maximise" if metric in MORE_IS_BETTER else "minimise") == "minimise"
+    known = BY_NAME.get(metric)
+    return dict(objectives).get(metric, "maximise" if known and known.more_is_better else "minimise") == "minimise"
 
 
 def plain(value):

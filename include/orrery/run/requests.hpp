@@ -1,0 +1,14 @@
+#pragma once
+
+#include "orrery/config/serving.hpp"
+#include "orrery/parallel/communicator.hpp"
+#include "orrery/serving/simulate.hpp"
+
+namespace orrery::run {
+
+/// Simulates the requests of a configuration, with the network and the jobs that it has beside them. Collective. Throws
+/// as serving::simulate, and as run::prepare for the jobs.
+serving::Results simulate_requests(const config::ServingConfiguration& configuration, const serving::Scenario& scenario,
+                                   const serving::Control& control, parallel::Communicator& world);
+
+}  // namespace orrery::run
