@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config_options.hpp"
 #include "orrery/base/faults.hpp"
 #include "orrery/base/job_context.hpp"
 #include "orrery/base/notices.hpp"

@@ -181,7 +181,7 @@ class Metrics(unittest.TestCase):
 
     def test_the_table_is_that_of_the_program(self):
         """System: the metrics of the package and those that orrery show metrics prints. Expectation: the same names, titles and directions."""
-        printed = {one["name"]: one for one in json.loads(harness.orrery("show", "metrics", "--json").stdout)}
+        printed = {one["name"]: one for one in json.loads(harness.orrery("show", "metrics", "--json").out)}
         from orrery.metric_table import METRICS
         self.assertEqual({one.name: (one.title, one.more_is_better, one.is_share, one.place) for one in METRICS},
                          {name: (one["title"], one["better"] == "more", one["is_share"], one["place"]) for name, one in printed.items()})
