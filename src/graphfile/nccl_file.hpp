@@ -49,11 +49,11 @@ struct NcclNode {
 
   Kind kind = Kind::system;
   std::uint64_t line = 0;
-  std::string bus;                  ///< of a PCI device
+  std::string bus;                  ///< bus id of a PCI device
   std::optional<double> pcie_rate;  ///< GB/s of its link in one direction; none: the file does not say it
   Bare bare = Bare::none;
-  std::vector<NcclGpu> gpus;       ///< of a PCI device
-  std::vector<NcclNet> nets;       ///< of a NIC
+  std::vector<NcclGpu> gpus;       ///< GPUs of a PCI device
+  std::vector<NcclNet> nets;       ///< networks of a NIC
   std::vector<NcclNode> children;  ///< CPUs, PCI devices and NICs, in the order of the file
 
   bool has_nic() const;

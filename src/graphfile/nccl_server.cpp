@@ -48,7 +48,7 @@ class ServerMaker {
   struct GpuLink {
     std::uint32_t gpu = 0;
     const NcclLink* link = nullptr;
-    std::optional<double> rate;  ///< of one
+    std::optional<double> rate;  ///< rate of one
   };
 
   std::uint32_t add(NodeKind kind, std::string name, double order = 0);

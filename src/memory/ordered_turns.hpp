@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "orrery/memory/memory_server.hpp"
-#include "orrery/memory/single_memory.hpp"
+#include "single_memory.hpp"
 
 namespace orrery::memory {
 

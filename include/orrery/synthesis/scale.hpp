@@ -11,8 +11,8 @@ namespace orrery::synthesis {
 struct Scale {
   std::map<std::uint32_t, double> axes = {};   ///< factors of axes
   std::optional<std::uint32_t> npus;           ///< the axis of data parallelism is scaled to get so many
-  std::optional<std::uint32_t> layers;         ///< of a replica
-  std::optional<std::uint32_t> micro_batches;  ///< of a step
+  std::optional<std::uint32_t> layers;         ///< layers of a replica
+  std::optional<std::uint32_t> micro_batches;  ///< micro-batches of a step
   double sizes = 1;                            ///< factor of FLOPs, bytes and durations
 };
 

@@ -196,6 +196,8 @@ class Store {
   /// Returns the bytes of memory that structures, labels and names take.
   std::size_t bytes() const;
   const Notices& notices() const;
+  /// Returns ReadOptions::precision, or the precision that the first trace names.
+  const std::string& precision() const;
 
  private:
   struct State;

@@ -44,7 +44,7 @@ class Validation {
   /// of the job at hand.
   Place located(Place place) const;
 
-  void validate_workload();  ///< that at hand, in the system that it runs on
+  void validate_workload();  ///< current workload, in the system that it runs on
   void validate_uses();
   void validate_compute_share();
   void validate_modules();
