@@ -8,13 +8,23 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 
-PAGE = harness.SOURCE / "docs/keys-system.md"
+PAGE = harness.SOURCE / "docs/configuration.md"
 UPDATE = "scripts/update_key_tables.py"
 
 
 def all_lists():
     """The text of the documents that have lists of keys, the page first."""
-    others = ("docs/keys-packets.md", "docs/keys-workload.md", "docs/keys-run.md", "docs/astra-sim.md", "docs/user-guide.md", "docs/campaign.md", "docs/cluster-time.md", "docs/serving.md")
+    others = (
+        "docs/keys-system.md",
+        "docs/keys-packets.md",
+        "docs/keys-workload.md",
+        "docs/keys-run.md",
+        "docs/astra-sim.md",
+        "docs/user-guide.md",
+        "docs/campaign.md",
+        "docs/cluster-time.md",
+        "docs/serving.md",
+    )
     return PAGE.read_text() + "".join((harness.SOURCE / other).read_text() for other in others)
 
 
@@ -43,9 +53,13 @@ class Lists(harness.Folder):
         document = self.folder / "page.md"
         text = all_lists()
         document.write_text(text.replace("<!-- keys: run -->", ""))
-        self.assertIn("'run' is in 0 places", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err)
+        self.assertIn(
+            "'run' is in 0 places", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err
+        )
         document.write_text(text.replace("<!-- keys: run -->", "<!-- keys: walk -->"))
-        self.assertIn("no list named 'walk'", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err)
+        self.assertIn(
+            "no list named 'walk'", harness.run_script(UPDATE, "--check", "--orrery", harness.BINARY, document).err
+        )
 
 
 class Presets(harness.Folder):
@@ -64,8 +78,14 @@ class Presets(harness.Folder):
 
     def test_presets_are_found_from_any_folder(self):
         """A preset may be named alone, with its folder, as a base, and with or without .yaml: all these give the same system or model."""
-        names = ["llama3-8b", "llama3-8b.yaml", "models/llama3-8b", "models/llama3-8b.yaml", "{base: llama3-8b}",
-                 str(harness.SOURCE / "configs/models/llama3-8b.yaml")]
+        names = [
+            "llama3-8b",
+            "llama3-8b.yaml",
+            "models/llama3-8b",
+            "models/llama3-8b.yaml",
+            "{base: llama3-8b}",
+            str(harness.SOURCE / "configs/models/llama3-8b.yaml"),
+        ]
         self.assertEqual(len({self.figures(name) for name in names}), 1)
         topologies = set()
         for system in ("dgx-h100-superpod", "systems/dgx-h100-superpod.yaml", "{base: dgx-h100-superpod}"):
@@ -79,7 +99,9 @@ class Presets(harness.Folder):
     def test_a_file_beside_the_configuration_comes_first(self):
         """A model beside CONFIG.yaml that has the name of a preset, but 2 layers, hides the preset."""
         preset = self.figures("llama3-8b")
-        (self.folder / "llama3-8b.yaml").write_text(f"{{base: {harness.SOURCE}/configs/models/llama3-8b.yaml, layers: 2}}\n")
+        (self.folder / "llama3-8b.yaml").write_text(
+            f"{{base: {harness.SOURCE}/configs/models/llama3-8b.yaml, layers: 2}}\n"
+        )
         self.assertNotEqual(self.figures("llama3-8b"), preset)
         self.assertEqual(self.figures("llama3-8b"), self.figures("llama3-8b.yaml"))
 
@@ -88,8 +110,10 @@ class Presets(harness.Folder):
         outcome = harness.orrery("check", self.config("dgx-h100-superpot", "lama3-8b.yaml"))
         self.assertEqual(outcome.code, 3)
         configs = str(harness.SOURCE.resolve() / "configs")
-        for line, key, name, near, kind in ((1, "system", "dgx-h100-superpot", "dgx-h100-superpod", "systems"),
-                                            (3, "workload.model", "lama3-8b.yaml", "llama3-8b", "models")):
+        for line, key, name, near, kind in (
+            (1, "system", "dgx-h100-superpot", "dgx-h100-superpod", "systems"),
+            (3, "workload.model", "lama3-8b.yaml", "llama3-8b", "models"),
+        ):
             said = [text for text in outcome.err.splitlines() if f"config.yaml:{line}: key '{key}'" in text]
             self.assertEqual(len(said), 1, outcome.err)
             self.assertIn(f"found '{name}', but there is no such file", said[0])
@@ -114,11 +138,14 @@ class Examples(harness.Folder):
     def run_resolved(self, configuration, output):
         """Runs a configuration; returns its resolved configuration and the finish times of its NPUs."""
         import h5py
+
         outcome = harness.orrery("run", configuration, "--output", output, cwd=self.folder)
         self.assertEqual(outcome.code, 0, outcome.err)
         with h5py.File(self.folder / output) as results:
             resolved = results["config/resolved"][()]
-            return (resolved.decode() if isinstance(resolved, bytes) else resolved), results["npus/finish_time"][:].tolist()
+            return (resolved.decode() if isinstance(resolved, bytes) else resolved), results["npus/finish_time"][
+                :
+            ].tolist()
 
     def test_the_error_is_as_the_page_shows_it(self):
         """A bandwidth without a unit in the page's first example gives the message that the page shows."""
