@@ -40,7 +40,6 @@ LARGE_CLASSES = {
 # Classes with more member functions, private ones included, each with the reason.
 CLASSES_OF_MANY_FUNCTIONS = {
     "include/orrery/pdes/kernel.hpp: Kernel",  # the contract of schedulers, and what one rank does for each phase of a step
-    "src/npu/npu.hpp: Npu",  # what each kind of node does when it starts and when it ends
 }
 # Classes with friends, each with the reason. The packet network has none.
 CLASSES_WITH_FRIENDS = {
@@ -96,7 +95,7 @@ COMMENTS_TO_COME = {"app", "cli", "collective", "communicator", "network", "npu"
 
 # Files that catch everything, and so decide what becomes of an error.
 CATCHES_ALL = {
-    "src/app/campaign_times.cpp", "src/app/job.cpp", "src/app/task_pool.cpp",  # of threads, jobs and trials: the error is passed on
+    "src/study/campaign_times.cpp", "src/cli/job.cpp", "src/study/task_pool.cpp",  # of threads, jobs and trials: the error is passed on
     "src/main.cpp",  # the end: a message and an exit code
     "src/parallel/communicator.cpp", "src/parallel/lead.cpp",  # other ranks are told, and the error is thrown again
 }
