@@ -26,7 +26,11 @@ class Block:
 
     def remote(self, peer, buffer, index, size=1):
         """Returns chunks of a buffer of a peer."""
-        return {"buffer_id": self.plan.buffers.index(buffer) * len(self.peers) + self.peers.index(peer), "index": index, "size": size}
+        return {
+            "buffer_id": self.plan.buffers.index(buffer) * len(self.peers) + self.peers.index(peer),
+            "index": index,
+            "size": size,
+        }
 
     def add(self, name, sources=(), destinations=(), **more):
         operation = {"name": name}
@@ -59,7 +63,10 @@ class Block:
             "ops": self.ops,
             "channels": [{"channel_type": "memory", "channel_ids": list(range(first, first + len(self.peers)))}],
             "remote_buffer_refs": [
-                {"access_channel_type": "memory", "remote_buffer_ids": list(range(len(self.plan.buffers) * len(self.peers)))}
+                {
+                    "access_channel_type": "memory",
+                    "remote_buffer_ids": list(range(len(self.plan.buffers) * len(self.peers))),
+                }
             ],
         }
 
@@ -85,17 +92,22 @@ class Plan:
         gpus = []
         for gpu, blocks in enumerate(self.blocks):
             peers = blocks[0].peers
-            gpus.append({
-                "id": gpu,
-                "input_chunks": self.input,
-                "output_chunks": self.output,
-                "scratch_chunks": self.scratch,
-                "channels": [{"channel_type": "memory", "connected_to": peers * len(blocks)}],
-                "remote_buffers": [{"rank": peer, "type": buffer, "access_channel_types": ["memory"]}
-                                   for buffer in self.buffers for peer in peers],
-                "semaphores": [],
-                "threadblocks": [block.json() for block in blocks],
-            })
+            gpus.append(
+                {
+                    "id": gpu,
+                    "input_chunks": self.input,
+                    "output_chunks": self.output,
+                    "scratch_chunks": self.scratch,
+                    "channels": [{"channel_type": "memory", "connected_to": peers * len(blocks)}],
+                    "remote_buffers": [
+                        {"rank": peer, "type": buffer, "access_channel_types": ["memory"]}
+                        for buffer in self.buffers
+                        for peer in peers
+                    ],
+                    "semaphores": [],
+                    "threadblocks": [block.json() for block in blocks],
+                }
+            )
         return {
             "name": self.name,
             "collective": self.collective,
@@ -111,6 +123,7 @@ class Plan:
 
 # --- all pairs ---
 
+
 def all_gather_put(shape):
     plan = Plan("all_gather_put", "allgather", shape, buffers="o")
     for block in plan:
@@ -125,8 +138,11 @@ def all_gather_get(shape):
     plan = Plan("all_gather_get", "allgather", shape, buffers="i")
     for block in plan:
         block.tell(relaxed=True)
-        block.add("get", [block.remote(peer, "i", block.number) for peer in block.peers],
-                  [local("o", peer * plan.parts + block.number) for peer in block.peers])
+        block.add(
+            "get",
+            [block.remote(peer, "i", block.number) for peer in block.peers],
+            [local("o", peer * plan.parts + block.number) for peer in block.peers],
+        )
         block.add("copy", [local("i", block.number)], [local("o", block.gpu * plan.parts + block.number)])
     return plan
 
@@ -135,11 +151,17 @@ def reduce_scatter_put(shape):
     plan = Plan("reduce_scatter_put", "reducescatter", shape, scratch=shape.gpus * shape.blocks, buffers="s")
     for block in plan:
         slot = block.gpu * plan.parts + block.number
-        block.add("put", [local("i", peer * plan.parts + block.number) for peer in block.peers],
-                  [block.remote(peer, "s", slot) for peer in block.peers])
+        block.add(
+            "put",
+            [local("i", peer * plan.parts + block.number) for peer in block.peers],
+            [block.remote(peer, "s", slot) for peer in block.peers],
+        )
         block.tell()
-        block.add("re", [local("i", slot)] + [local("s", peer * plan.parts + block.number) for peer in block.peers],
-                  [local("o", block.number)])
+        block.add(
+            "re",
+            [local("i", slot)] + [local("s", peer * plan.parts + block.number) for peer in block.peers],
+            [local("o", block.number)],
+        )
     return plan
 
 
@@ -148,7 +170,11 @@ def reduce_scatter_get(shape):
     for block in plan:
         own = block.gpu * plan.parts + block.number
         block.tell(relaxed=True)
-        block.add("rre", [local("i", own)] + [block.remote(peer, "i", own) for peer in block.peers], [local("o", block.number)])
+        block.add(
+            "rre",
+            [local("i", own)] + [block.remote(peer, "i", own) for peer in block.peers],
+            [local("o", block.number)],
+        )
     return plan
 
 
@@ -156,8 +182,11 @@ def all_to_all_put(shape):
     plan = Plan("all_to_all_put", "alltoall", shape, buffers="o")
     for block in plan:
         own = block.gpu * plan.parts + block.number
-        block.add("put", [local("i", peer * plan.parts + block.number) for peer in block.peers],
-                  [block.remote(peer, "o", own) for peer in block.peers])
+        block.add(
+            "put",
+            [local("i", peer * plan.parts + block.number) for peer in block.peers],
+            [block.remote(peer, "o", own) for peer in block.peers],
+        )
         block.add("copy", [local("i", own)], [local("o", own)])
         block.tell()
     return plan
@@ -168,13 +197,17 @@ def all_to_all_get(shape):
     for block in plan:
         own = block.gpu * plan.parts + block.number
         block.tell(relaxed=True)
-        block.add("get", [block.remote(peer, "i", own) for peer in block.peers],
-                  [local("o", peer * plan.parts + block.number) for peer in block.peers])
+        block.add(
+            "get",
+            [block.remote(peer, "i", own) for peer in block.peers],
+            [local("o", peer * plan.parts + block.number) for peer in block.peers],
+        )
         block.add("copy", [local("i", own)], [local("o", own)])
     return plan
 
 
 # --- all-reduces ---
+
 
 def one_shot(shape):
     """Each GPU sends all its data to all others as packets, and adds up what comes."""
@@ -182,10 +215,17 @@ def one_shot(shape):
     plan = Plan("one_shot", "allreduce", shape, scratch=shape.gpus * whole, buffers="s", packets=True)
     for block in plan:
         part, width = block.number * plan.gpus, plan.gpus
-        block.add("ppkt", [local("i", part, width)] * len(block.peers),
-                  [block.remote(peer, "s", block.gpu * whole + part, width) for peer in block.peers])
-        block.add("repkt", [local("i", part, width)] + [local("s", peer * whole + part, width) for peer in block.peers],
-                  [local("o", part, width)], reduce_op="sum")
+        block.add(
+            "ppkt",
+            [local("i", part, width)] * len(block.peers),
+            [block.remote(peer, "s", block.gpu * whole + part, width) for peer in block.peers],
+        )
+        block.add(
+            "repkt",
+            [local("i", part, width)] + [local("s", peer * whole + part, width) for peer in block.peers],
+            [local("o", part, width)],
+            reduce_op="sum",
+        )
     return plan
 
 
@@ -196,9 +236,15 @@ def two_shot_packets(shape):
     for block in plan:
         slot = block.gpu * plan.parts + block.number
         slots = [peer * plan.parts + block.number for peer in block.peers]
-        block.add("ppkt", [local("i", place) for place in slots], [block.remote(peer, "s", slot) for peer in block.peers])
-        block.add("respkt", [local("i", slot)] + [local("s", place) for place in slots],
-                  [local("i", slot)] + [block.remote(peer, "s", whole + slot) for peer in block.peers], reduce_op="sum")
+        block.add(
+            "ppkt", [local("i", place) for place in slots], [block.remote(peer, "s", slot) for peer in block.peers]
+        )
+        block.add(
+            "respkt",
+            [local("i", slot)] + [local("s", place) for place in slots],
+            [local("i", slot)] + [block.remote(peer, "s", whole + slot) for peer in block.peers],
+            reduce_op="sum",
+        )
         block.nop()
         for place in slots:
             block.add("upkt", [local("s", whole + place)], [local("i", place)])
@@ -211,8 +257,12 @@ def two_shot(shape):
     for block in plan:
         own = block.gpu * plan.parts + block.number
         block.tell(relaxed=True)
-        block.add("rres", [local("i", own)] + [block.remote(peer, "i", own) for peer in block.peers],
-                  [local("i", own)] + [block.remote(peer, "i", own) for peer in block.peers], reduce_op="sum")
+        block.add(
+            "rres",
+            [local("i", own)] + [block.remote(peer, "i", own) for peer in block.peers],
+            [local("i", own)] + [block.remote(peer, "i", own) for peer in block.peers],
+            reduce_op="sum",
+        )
         block.tell()
     return plan
 
@@ -245,7 +295,15 @@ def ring(shape):
 def ring_packets(shape):
     """The same ring with packets in place of words."""
     gpus = shape.gpus
-    plan = Plan("ring_packets", "allreduce", shape, scratch=2 * (gpus - 1) * shape.blocks, buffers="s", packets=True, in_place=True)
+    plan = Plan(
+        "ring_packets",
+        "allreduce",
+        shape,
+        scratch=2 * (gpus - 1) * shape.blocks,
+        buffers="s",
+        packets=True,
+        in_place=True,
+    )
     for block in plan:
         after = (block.gpu + 1) % gpus
         part = lambda share: share % gpus * plan.parts + block.number
@@ -264,9 +322,22 @@ def ring_packets(shape):
     return plan
 
 
-PLANS = {make.__name__.replace("_", "-"): make for make in (
-    all_gather_put, all_gather_get, reduce_scatter_put, reduce_scatter_get, all_to_all_put, all_to_all_get, one_shot, two_shot,
-    two_shot_packets, ring, ring_packets)}
+PLANS = {
+    make.__name__.replace("_", "-"): make
+    for make in (
+        all_gather_put,
+        all_gather_get,
+        reduce_scatter_put,
+        reduce_scatter_get,
+        all_to_all_put,
+        all_to_all_get,
+        one_shot,
+        two_shot,
+        two_shot_packets,
+        ring,
+        ring_packets,
+    )
+}
 
 
 class Shape:

@@ -15,13 +15,17 @@ try:
     from orrery.plots import style, weeks
     from orrery.source import CAMPAIGN, CLUSTER, Source, format_of
 except ImportError as error:
-    sys.exit(f"plot_campaign.py: {error}. Install python3-h5py and python3-matplotlib, and run the script with /usr/bin/python3.")
+    sys.exit(
+        f"plot_campaign.py: {error}. Install python3-h5py and python3-matplotlib, and run the script with /usr/bin/python3."
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("file", type=pathlib.Path)
-    parser.add_argument("--output", type=pathlib.Path, help="PREFIX of the pictures PREFIX-NAME.png (default: beside the results)")
+    parser.add_argument(
+        "--output", type=pathlib.Path, help="PREFIX of the pictures PREFIX-NAME.png (default: beside the results)"
+    )
     parser.add_argument("--dpi", type=int, default=120)
     arguments = parser.parse_args()
     draw = {CAMPAIGN: weeks.campaign, CLUSTER: weeks.cluster}.get(format_of(arguments.file))

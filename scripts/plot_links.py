@@ -23,7 +23,12 @@ except ImportError as error:
 
 def main():
     parser = command.parser(__doc__, ".links.png")
-    parser.add_argument("--quantity", choices=plots.QUANTITIES, default="busy", help="what is drawn (default: busy, the share of the time)")
+    parser.add_argument(
+        "--quantity",
+        choices=plots.QUANTITIES,
+        default="busy",
+        help="what is drawn (default: busy, the share of the time)",
+    )
     arguments = parser.parse_args()
     command.draw(arguments, lambda run: plots.links(run, arguments.quantity))
 

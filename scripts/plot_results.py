@@ -20,8 +20,15 @@ except ImportError as error:
 
 def main():
     parser = command.parser(__doc__, ".png")
-    parser.add_argument("--npus", type=command.numbers, help="NPUs that are drawn node by node, as 0,4-7 (default: four, evenly spread)")
-    parser.add_argument("--time", type=command.span, metavar="BEGIN,END", help="the part of the run to look at, as '10 ms,20 ms' (default: all)")
+    parser.add_argument(
+        "--npus", type=command.numbers, help="NPUs that are drawn node by node, as 0,4-7 (default: four, evenly spread)"
+    )
+    parser.add_argument(
+        "--time",
+        type=command.span,
+        metavar="BEGIN,END",
+        help="the part of the run to look at, as '10 ms,20 ms' (default: all)",
+    )
     arguments = parser.parse_args()
     command.draw(arguments, lambda run: plots.overview(run, npus=arguments.npus, time=arguments.time))
 

@@ -27,14 +27,18 @@ def read(path):
         if not table["rows"] or any(not {"ranks", "speedup", "limit"} <= set(row) for row in table["rows"]):
             raise ValueError("no rows")
     except (OSError, ValueError, KeyError, TypeError) as error:
-        sys.exit(f"plot_scaling.py: {path}: found no prediction ({error}); expected what orrery show scaling --json prints")
+        sys.exit(
+            f"plot_scaling.py: {path}: found no prediction ({error}); expected what orrery show scaling --json prints"
+        )
     return table
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", metavar="SCALING.json", nargs="+", help="what orrery show scaling --json printed")
-    parser.add_argument("--output", metavar="FILE", help="the picture: .png, .svg or .pdf (default: beside the first table, .png)")
+    parser.add_argument(
+        "--output", metavar="FILE", help="the picture: .png, .svg or .pdf (default: beside the first table, .png)"
+    )
     parser.add_argument("--dpi", type=int, default=style.DPI, help=f"dots per inch (default: {style.DPI})")
     arguments = parser.parse_args()
     output = arguments.output or os.path.splitext(arguments.tables[0])[0] + ".png"

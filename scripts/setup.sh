@@ -13,7 +13,7 @@ packages=(
   python3 python3-h5py python3-numpy python3-pandas python3-yaml python3-matplotlib python3-protobuf
   xz-utils
 )
-for_tests=(libgtest-dev libbenchmark-dev procps dpkg-dev file)
+for_tests=(libgtest-dev libbenchmark-dev procps dpkg-dev file black)
 # What only some tests need; without these packages these tests are skipped: a Slurm that the tests of scripts/slurm start for
 # themselves, programs that read results.h5, what executes notebooks, and a browser for the pages of orrery report.
 slurm=(slurm-wlm slurm-wlm-basic-plugins munge)

@@ -25,6 +25,7 @@ import typing
 
 class Metric(typing.NamedTuple):
     """What tables and reports have to know of a metric."""
+
     name: str
     title: str
     more_is_better: bool
@@ -38,31 +39,45 @@ METRICS = [
 
 def lists_of_program(program):
     """Returns the lists that the program prints, by their names, each with the lines that mark it."""
-    printed = "".join(subprocess.run([program, "show", what, "--markdown"], check=True, capture_output=True, text=True).stdout for what in ("keys", "metrics"))
+    printed = "".join(
+        subprocess.run([program, "show", what, "--markdown"], check=True, capture_output=True, text=True).stdout
+        for what in ("keys", "metrics")
+    )
     return {match.group(1): match.group(0) for match in LIST.finditer(printed)}
 
 
 def metrics_of_package(program):
     """Returns the text of the Python module that has the metrics."""
-    found = json.loads(subprocess.run([program, "show", "metrics", "--json"], check=True, capture_output=True, text=True).stdout)
+    found = json.loads(
+        subprocess.run([program, "show", "metrics", "--json"], check=True, capture_output=True, text=True).stdout
+    )
     last = len(found) + 1
     found.sort(key=lambda metric: metric["place"] or last)
-    rows = "".join(f'    Metric({json.dumps(one["name"])}, {json.dumps(one["title"])}, {one["better"] == "more"}, {one["is_share"]}, {one["place"]}),\n' for one in found)
+    rows = "".join(
+        f'    Metric({json.dumps(one["name"])}, {json.dumps(one["title"])}, {one["better"] == "more"}, {one["is_share"]}, {one["place"]}),\n'
+        for one in found
+    )
     return HEAD_OF_METRICS + rows + "]\nBY_NAME = {metric.name: metric for metric in METRICS}\n"
 
 
 def updated(text, lists, used):
     """Returns a document with its lists replaced, and adds their names to `used`. Raises KeyError for a name that the program does not have."""
+
     def replace(match):
         used.append(match.group(1))
         return lists[match.group(1)]
+
     return LIST.sub(replace, text)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="change nothing; leave with 1 if a document is not up to date")
-    parser.add_argument("--orrery", default=os.environ.get("ORRERY_BINARY", ROOT / "build/release/bin/orrery"), help="the program")
+    parser.add_argument(
+        "--check", action="store_true", help="change nothing; leave with 1 if a document is not up to date"
+    )
+    parser.add_argument(
+        "--orrery", default=os.environ.get("ORRERY_BINARY", ROOT / "build/release/bin/orrery"), help="the program"
+    )
     parser.add_argument("documents", nargs="*", type=pathlib.Path, default=sorted((ROOT / "docs").glob("*.md")))
     arguments = parser.parse_args()
     lists = lists_of_program(arguments.orrery)

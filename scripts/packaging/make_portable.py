@@ -24,7 +24,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import orrery_backend as backend  # noqa: E402
 
 # Libraries of the machine. Whatever only they need is not carried either.
-OF_MACHINE = re.compile(r"^(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s|mpi\w*|open-(rte|pal)|orte|opal|pmix|prrte|hwloc|event\w*|fabric|uc[pst]))(?![A-Za-z])")
+OF_MACHINE = re.compile(
+    r"^(linux-vdso|ld-linux.*|lib(c|m|dl|rt|pthread|util|resolv|stdc\+\+|gcc_s|mpi\w*|open-(rte|pal)|orte|opal|pmix|prrte|hwloc|event\w*|fabric|uc[pst]))(?![A-Za-z])"
+)
 LIBRARIES = "lib/orrery"
 DATE = 315532800  # 1980: of all files, so that equal builds make equal archives
 LAUNCHER = """#!python
@@ -60,7 +62,9 @@ def carried(program):
         if name in found or OF_MACHINE.match(name):
             continue
         if name not in places:
-            raise Unusable(f"{program}: the library {name} is not found on this machine; expected a program that runs here.")
+            raise Unusable(
+                f"{program}: the library {name} is not found on this machine; expected a program that runs here."
+            )
         found[name] = pathlib.Path(places[name]).resolve()
         waiting += needed(found[name])
     return found
@@ -122,7 +126,11 @@ def make_wheel(prefix, output, machine):
     with backend.Wheel(output, f"py3-none-linux_{machine}") as wheel:
         wheel.add_all(backend.package_files())
         for part in parts:
-            wheel.add_all((f"orrery/program_files/{one.relative_to(prefix)}", one) for one in sorted((prefix / part).rglob("*")) if one.is_file())
+            wheel.add_all(
+                (f"orrery/program_files/{one.relative_to(prefix)}", one)
+                for one in sorted((prefix / part).rglob("*"))
+                if one.is_file()
+            )
         wheel.add(f"{wheel.stem}.data/scripts/orrery", LAUNCHER.encode(), 0o755)
     return output / wheel.name
 
@@ -138,12 +146,18 @@ def main():
     try:
         missing = [tool for tool in ("cmake", "ldd", "readelf", "strip") if not shutil.which(tool)]
         if missing:
-            raise Unusable(f"found no {' and no '.join(missing)}. On Debian run: apt-get install cmake binutils libc-bin")
+            raise Unusable(
+                f"found no {' and no '.join(missing)}. On Debian run: apt-get install cmake binutils libc-bin"
+            )
         output.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="orrery-portable-") as folder:
             prefix = pathlib.Path(folder) / "prefix"
             libraries = stage(arguments.build, prefix)
-            made = [] if arguments.only == "wheel" else [make_tarball(prefix, output, f"{described['name']}-{described['version']}", machine)]
+            made = (
+                []
+                if arguments.only == "wheel"
+                else [make_tarball(prefix, output, f"{described['name']}-{described['version']}", machine)]
+            )
             made += [] if arguments.only == "tarball" else [make_wheel(prefix, output, machine)]
     except (OSError, Unusable) as error:
         sys.exit(f"make_portable: {error}")

@@ -35,8 +35,14 @@ def project():
 def metadata():
     """Returns the text of METADATA."""
     described = project()
-    lines = ["Metadata-Version: 2.1", f"Name: {described['name']}", f"Version: {described['version']}", f"Summary: {described['description']}",
-             f"Requires-Python: {described['requires-python']}", "License: MIT"]
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {described['name']}",
+        f"Version: {described['version']}",
+        f"Summary: {described['description']}",
+        f"Requires-Python: {described['requires-python']}",
+        "License: MIT",
+    ]
     lines += [f"Requires-Dist: {one}" for one in described["dependencies"]]
     for extra, needed in described["optional-dependencies"].items():
         lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {one} ; extra == "{extra}"' for one in needed)]
@@ -81,9 +87,14 @@ class Wheel:
             about = f"{self.stem}.dist-info"
             pure = str(self.tag.endswith("-any")).lower()
             self.add(f"{about}/METADATA", metadata().encode())
-            self.add(f"{about}/WHEEL", f"Wheel-Version: 1.0\nGenerator: orrery_backend\nRoot-Is-Purelib: {pure}\nTag: {self.tag}\n".encode())
+            self.add(
+                f"{about}/WHEEL",
+                f"Wheel-Version: 1.0\nGenerator: orrery_backend\nRoot-Is-Purelib: {pure}\nTag: {self.tag}\n".encode(),
+            )
             self.add(f"{about}/LICENSE", (ROOT / "LICENSE").read_bytes())
-            self._file.writestr(zipfile.ZipInfo(f"{about}/RECORD", DATE), "\n".join([*self._record, f"{about}/RECORD,,", ""]))
+            self._file.writestr(
+                zipfile.ZipInfo(f"{about}/RECORD", DATE), "\n".join([*self._record, f"{about}/RECORD,,", ""])
+            )
         self._file.close()
 
 

@@ -54,6 +54,7 @@ def positive(text):
 
 # ---- a study's folder ----
 
+
 class Study:
     """study.json lists the runs; one process at a time changes it."""
 
@@ -79,6 +80,7 @@ class Study:
 
 # ---- submit ----
 
+
 def find_program(asked):
     for name in (asked, os.environ.get("ORRERY"), shutil.which("orrery"), HERE.parents[1] / "build/release/bin/orrery"):
         if name:
@@ -92,7 +94,10 @@ def placement(args, ranks):
     """sbatch options for this number of ranks."""
     options = [f"--ntasks={ranks}"]
     if args.ranks_per_node:
-        options += [f"--nodes={-(-ranks // args.ranks_per_node)}", f"--ntasks-per-node={min(args.ranks_per_node, ranks)}"]
+        options += [
+            f"--nodes={-(-ranks // args.ranks_per_node)}",
+            f"--ntasks-per-node={min(args.ranks_per_node, ranks)}",
+        ]
     elif args.nodes:
         options.append(f"--nodes={min(args.nodes, ranks)}")
     for name in ("account", "partition", "time"):
@@ -118,12 +123,25 @@ def submit(args):
     jobs, failed = [], 0
     for name, ranks, repeat in plan:
         results, log = study.folder / f"{name}.h5", study.folder / f"{name}.log"
-        arguments = [filled(argument, ranks) for argument in args.arguments] + more.get(ranks, []) + [f"--output={results}"]
-        run = {"name": name, "kind": args.kind, "ranks": ranks, "repeat": repeat, "results": results.name, "arguments": arguments}
+        arguments = (
+            [filled(argument, ranks) for argument in args.arguments] + more.get(ranks, []) + [f"--output={results}"]
+        )
+        run = {
+            "name": name,
+            "kind": args.kind,
+            "ranks": ranks,
+            "repeat": repeat,
+            "results": results.name,
+            "arguments": arguments,
+        }
         if args.local:
             with open(log, "w") as text:
-                code = subprocess.run([str(HERE.parent / "mpirun.sh"), str(ranks), program, "run", *arguments], stdout=text, stderr=text,
-                                      stdin=subprocess.DEVNULL).returncode
+                code = subprocess.run(
+                    [str(HERE.parent / "mpirun.sh"), str(ranks), program, "run", *arguments],
+                    stdout=text,
+                    stderr=text,
+                    stdin=subprocess.DEVNULL,
+                ).returncode
             failed = failed or code
             print(f"{name}: {'done' if code == 0 else f'exit code {code}, see {log}'}", flush=True)
         else:
@@ -131,7 +149,9 @@ def submit(args):
             if args.one_at_a_time and jobs:
                 command.append(f"--dependency=afterany:{jobs[-1]}")
             try:
-                sent = subprocess.run([*command, str(HERE / "batch.sh"), *arguments], capture_output=True, text=True, env=environment)
+                sent = subprocess.run(
+                    [*command, str(HERE / "batch.sh"), *arguments], capture_output=True, text=True, env=environment
+                )
             except FileNotFoundError:
                 fail("no sbatch here: submit on a cluster's login node, or run on this machine with --local")
             if sent.returncode != 0:
@@ -154,12 +174,19 @@ def generated(args, study, program, ranks):
     if not folder.exists():
         partial = study.folder / f".traces-{os.getpid()}"
         partial.mkdir()
-        done = subprocess.run([program, "generate", *shlex.split(options), f"--output={partial}/workload"], capture_output=True, text=True)
+        done = subprocess.run(
+            [program, "generate", *shlex.split(options), f"--output={partial}/workload"], capture_output=True, text=True
+        )
         if done.returncode != 0:
             shutil.rmtree(partial)
             fail(f"orrery generate {options}: {done.stderr.strip()}", done.returncode)
         partial.rename(folder)
-    return ["--set", f"workload.traces={folder.resolve()}/workload", "--set", f"workload.groups={folder.resolve()}/workload.json"]
+    return [
+        "--set",
+        f"workload.traces={folder.resolve()}/workload",
+        "--set",
+        f"workload.groups={folder.resolve()}/workload.json",
+    ]
 
 
 def wait(jobs):
@@ -175,19 +202,36 @@ def wait(jobs):
 
 # ---- gather ----
 
+
 def read(path):
     """Figures of one run, or None and why not."""
     import h5py
+
     try:
         with h5py.File(path, "r") as results:
             status = results.attrs["status"]
             if status != "complete":
                 return None, f"status is {status}"
-            kernel = {name: results["kernel/" + name][:] for name in ("events", "data_messages", "null_messages", "blocked_time", "busy_time",
-                                                                      "peak_memory", "critical_path")}
-            return {"npus": len(results["npus/finish_time"]), "ranks": int(results.attrs["num_ranks"]),
-                    "hosts": len(set(results["kernel/host"].asstr())), "simulated": int(results.attrs["simulated_time"]),
-                    "wall": float(results.attrs["wall_time"]), **kernel}, ""
+            kernel = {
+                name: results["kernel/" + name][:]
+                for name in (
+                    "events",
+                    "data_messages",
+                    "null_messages",
+                    "blocked_time",
+                    "busy_time",
+                    "peak_memory",
+                    "critical_path",
+                )
+            }
+            return {
+                "npus": len(results["npus/finish_time"]),
+                "ranks": int(results.attrs["num_ranks"]),
+                "hosts": len(set(results["kernel/host"].asstr())),
+                "simulated": int(results.attrs["simulated_time"]),
+                "wall": float(results.attrs["wall_time"]),
+                **kernel,
+            }, ""
     except (OSError, KeyError) as error:
         return None, "no results" if not path.exists() else str(error)
 
@@ -198,9 +242,18 @@ def point(kind, ranks, runs, base):
     typical = min(runs, key=lambda run: abs(run["wall"] - wall))
     events = int(typical["events"].sum())
     data, null = int(typical["data_messages"].sum()), int(typical["null_messages"].sum())
-    row = {"kind": kind, "ranks": ranks, "hosts": typical["hosts"], "npus": typical["npus"], "runs": len(runs),
-           "wall_s": wall, "wall_min_s": min(run["wall"] for run in runs), "wall_max_s": max(run["wall"] for run in runs),
-           "events": events, "events_per_s": events / wall if wall else 0.0}
+    row = {
+        "kind": kind,
+        "ranks": ranks,
+        "hosts": typical["hosts"],
+        "npus": typical["npus"],
+        "runs": len(runs),
+        "wall_s": wall,
+        "wall_min_s": min(run["wall"] for run in runs),
+        "wall_max_s": max(run["wall"] for run in runs),
+        "events": events,
+        "events_per_s": events / wall if wall else 0.0,
+    }
     base = base or row
     # Strong: how many times sooner the same work is done. Weak: how many times more events in a second.
     row["speedup"] = base["wall_s"] / wall if kind == "strong" else row["events_per_s"] / base["events_per_s"]
@@ -233,19 +286,51 @@ def table(runs):
             base = base or rows[-1]
         answers = {figures["simulated"] for some in found.values() for figures in some}
         if kind == "strong" and len(answers) > 1:
-            notes.append(f"the strong runs are not of the same work: they end at {', '.join(map(str, sorted(answers)))} ps")
+            notes.append(
+                f"the strong runs are not of the same work: they end at {', '.join(map(str, sorted(answers)))} ps"
+            )
     return rows, notes
 
 
 def markdown(rows, notes):
-    heads = ["", "ranks", "hosts", "NPUs", "runs", "wall s (median)", "events", "M events/s", "speed-up", "efficiency", "blocked", "imbalance",
-             "events / critical path", "data messages", "null messages", "MiB, largest rank"]
+    heads = [
+        "",
+        "ranks",
+        "hosts",
+        "NPUs",
+        "runs",
+        "wall s (median)",
+        "events",
+        "M events/s",
+        "speed-up",
+        "efficiency",
+        "blocked",
+        "imbalance",
+        "events / critical path",
+        "data messages",
+        "null messages",
+        "MiB, largest rank",
+    ]
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
-        cells = [row["kind"], row["ranks"], row["hosts"], f"{row['npus']:,}", row["runs"], f"{row['wall_s']:.4g}", f"{row['events']:,}",
-                 f"{row['events_per_s'] / 1e6:.3g}", f"{row['speedup']:.2f}", f"{100 * row['efficiency']:.0f} %", f"{100 * row['blocked_share']:.0f} %",
-                 f"{row['imbalance']:.2f}", f"{row['events_per_critical_path']:.1f}", f"{row['data_messages']:,}", f"{row['null_messages']:,}",
-                 f"{row['peak_memory_bytes'] / 2**20:.0f}"]
+        cells = [
+            row["kind"],
+            row["ranks"],
+            row["hosts"],
+            f"{row['npus']:,}",
+            row["runs"],
+            f"{row['wall_s']:.4g}",
+            f"{row['events']:,}",
+            f"{row['events_per_s'] / 1e6:.3g}",
+            f"{row['speedup']:.2f}",
+            f"{100 * row['efficiency']:.0f} %",
+            f"{100 * row['blocked_share']:.0f} %",
+            f"{row['imbalance']:.2f}",
+            f"{row['events_per_critical_path']:.1f}",
+            f"{row['data_messages']:,}",
+            f"{row['null_messages']:,}",
+            f"{row['peak_memory_bytes'] / 2**20:.0f}",
+        ]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines + [""] * bool(notes) + [f"- {note}" for note in notes]) + "\n"
 
@@ -267,20 +352,46 @@ def draw(style, rows, path):
     all_ranks = sorted({row["ranks"] for row in rows})
     with style.look():
         first = f"{all_ranks[0]} rank{'s' if all_ranks[0] > 1 else ''}"
-        figure, _, body = style.picture(3.8, "Scaling study", f"speed-up over {first}; bars reach from the slowest to the fastest run")
+        figure, _, body = style.picture(
+            3.8, "Scaling study", f"speed-up over {first}; bars reach from the slowest to the fastest run"
+        )
         left, right = body.subplots(1, 2)
-        left.plot(all_ranks, [ranks / all_ranks[0] for ranks in all_ranks], color=style.GREY, linestyle="--", linewidth=1, label="ideal")
+        left.plot(
+            all_ranks,
+            [ranks / all_ranks[0] for ranks in all_ranks],
+            color=style.GREY,
+            linestyle="--",
+            linewidth=1,
+            label="ideal",
+        )
         right.axhline(100, color=style.GREY, linestyle="--", linewidth=1)
         for kind in KINDS:
             mine = [row for row in rows if row["kind"] == kind]
             if not mine:
                 continue
             ranks, speedup = [row["ranks"] for row in mine], [row["speedup"] for row in mine]
-            reach = [[row["speedup"] * (1 - row["wall_s"] / row["wall_max_s"]) for row in mine],
-                     [row["speedup"] * (row["wall_s"] / row["wall_min_s"] - 1) for row in mine]] if all(row["wall_min_s"] for row in mine) else None
+            reach = (
+                [
+                    [row["speedup"] * (1 - row["wall_s"] / row["wall_max_s"]) for row in mine],
+                    [row["speedup"] * (row["wall_s"] / row["wall_min_s"] - 1) for row in mine],
+                ]
+                if all(row["wall_min_s"] for row in mine)
+                else None
+            )
             label = {"strong": "strong: the same work", "weak": "weak: work grows with ranks"}[kind]
-            left.errorbar(ranks, speedup, yerr=reach, color=colours[kind], marker=marks[kind], markersize=5, capsize=3, label=label)
-            right.plot(ranks, [100 * row["efficiency"] for row in mine], color=colours[kind], marker=marks[kind], markersize=5)
+            left.errorbar(
+                ranks,
+                speedup,
+                yerr=reach,
+                color=colours[kind],
+                marker=marks[kind],
+                markersize=5,
+                capsize=3,
+                label=label,
+            )
+            right.plot(
+                ranks, [100 * row["efficiency"] for row in mine], color=colours[kind], marker=marks[kind], markersize=5
+            )
         for axes in (left, right):
             axes.set_xscale("log", base=2)
             axes.set_xticks(all_ranks, [str(ranks) for ranks in all_ranks])
@@ -319,21 +430,41 @@ def gather(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    sub = commands.add_parser("submit", help="submit the runs of a study",
-                              usage="scaling.py submit strong|weak FOLDER --ranks 1,2,4 [OPTIONS] -- CONFIG.yaml [OPTIONS OF orrery run]")
+    sub = commands.add_parser(
+        "submit",
+        help="submit the runs of a study",
+        usage="scaling.py submit strong|weak FOLDER --ranks 1,2,4 [OPTIONS] -- CONFIG.yaml [OPTIONS OF orrery run]",
+    )
     sub.add_argument("kind", choices=KINDS)
     sub.add_argument("folder", help="for results, logs, table and plot")
     sub.add_argument("--ranks", type=counts, required=True, help="numbers of ranks, as 1,2,4,8")
-    sub.add_argument("--repeat", type=positive, default=1, metavar="N", help="runs for each (default: 1); the table has the median")
-    sub.add_argument("--generate", metavar="OPTIONS", help="write traces with `orrery generate OPTIONS` first and run those")
+    sub.add_argument(
+        "--repeat", type=positive, default=1, metavar="N", help="runs for each (default: 1); the table has the median"
+    )
+    sub.add_argument(
+        "--generate", metavar="OPTIONS", help="write traces with `orrery generate OPTIONS` first and run those"
+    )
     sub.add_argument("--account", help="of sbatch")
     sub.add_argument("--partition", help="of sbatch")
     sub.add_argument("--time", help="of sbatch: the limit of each run")
     sub.add_argument("--nodes", type=positive, help="nodes over which the ranks are spread, at most one for each rank")
     sub.add_argument("--ranks-per-node", type=positive, metavar="N", help="instead of --nodes: fill nodes with N ranks")
-    sub.add_argument("--sbatch", action="append", default=[], metavar="OPTION", help="more for sbatch, as --sbatch=--exclusive; repeatable")
-    sub.add_argument("--launcher", choices=("srun", "mpirun"), default=os.environ.get("ORRERY_LAUNCHER", "srun"), help="(default: srun --mpi=pmix)")
-    sub.add_argument("--one-at-a-time", action="store_true", help="each run after the one before, where they would share nodes")
+    sub.add_argument(
+        "--sbatch",
+        action="append",
+        default=[],
+        metavar="OPTION",
+        help="more for sbatch, as --sbatch=--exclusive; repeatable",
+    )
+    sub.add_argument(
+        "--launcher",
+        choices=("srun", "mpirun"),
+        default=os.environ.get("ORRERY_LAUNCHER", "srun"),
+        help="(default: srun --mpi=pmix)",
+    )
+    sub.add_argument(
+        "--one-at-a-time", action="store_true", help="each run after the one before, where they would share nodes"
+    )
     sub.add_argument("--local", action="store_true", help="without Slurm: on this machine, one after the other")
     sub.add_argument("--wait", action="store_true", help="wait for the runs, then gather")
     sub.add_argument("--orrery", metavar="PROGRAM", help="(default: $ORRERY, orrery in PATH, build/release/bin/orrery)")
@@ -341,7 +472,7 @@ def main():
     collect.add_argument("folder")
     words, rest = sys.argv[1:], []
     if "--" in words:
-        words, rest = words[:words.index("--")], words[words.index("--") + 1:]
+        words, rest = words[: words.index("--")], words[words.index("--") + 1 :]
     args = parser.parse_args(words)
     args.arguments = rest
     if args.command == "gather":

@@ -22,27 +22,101 @@ import tempfile
 import study_plots
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HOSTS, PODS, LEAVES, ABOVE, CORES = 320, 5, 4, 4, 4  # LEAVES and ABOVE of each pod, CORES for each of the switches above
+HOSTS, PODS, LEAVES, ABOVE, CORES = (
+    320,
+    5,
+    4,
+    4,
+    4,
+)  # LEAVES and ABOVE of each pod, CORES for each of the switches above
 HOSTS_OF_LEAF = HOSTS // (PODS * LEAVES)
 HOST_RATE, SWITCH_RATE, DELAY = 100e9, 400e9, 1e-6  # bit/s, s
 PAYLOAD, HEADER = 1000, 48  # bytes; the header without what HPCC adds
 # Bytes, and the per cent of flows that are not larger; sizes between two rows are uniform.
 SIZES = {
-    "web-search": ((0, 0), (10e3, 15), (20e3, 20), (30e3, 30), (50e3, 40), (80e3, 53), (200e3, 60), (1e6, 70), (2e6, 80), (5e6, 90), (10e6, 97), (30e6, 100)),
-    "hadoop": ((0, 0), (100, 1), (200, 2), (300, 5), (350, 15), (400, 20), (500, 30), (600, 40), (700, 50), (1e3, 60), (2e3, 67), (7e3, 70), (30e3, 72),
-               (50e3, 82), (80e3, 87), (120e3, 90), (300e3, 95), (1e6, 97.5), (2e6, 99), (10e6, 100)),
+    "web-search": (
+        (0, 0),
+        (10e3, 15),
+        (20e3, 20),
+        (30e3, 30),
+        (50e3, 40),
+        (80e3, 53),
+        (200e3, 60),
+        (1e6, 70),
+        (2e6, 80),
+        (5e6, 90),
+        (10e6, 97),
+        (30e6, 100),
+    ),
+    "hadoop": (
+        (0, 0),
+        (100, 1),
+        (200, 2),
+        (300, 5),
+        (350, 15),
+        (400, 20),
+        (500, 30),
+        (600, 40),
+        (700, 50),
+        (1e3, 60),
+        (2e3, 67),
+        (7e3, 70),
+        (30e3, 72),
+        (50e3, 82),
+        (80e3, 87),
+        (120e3, 90),
+        (300e3, 95),
+        (1e6, 97.5),
+        (2e6, 99),
+        (10e6, 100),
+    ),
 }
-MARKS = {"KMIN_MAP": "2 100000000000 400 400000000000 1600", "KMAX_MAP": "2 100000000000 1600 400000000000 6400", "PMAX_MAP": "2 100000000000 0.2 400000000000 0.2"}
-ALL = {"PACKET_PAYLOAD_SIZE": PAYLOAD, "BUFFER_SIZE": 32, "ENABLE_QCN": 1, "USE_DYNAMIC_PFC_THRESHOLD": 1, "ALPHA_RESUME_INTERVAL": 1, "RATE_DECREASE_INTERVAL": 4,
-       "RP_TIMER": 300, "EWMA_GAIN": 0.00390625, "FAST_RECOVERY_TIMES": 1, "CLAMP_TARGET_RATE": 0, "MIN_RATE": "1000Mb/s", "HAS_WIN": 1, "GLOBAL_T": 1, "VAR_WIN": 1,
-       "RATE_BOUND": 1, "ACK_HIGH_PRIO": 0, **MARKS}
+MARKS = {
+    "KMIN_MAP": "2 100000000000 400 400000000000 1600",
+    "KMAX_MAP": "2 100000000000 1600 400000000000 6400",
+    "PMAX_MAP": "2 100000000000 0.2 400000000000 0.2",
+}
+ALL = {
+    "PACKET_PAYLOAD_SIZE": PAYLOAD,
+    "BUFFER_SIZE": 32,
+    "ENABLE_QCN": 1,
+    "USE_DYNAMIC_PFC_THRESHOLD": 1,
+    "ALPHA_RESUME_INTERVAL": 1,
+    "RATE_DECREASE_INTERVAL": 4,
+    "RP_TIMER": 300,
+    "EWMA_GAIN": 0.00390625,
+    "FAST_RECOVERY_TIMES": 1,
+    "CLAMP_TARGET_RATE": 0,
+    "MIN_RATE": "1000Mb/s",
+    "HAS_WIN": 1,
+    "GLOBAL_T": 1,
+    "VAR_WIN": 1,
+    "RATE_BOUND": 1,
+    "ACK_HIGH_PRIO": 0,
+    **MARKS,
+}
 # What the config.txt of each control says besides.
 CONTROLS = {
-    "HPCC": {"CC_MODE": 3, "RATE_AI": "50Mb/s", "U_TARGET": 0.95, "MI_THRESH": 0, "INT_MULTI": 4, "FAST_REACT": 1, "MULTI_RATE": 0, "SAMPLE_FEEDBACK": 0},
+    "HPCC": {
+        "CC_MODE": 3,
+        "RATE_AI": "50Mb/s",
+        "U_TARGET": 0.95,
+        "MI_THRESH": 0,
+        "INT_MULTI": 4,
+        "FAST_REACT": 1,
+        "MULTI_RATE": 0,
+        "SAMPLE_FEEDBACK": 0,
+    },
     "DCQCN with a window": {"CC_MODE": 1, "RATE_AI": "20Mb/s", "RATE_HAI": "200Mb/s"},
     "TIMELY with a window": {"CC_MODE": 7, "RATE_AI": "100Mb/s", "RATE_HAI": "500Mb/s"},
-    "DCTCP": {"CC_MODE": 8, "DCTCP_RATE_AI": "615Mb/s", "EWMA_GAIN": 0.0625, "KMIN_MAP": "2 100000000000 300 400000000000 1200",
-              "KMAX_MAP": "2 100000000000 300 400000000000 1200", "PMAX_MAP": "2 100000000000 1 400000000000 1"},
+    "DCTCP": {
+        "CC_MODE": 8,
+        "DCTCP_RATE_AI": "615Mb/s",
+        "EWMA_GAIN": 0.0625,
+        "KMIN_MAP": "2 100000000000 300 400000000000 1200",
+        "KMAX_MAP": "2 100000000000 300 400000000000 1200",
+        "PMAX_MAP": "2 100000000000 1 400000000000 1",
+    },
 }
 PARTS = 10  # of the flows, by size
 PERCENTILES = {50: "median", 95: "95th percentile", 99: "99th percentile"}
@@ -55,9 +129,22 @@ def graph():
     fast, slow = f"{SWITCH_RATE / 1e9:g} Gb/s", f"{HOST_RATE / 1e9:g} Gb/s"
     links = [[host, leaves + host // HOSTS_OF_LEAF, slow] for host in range(HOSTS)]
     for pod in range(PODS):
-        links += [[leaves + LEAVES * pod + leaf, above + ABOVE * pod + up, fast] for leaf in range(LEAVES) for up in range(ABOVE)]
-    links += [[above + ABOVE * pod + up, cores + CORES * up + core, fast] for pod in range(PODS) for up in range(ABOVE) for core in range(CORES)]
-    return {"hosts": HOSTS, "switches": PODS * (LEAVES + ABOVE) + ABOVE * CORES, "links": [[*link, f"{DELAY * 1e6:g} us"] for link in links]}
+        links += [
+            [leaves + LEAVES * pod + leaf, above + ABOVE * pod + up, fast]
+            for leaf in range(LEAVES)
+            for up in range(ABOVE)
+        ]
+    links += [
+        [above + ABOVE * pod + up, cores + CORES * up + core, fast]
+        for pod in range(PODS)
+        for up in range(ABOVE)
+        for core in range(CORES)
+    ]
+    return {
+        "hosts": HOSTS,
+        "switches": PODS * (LEAVES + ABOVE) + ABOVE * CORES,
+        "links": [[*link, f"{DELAY * 1e6:g} us"] for link in links],
+    }
 
 
 def size_at(table, percent):
@@ -92,12 +179,28 @@ def time_alone(source, target, size):
 def slowdowns(program, ranks, control, flows):
     """Returns (size, slowdown) of each flow, in the order of sizes."""
     with tempfile.TemporaryDirectory() as folder:
-        configuration, source, result = (pathlib.Path(folder, name) for name in ("config.txt", "flows.yaml", "flows.json"))
+        configuration, source, result = (
+            pathlib.Path(folder, name) for name in ("config.txt", "flows.yaml", "flows.json")
+        )
         configuration.write_text("".join(f"{key} {value}\n" for key, value in {**ALL, **CONTROLS[control]}.items()))
-        listed = [{"from": a, "to": b, "size": f"{size} B", "start": f"{round(start * 1e12)} ps"} for start, a, b, size in flows]
-        source.write_text(json.dumps({"system": {"network": {"graph": graph(), "packets": {"preset": "hpcc-2019", "file": "config.txt"}}}, "workload": {"flows": listed}}))
+        listed = [
+            {"from": a, "to": b, "size": f"{size} B", "start": f"{round(start * 1e12)} ps"}
+            for start, a, b, size in flows
+        ]
+        source.write_text(
+            json.dumps(
+                {
+                    "system": {"network": {"graph": graph(), "packets": {"preset": "hpcc-2019", "file": "config.txt"}}},
+                    "workload": {"flows": listed},
+                }
+            )
+        )
         command = [program, "flows", str(source), f"--json={result}"]
-        done = subprocess.run([str(ROOT / "scripts/mpirun.sh"), str(ranks), *command] if ranks > 1 else command, capture_output=True, text=True)
+        done = subprocess.run(
+            [str(ROOT / "scripts/mpirun.sh"), str(ranks), *command] if ranks > 1 else command,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode != 0:
             sys.exit(f"flow_slowdown.py: {done.stderr.strip()}")
         times = json.loads(result.read_text())["flows"]
@@ -111,7 +214,7 @@ def slowdowns(program, ranks, control, flows):
 def parts(found):
     """Returns for each part of the flows by size the largest size, and a function that gives percentiles."""
     for part in range(PARTS):
-        rows = found[part * len(found) // PARTS:(part + 1) * len(found) // PARTS]
+        rows = found[part * len(found) // PARTS : (part + 1) * len(found) // PARTS]
         values = sorted(value for _, value in rows)
         yield rows[-1][0], lambda percent, values=values: values[min(len(values) - 1, int(len(values) * percent / 100))]
 
@@ -127,19 +230,29 @@ def print_table(results):
     print("| flows up to | " + " | ".join(results) + " |")
     print("|---" * (len(results) + 1) + "|")
     for rows in zip(*(parts(found) for found in results.values())):
-        print(f"| {size_text(rows[0][0])} | " + " | ".join(" / ".join(f"{at(percent):.2f}" for percent in PERCENTILES) for _, at in rows) + " |")
+        print(
+            f"| {size_text(rows[0][0])} | "
+            + " | ".join(" / ".join(f"{at(percent):.2f}" for percent in PERCENTILES) for _, at in rows)
+            + " |"
+        )
 
 
 def draw(style, results, arguments):
     colours = (style.BLUE, style.VERMILION, style.GREEN, style.PURPLE)
     with style.look():
-        figure, _, body = style.picture(3.6, "Which flows wait", f"{HOSTS} hosts on a fat tree, sizes of {arguments.sizes}, {100 * arguments.load:g} % load: slowdown by size")
+        figure, _, body = style.picture(
+            3.6,
+            "Which flows wait",
+            f"{HOSTS} hosts on a fat tree, sizes of {arguments.sizes}, {100 * arguments.load:g} % load: slowdown by size",
+        )
         charts, foot = body.subfigures(2, 1, height_ratios=[10, 1])
         panels = charts.subplots(1, len(PERCENTILES), sharey=True)
         for axes, (percent, title) in zip(panels, PERCENTILES.items()):
             for (name, found), colour in zip(results.items(), colours):
                 rows = list(parts(found))
-                axes.semilogy(range(PARTS), [at(percent) for _, at in rows], color=colour, marker="o", markersize=3, label=name)
+                axes.semilogy(
+                    range(PARTS), [at(percent) for _, at in rows], color=colour, marker="o", markersize=3, label=name
+                )
             axes.set_xticks(range(0, PARTS, 3), [size_text(rows[part][0]) for part in range(0, PARTS, 3)])
             axes.set_title(title, fontweight="normal")
             axes.set_xlabel("flows up to")

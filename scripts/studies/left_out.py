@@ -18,10 +18,18 @@ from orrery.calibrate import joint, rows as measured, steps as runs
 
 # Values before any fit, and the deviation of the value of all stacks from them.
 BEFORE = {
-    "system.compute.efficiency": (0.85, 0.15), "system.compute.attention-factor": (1.0, 0.1), "system.compute.attention": (0.4, 0.4),
-    "system.compute.elementwise": (0.5, 0.4), "system.compute.fp8": (0.89, 0.03), "system.compute.nvfp4": (0.8, 0.1), "system.compute.kernel": (4e-6, 0.3),
-    "system.collectives.compute-share": (0.1, 0.7), "workload.parallel.exposed-share": (0.3, 0.7), "workload.parallel.between-steps": (1e-3, 2.0),
-    "workload.parallel.layer-time": (5e-4, 1.5), "workload.parallel.call-time-per-member": (5e-6, 1.5),
+    "system.compute.efficiency": (0.85, 0.15),
+    "system.compute.attention-factor": (1.0, 0.1),
+    "system.compute.attention": (0.4, 0.4),
+    "system.compute.elementwise": (0.5, 0.4),
+    "system.compute.fp8": (0.89, 0.03),
+    "system.compute.nvfp4": (0.8, 0.1),
+    "system.compute.kernel": (4e-6, 0.3),
+    "system.collectives.compute-share": (0.1, 0.7),
+    "workload.parallel.exposed-share": (0.3, 0.7),
+    "workload.parallel.between-steps": (1e-3, 2.0),
+    "workload.parallel.layer-time": (5e-4, 1.5),
+    "workload.parallel.call-time-per-member": (5e-6, 1.5),
 }
 SHIPPED = 0.02  # what a stack leaves to a report when its numbers are fitted for good
 ERROR = 0.07  # deviation of a row besides what its report has in common
@@ -41,7 +49,9 @@ def effects_of(program, steps, folder, jobs, cache):
 
     def mark(task):
         stack = next(line for line in task[1].splitlines() if line.startswith("stack: "))[7:]
-        return hashlib.sha256((task[1] + runs.file_of(stack, folder).read_text() + str(task[2])).encode()).hexdigest()[:24]
+        return hashlib.sha256((task[1] + runs.file_of(stack, folder).read_text() + str(task[2])).encode()).hexdigest()[
+            :24
+        ]
 
     def seconds(task):
         name = mark(task)
@@ -70,11 +80,21 @@ class Model:
         self.steps = steps
         self.stacks = {row["id"]: measured.stack_of(row, folder) for row in steps}
         shipped = {stack: runs.numbers_of(stack, folder) for stack in set(self.stacks.values())}
-        names = [("all", key) for key in BEFORE] + [(stack, key) for stack, values in sorted(shipped.items()) for key in values]
+        names = [("all", key) for key in BEFORE] + [
+            (stack, key) for stack, values in sorted(shipped.items()) for key in values
+        ]
         names += [("report", report) for report in sorted({measured.report_of(row) for row in steps})]
         self.at = {name: i for i, name in enumerate(names)}
-        self.deviations = np.array([BEFORE[name[1]][1] if name[0] == "all" else joint.UNKNOWN if name[0] == "report" else joint.NUMBERS[name[1]][0]
-                                    for name in names])
+        self.deviations = np.array(
+            [
+                BEFORE[name[1]][1]
+                if name[0] == "all"
+                else joint.UNKNOWN
+                if name[0] == "report"
+                else joint.NUMBERS[name[1]][0]
+                for name in names
+            ]
+        )
         self.lines, self.misses = [], []
         for row in steps:
             miss, of_keys = effects[row["id"]]
@@ -91,7 +111,10 @@ class Model:
     def left(self, kept, asked):
         """[(logarithm of measured over predicted, deviation)] of the rows `asked` after a fit to those `kept`."""
         found = joint.fit(self.lines[kept], self.misses[kept], self.deviations, noise=ERROR)
-        return [(float(self.misses[i]) - found.shift(self.lines[i]), math.hypot(found.spread(self.lines[i]), ERROR)) for i in asked]
+        return [
+            (float(self.misses[i]) - found.shift(self.lines[i]), math.hypot(found.spread(self.lines[i]), ERROR))
+            for i in asked
+        ]
 
     def deviations_after(self):
         """The deviation of each row's prediction for a report that is not known, after a fit to all rows."""
@@ -99,7 +122,7 @@ class Model:
         for row, line in zip(self.steps, self.lines):
             line = line.copy()
             line[self.at["report", measured.report_of(row)]] = 0
-            told.append(math.sqrt(found.spread(line) ** 2 + joint.UNKNOWN ** 2 + ERROR ** 2))
+            told.append(math.sqrt(found.spread(line) ** 2 + joint.UNKNOWN**2 + ERROR**2))
         return told
 
     def fitted(self):
@@ -119,10 +142,14 @@ class Model:
 
 def summary(left):
     errors = sorted(abs(math.expm1(-miss)) for miss, _ in left)
-    return {"rows": len(errors), "mean": statistics.mean(errors), "p90": errors[min(len(errors) - 1, math.ceil(0.9 * len(errors)) - 1)],
-            "covered_80": statistics.mean(float(abs(m) <= joint.NORMAL_80 * d) for m, d in left),
-            "covered_95": statistics.mean(float(abs(m) <= joint.NORMAL_95 * d) for m, d in left),
-            "factor": math.exp(joint.NORMAL_80 * statistics.median(d for _, d in left))}
+    return {
+        "rows": len(errors),
+        "mean": statistics.mean(errors),
+        "p90": errors[min(len(errors) - 1, math.ceil(0.9 * len(errors)) - 1)],
+        "covered_80": statistics.mean(float(abs(m) <= joint.NORMAL_80 * d) for m, d in left),
+        "covered_95": statistics.mean(float(abs(m) <= joint.NORMAL_95 * d) for m, d in left),
+        "factor": math.exp(joint.NORMAL_80 * statistics.median(d for _, d in left)),
+    }
 
 
 def study(program, steps, folder, jobs, beside=(), cache=None):
@@ -151,13 +178,21 @@ def study(program, steps, folder, jobs, beside=(), cache=None):
             rest = [i for i in members if i not in shown]
             two += model.left([i for i in number if i not in rest], rest)
     found = {}
-    print(f"\n{'rows that were left out':<52} {'rows':>4} {'mean':>7} {'p90':>7} {'in 80 %':>8} {'in 95 %':>8} {'factor':>7}")
-    for name, left in (("one report at a time", known + unknown), ("  of these, another report of the stack is known", known),
-                       ("  of these, no row of the stack is known", unknown), ("all rows of a group but two", two)):
+    print(
+        f"\n{'rows that were left out':<52} {'rows':>4} {'mean':>7} {'p90':>7} {'in 80 %':>8} {'in 95 %':>8} {'factor':>7}"
+    )
+    for name, left in (
+        ("one report at a time", known + unknown),
+        ("  of these, another report of the stack is known", known),
+        ("  of these, no row of the stack is known", unknown),
+        ("all rows of a group but two", two),
+    ):
         if left:
             found[name.strip()] = s = summary(left)
-            print(f"{name:<52} {s['rows']:>4} {100 * s['mean']:>6.1f}% {100 * s['p90']:>6.1f}% {100 * s['covered_80']:>7.0f}% {100 * s['covered_95']:>7.0f}% "
-                  f"{s['factor']:>7.2f}")
+            print(
+                f"{name:<52} {s['rows']:>4} {100 * s['mean']:>6.1f}% {100 * s['p90']:>6.1f}% {100 * s['covered_80']:>7.0f}% {100 * s['covered_95']:>7.0f}% "
+                f"{s['factor']:>7.2f}"
+            )
     for report, s in of_report.items():
         print(f"  {report[:72]:<72} {s['rows']:>4} {100 * s['mean']:>6.1f}%")
     return dict(found, reports=of_report)

@@ -23,7 +23,12 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 # Pipeline stages, virtual stages of each, samples of a micro-batch, micro-batches; seconds with full and with selective recomputation.
 # Tensor parallelism is 8 in all of them, data parallelism 1.
-CASES = {"22b": (1, 1, 4, 1, 1.42, 1.10), "175b": (8, 3, 1, 64, 18.13, 13.75), "530b": (35, 3, 1, 280, 49.05, 37.83), "1t": (64, 1, 1, 512, 94.42, 71.49)}
+CASES = {
+    "22b": (1, 1, 4, 1, 1.42, 1.10),
+    "175b": (8, 3, 1, 64, 18.13, 13.75),
+    "530b": (35, 3, 1, 280, 49.05, 37.83),
+    "1t": (64, 1, 1, 512, 94.42, 71.49),
+}
 
 CONFIG = """system:
   base: {root}/configs/systems/dgx-a100-superpod.yaml
@@ -42,7 +47,21 @@ UNMEASURED = {"none": "recompute: none"}  # it does not fit
 
 def step(program, config, folder, *more):
     """Seconds, and the peak of the local memory as a text."""
-    done = subprocess.run([*program, "run", config, "--verbose", "--fold", "--record-iterations=0", f"--output={folder / 'results.h5'}", "--force", *more], capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            *program,
+            "run",
+            config,
+            "--verbose",
+            "--fold",
+            "--record-iterations=0",
+            f"--output={folder / 'results.h5'}",
+            "--force",
+            *more,
+        ],
+        capture_output=True,
+        text=True,
+    )
     found = re.search(r"^step time ([\d.]+) (\w+)", done.stdout, re.MULTILINE)
     memory = re.search(r"^local memory: NPU \d+ needs most, ([\d.]+ \w+) at", done.stdout, re.MULTILINE)
     if done.returncode != 0 or not found or not memory:
@@ -52,14 +71,18 @@ def step(program, config, folder, *more):
 
 def main():
     parser = argparse.ArgumentParser(description="Seconds per iteration on A100 clusters against the published ones.")
-    parser.add_argument("--efficiency", type=float, default=0.70, help="share of the peak that matrix products reach (default: 0.70)")
+    parser.add_argument(
+        "--efficiency", type=float, default=0.70, help="share of the peak that matrix products reach (default: 0.70)"
+    )
     parser.add_argument("--models", default=",".join(CASES), help="default: all four")
     parser.add_argument("--orrery", default=str(ROOT / "build/release/bin/orrery"), help="the program")
     parser.add_argument("--ranks", type=int, default=0, help="MPI ranks; 0: without mpirun")
     args = parser.parse_args()
     program = ([str(ROOT / "scripts/mpirun.sh"), str(args.ranks)] if args.ranks else []) + [args.orrery]
     print(f"efficiency of matrix products: {args.efficiency:.2f} of {PEAK_TFLOPS} TFLOPS\n")
-    print(f"{'model':<6} {'NPUs':>5} {'recompute':<10} {'local memory':>12} {'published':>10} {'Orrery':>9} {'error':>8}")
+    print(
+        f"{'model':<6} {'NPUs':>5} {'recompute':<10} {'local memory':>12} {'published':>10} {'Orrery':>9} {'error':>8}"
+    )
     errors = []
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -69,8 +92,18 @@ def main():
             pp, chunks, samples, batches, *published = CASES[name]
             for (variant, keys), seconds in zip((VARIANTS | UNMEASURED).items(), [*published, None]):
                 config = folder / "config.yaml"
-                config.write_text(CONFIG.format(root=ROOT, name=name, pp=pp, chunks=chunks, samples=samples, batches=batches, variant=keys,
-                                                peak=f"{PEAK_TFLOPS * args.efficiency:.4f}"))
+                config.write_text(
+                    CONFIG.format(
+                        root=ROOT,
+                        name=name,
+                        pp=pp,
+                        chunks=chunks,
+                        samples=samples,
+                        batches=batches,
+                        variant=keys,
+                        peak=f"{PEAK_TFLOPS * args.efficiency:.4f}",
+                    )
+                )
                 found, memory = step(program, config, folder, *(["--memory=report"] if seconds is None else []))
                 row = f"{name:<6} {8 * pp:>5} {variant:<10} {memory:>12}"
                 if seconds is None:

@@ -13,7 +13,11 @@ SHAPES = {"SW": "Switch", "FC": "FullyConnected", "Ring": "Ring"}
 Dimension = collections.namedtuple("Dimension", "block size bandwidth latency")
 # How chunks go: Options of `collectives` in CONFIG.yaml.
 Scheduler = collections.namedtuple("Scheduler", "dimension_order chunk_order")
-BASELINE, THEMIS_FIFO, THEMIS_SCF = Scheduler("ascending", "fifo"), Scheduler("themis", "fifo"), Scheduler("themis", "smallest-chunk-first")
+BASELINE, THEMIS_FIFO, THEMIS_SCF = (
+    Scheduler("ascending", "fifo"),
+    Scheduler("themis", "fifo"),
+    Scheduler("themis", "smallest-chunk-first"),
+)
 
 
 def dimension(number, block, size, bandwidth, latency):
@@ -26,9 +30,11 @@ def dimension(number, block, size, bandwidth, latency):
 
 
 def system(dimensions, scheduler, chunks=64):
-    return (f"system:\n  network: {{dimensions: [{', '.join(dimension(number, *one) for number, one in enumerate(dimensions))}]}}\n"
-            f"  collectives: {{chunks: {chunks}, dimension-order: {scheduler.dimension_order}, chunk-order: {scheduler.chunk_order}, "
-            f"directions: one, overlap-latency: true, endpoint-delay: 0 ns}}\n")
+    return (
+        f"system:\n  network: {{dimensions: [{', '.join(dimension(number, *one) for number, one in enumerate(dimensions))}]}}\n"
+        f"  collectives: {{chunks: {chunks}, dimension-order: {scheduler.dimension_order}, chunk-order: {scheduler.chunk_order}, "
+        f"directions: one, overlap-latency: true, endpoint-delay: 0 ns}}\n"
+    )
 
 
 def milliseconds(orrery, config, kind, size):
@@ -36,7 +42,11 @@ def milliseconds(orrery, config, kind, size):
     with tempfile.TemporaryDirectory(prefix="orrery-study-") as folder:
         path = pathlib.Path(folder) / "system.yaml"
         path.write_text(config)
-        done = subprocess.run([orrery, "show", "collective", str(path), "--kind", kind, "--bytes", f"{size}B", "--json"], capture_output=True, text=True)
+        done = subprocess.run(
+            [orrery, "show", "collective", str(path), "--kind", kind, "--bytes", f"{size}B", "--json"],
+            capture_output=True,
+            text=True,
+        )
     if done.returncode != 0:
         sys.exit(f"{pathlib.Path(sys.argv[0]).name}: {done.stderr.strip()}")
     return json.loads(done.stdout)["last_done_ps"] / 1e9

@@ -75,7 +75,11 @@ def ring():
 
 
 def all_to_all():
-    return [{"from": a, "to": (a + shift) % HOSTS, "size": f"{SIZE // HOSTS} B"} for a in range(HOSTS) for shift in range(1, HOSTS)]
+    return [
+        {"from": a, "to": (a + shift) % HOSTS, "size": f"{SIZE // HOSTS} B"}
+        for a in range(HOSTS)
+        for shift in range(1, HOSTS)
+    ]
 
 
 def patterns():
@@ -105,7 +109,9 @@ def completion(program, folder, pattern, changes):
     with tempfile.TemporaryDirectory(dir=folder) as own:
         source, result = pathlib.Path(own, "flows.yaml"), pathlib.Path(own, "flows.json")
         source.write_text(text)
-        done = subprocess.run([program, "flows", str(source), f"--json={result}"], capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            [program, "flows", str(source), f"--json={result}"], capture_output=True, text=True, timeout=600
+        )
         if done.returncode != 0:
             sys.exit(f"packet_rules.py: {done.stderr.strip()}")
         return max(flow["received_ps"] for flow in json.loads(result.read_text())["flows"]) / 1e6
@@ -115,8 +121,11 @@ def measure(program):
     """Returns {pattern: us} of the plain rules, and {rule: [percent of each pattern]}."""
     cases = patterns()
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
-        jobs = {(rule, name): pool.submit(completion, program, folder, case, changes)
-                for rule, changes in {"": {}, **RULES}.items() for name, case in cases.items()}
+        jobs = {
+            (rule, name): pool.submit(completion, program, folder, case, changes)
+            for rule, changes in {"": {}, **RULES}.items()
+            for name, case in cases.items()
+        }
         times = {key: job.result() for key, job in jobs.items()}
     plain = {name: times["", name] for name in cases}
     return plain, {rule: [100 * (times[rule, name] / plain[name] - 1) for name in cases] for rule in RULES}
@@ -133,7 +142,10 @@ def print_table(plain, changes):
     print("|---" * (len(plain) + 1) + "|")
     print("| none | " + " | ".join(f"{time:.1f} us" for time in plain.values()) + " |")
     for rule, values in changes.items():
-        cells = [percent(value) + (f" ({percent(other)})" if other is not None else "") for value, other in zip(values, EXPECTED[rule])]
+        cells = [
+            percent(value) + (f" ({percent(other)})" if other is not None else "")
+            for value, other in zip(values, EXPECTED[rule])
+        ]
         print(f"| {rule} | " + " | ".join(cells) + " |")
 
 
@@ -141,14 +153,29 @@ def draw(style, plain, changes, path):
     """Bars of Orrery for each rule and pattern, with the other simulator's figures as points."""
     colours = (style.BLUE, style.SKY, style.GREEN, style.VERMILION, style.PURPLE)
     with style.look():
-        figure, _, body = style.picture(4.6, "What rules of packets change", "completion of 16 hosts with 1 MiB each, against the rules of ASTRA-sim's ns-3")
+        figure, _, body = style.picture(
+            4.6,
+            "What rules of packets change",
+            "completion of 16 hosts with 1 MiB each, against the rules of ASTRA-sim's ns-3",
+        )
         axes = body.subplots()
         width = 0.8 / len(plain)
         for number, (name, colour) in enumerate(zip(plain, colours)):
             places = [row - 0.4 + width * (number + 0.5) for row in range(len(changes))]
             axes.barh(places, [values[number] for values in changes.values()], height=width, color=colour, label=name)
-            known = [(EXPECTED[rule][number], place) for rule, place in zip(changes, places) if EXPECTED[rule][number] is not None]
-            axes.plot([value for value, _ in known], [place for _, place in known], "|", color="black", markersize=6, label="from the rules of ns-3 alone" if number == 0 else None)
+            known = [
+                (EXPECTED[rule][number], place)
+                for rule, place in zip(changes, places)
+                if EXPECTED[rule][number] is not None
+            ]
+            axes.plot(
+                [value for value, _ in known],
+                [place for _, place in known],
+                "|",
+                color="black",
+                markersize=6,
+                label="from the rules of ns-3 alone" if number == 0 else None,
+            )
         axes.set_yticks(range(len(changes)), changes)
         axes.set_ylim(len(changes) - 0.5, -0.5)
         axes.set_xscale("symlog", linthresh=10)

@@ -4,8 +4,14 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # What can be the slowest part of a memory system: how people call it, and its colour by its name in orrery.plots.style.
-LIMITS = {"network": ("network of the NPUs", "VERMILION"), "groups": ("memory groups", "PURPLE"), "links": ("links from switches to nodes", "SKY"),
-          "fabrics": ("fabric to each NPU", "GREEN"), "fabric": ("fabric to each NPU", "GREEN"), "computing": ("computing", "BLUE")}
+LIMITS = {
+    "network": ("network of the NPUs", "VERMILION"),
+    "groups": ("memory groups", "PURPLE"),
+    "links": ("links from switches to nodes", "SKY"),
+    "fabrics": ("fabric to each NPU", "GREEN"),
+    "fabric": ("fabric to each NPU", "GREEN"),
+    "computing": ("computing", "BLUE"),
+}
 
 
 def style_for(path):
@@ -26,7 +32,13 @@ def style_for(path):
 def strips(style, axes, rows, title):
     """Draws one row of coloured boxes for each of `rows`, {label: [what is the slowest at each value of a sweep]}."""
     for place, slowest in enumerate(rows.values()):
-        axes.bar(range(len(slowest)), 0.8, width=0.92, bottom=place - 0.4, color=[getattr(style, LIMITS[name][1]) for name in slowest])
+        axes.bar(
+            range(len(slowest)),
+            0.8,
+            width=0.92,
+            bottom=place - 0.4,
+            color=[getattr(style, LIMITS[name][1]) for name in slowest],
+        )
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(range(len(rows)), rows)
     axes.tick_params(length=0)
@@ -45,17 +57,27 @@ def sweeps(style, titles, measured, lines, ylabel, strip_title):
         heights = [3.0, 0.6 + 0.2 * max(len(rows) for _, _, rows in measured.values()), 0.55]
         figure, _, body = style.picture(sum(heights), *titles)
         charts, foot = body.subfigures(2, 1, height_ratios=[sum(heights[:2]), heights[2]])
-        panels = charts.subplots(2, len(measured), sharex="col", sharey="row", gridspec_kw={"height_ratios": heights[:2]})
+        panels = charts.subplots(
+            2, len(measured), sharex="col", sharey="row", gridspec_kw={"height_ratios": heights[:2]}
+        )
         for (title, (values, times, rows)), top, bottom in zip(measured.items(), panels[0], panels[1]):
             for name, (label, colour, marker) in lines.items():
                 top.semilogy(range(len(values)), times[name], color=colour, marker=marker, markersize=4, label=label)
             top.grid(axis="y")
             strips(style, bottom, rows, strip_title)
-            bottom.set_xticks(range(len(values)), [f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in values], rotation=60 if len(values) > 8 else 0, fontsize=7.5)
+            bottom.set_xticks(
+                range(len(values)),
+                [f"{value:.3g}" if value < 1000 else f"{value:,.0f}" for value in values],
+                rotation=60 if len(values) > 8 else 0,
+                fontsize=7.5,
+            )
             bottom.set_xlabel(title)
         panels[0, 0].set_ylabel(ylabel)
         style.logarithmic(panels[0, 0].yaxis, (1, 2, 5))
         used = {name for _, _, rows in measured.values() for slowest in rows.values() for name in slowest}
-        boxes = [style.patch(getattr(style, colour), label) for label, colour in dict.fromkeys(LIMITS[name] for name in LIMITS if name in used)]
+        boxes = [
+            style.patch(getattr(style, colour), label)
+            for label, colour in dict.fromkeys(LIMITS[name] for name in LIMITS if name in used)
+        ]
         foot.legend(handles=[*panels[0, 0].get_legend_handles_labels()[0], *boxes], loc="center", ncol=4)
         return figure

@@ -32,7 +32,11 @@ def settings_of(row):
 
 
 def samples_of(settings):
-    return json.loads(settings["gpus"]) // product(settings, "tp", "pp", "cp") * product(settings, "micro-batch", "micro-batches")
+    return (
+        json.loads(settings["gpus"])
+        // product(settings, "tp", "pp", "cp")
+        * product(settings, "micro-batch", "micro-batches")
+    )
 
 
 def product(settings, *names):
@@ -79,6 +83,12 @@ def trends(rows):
             continue
         clear = [(m, p) for m, p in changes if abs(m) > NOISE]
         errors = [abs(p - m) for m, p in changes]
-        found[trend.name] = {"pairs": len(changes), "clear": len(clear), "signs": sum((m > 0) == (p > 0) for m, p in clear),
-                             "mean": statistics.mean(errors), "worst": max(errors), "changes": changes}
+        found[trend.name] = {
+            "pairs": len(changes),
+            "clear": len(clear),
+            "signs": sum((m > 0) == (p > 0) for m, p in clear),
+            "mean": statistics.mean(errors),
+            "worst": max(errors),
+            "changes": changes,
+        }
     return found

@@ -43,7 +43,9 @@ def run(what, arguments):
 def kill_at(seconds, arguments):
     """Starts a run, and kills all of its processes when it has written a checkpoint at this simulated time or later. Returns the lines about
     checkpoints."""
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
     written = []
     for line in process.stdout:
         found = WRITTEN.search(line)
@@ -54,7 +56,9 @@ def kill_at(seconds, arguments):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             return written
-    sys.exit(f"the run ended (exit code {process.wait()}) before half of its time and a checkpoint: choose a shorter --interval")
+    sys.exit(
+        f"the run ended (exit code {process.wait()}) before half of its time and a checkpoint: choose a shorter --interval"
+    )
 
 
 def main():
@@ -70,11 +74,26 @@ def main():
         checkpoint, whole, after = folder / "run.chk", folder / "whole.h5", folder / "after.h5"
         run(f"never stopped, {options.ranks} ranks", command(options, options.ranks, ["--quiet", f"--output={whole}"]))
         start = time.monotonic()
-        written = kill_at(max(harness.finish_times(whole)) * 0.5e-12, command(options, options.ranks, [
-            f"--checkpoint={checkpoint}", f"--checkpoint-interval={options.interval}", f"--output={folder}/killed.h5"]))
-        print(f"killed after {time.monotonic() - start:.1f} s and {len(written)} checkpoints: {written[-1][1] / 1e6:.1f} MB each at last, "
-              f"{min(seconds for *_, seconds in written):.2f} to {max(seconds for *_, seconds in written):.2f} s to write one")
-        run(f"goes on, {options.others} ranks", command(options, options.others, ["--quiet", f"--restart={checkpoint}", f"--output={after}"]))
+        written = kill_at(
+            max(harness.finish_times(whole)) * 0.5e-12,
+            command(
+                options,
+                options.ranks,
+                [
+                    f"--checkpoint={checkpoint}",
+                    f"--checkpoint-interval={options.interval}",
+                    f"--output={folder}/killed.h5",
+                ],
+            ),
+        )
+        print(
+            f"killed after {time.monotonic() - start:.1f} s and {len(written)} checkpoints: {written[-1][1] / 1e6:.1f} MB each at last, "
+            f"{min(seconds for *_, seconds in written):.2f} to {max(seconds for *_, seconds in written):.2f} s to write one"
+        )
+        run(
+            f"goes on, {options.others} ranks",
+            command(options, options.others, ["--quiet", f"--restart={checkpoint}", f"--output={after}"]),
+        )
         difference = harness.difference(whole, after)
         print(difference or "the results are the same")
         return 1 if difference else 0

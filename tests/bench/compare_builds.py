@@ -48,24 +48,50 @@ def fixed(*arguments):
 def reference_cases():
     for case in reference_case.all_cases():
         for network in NETWORKS:
-            yield Case(f"reference/{case.name}/{network}", fixed(*case.arguments(), f"--network=congestion-{network}"), case.num_npus, network == "unaware")
+            yield Case(
+                f"reference/{case.name}/{network}",
+                fixed(*case.arguments(), f"--network=congestion-{network}"),
+                case.num_npus,
+                network == "unaware",
+            )
 
 
 def random_cases(seeds):
     for seed in seeds:
         for network in NETWORKS:
+
             def prepare(folder, seed=seed, network=network):
                 workload = random_workload.Workload(seed, max_npus=32, operations=(20, 80))
-                return workload.system.write(folder) + [harness.write_workload(folder, workload.traces), f"--network=congestion-{network}", "--timeline"]
-            yield Case(f"random/{seed}/{network}", prepare, random_workload.Workload(seed, max_npus=32, operations=(20, 80)).num_npus, network == "unaware")
+                return workload.system.write(folder) + [
+                    harness.write_workload(folder, workload.traces),
+                    f"--network=congestion-{network}",
+                    "--timeline",
+                ]
+
+            yield Case(
+                f"random/{seed}/{network}",
+                prepare,
+                random_workload.Workload(seed, max_npus=32, operations=(20, 80)).num_npus,
+                network == "unaware",
+            )
 
 
 def configurations():
     root = SOURCE / "configs"
     noise = ["--noise", "0.05", "--iterations", "2"]
     for network in NETWORKS:
-        yield Case(f"configs/ring-8/{network}", lambda folder, network=network: ring_of_eight(folder, f"--network=congestion-{network}", "--timeline"), 8, network == "unaware")
-        yield Case(f"configs/all-pairs-8/{network}", fixed(root / "all-pairs-8.yaml", f"--network=congestion-{network}", "--timeline"), 8, network == "unaware")
+        yield Case(
+            f"configs/ring-8/{network}",
+            lambda folder, network=network: ring_of_eight(folder, f"--network=congestion-{network}", "--timeline"),
+            8,
+            network == "unaware",
+        )
+        yield Case(
+            f"configs/all-pairs-8/{network}",
+            fixed(root / "all-pairs-8.yaml", f"--network=congestion-{network}", "--timeline"),
+            8,
+            network == "unaware",
+        )
     yield Case("configs/llama3-8b-64", fixed(root / "llama3-8b-64.yaml", "--timeline"), 64, True)
     yield Case("configs/llama3-8b-64/noise", fixed(root / "llama3-8b-64.yaml", *noise), 64, False)
     yield Case("configs/llama3-8b-64/aware", fixed(root / "llama3-8b-64.yaml", "--network=congestion-aware"), 64, False)
@@ -80,16 +106,28 @@ def on_system(folder, system):
     """Returns the arguments of a small transformer with one replica on each NPU of a system."""
     npus = math.prod(int(size) for size in re.findall(r"shape: \w+, size: (\d+)", system.read_text()))
     path = pathlib.Path(folder) / "config.yaml"
-    path.write_text(f"system: {system}\nworkload:\n  model: {SOURCE / 'configs/models/llama3-8b.yaml'}\n  parallel: {{dp: {npus}}}\n"
-                    if npus else f"system: {system}\nworkload:\n  model: {SOURCE / 'configs/models/llama3-8b.yaml'}\n")
+    path.write_text(
+        f"system: {system}\nworkload:\n  model: {SOURCE / 'configs/models/llama3-8b.yaml'}\n  parallel: {{dp: {npus}}}\n"
+        if npus
+        else f"system: {system}\nworkload:\n  model: {SOURCE / 'configs/models/llama3-8b.yaml'}\n"
+    )
     return [str(path), "--memory=report"]
 
 
 def ring_of_eight(folder, *more):
     """Returns the arguments of configs/ring-8.yaml with the traces that its comment names."""
     prefix = pathlib.Path(folder) / "workload"
-    subprocess.run([harness.BINARY, "generate", "--tp", "8", "--pp", "1", "--dp", "1", "--layers", "4", "--output", str(prefix)], check=True, capture_output=True)
-    return [SOURCE / "configs/ring-8.yaml", f"--set=workload.traces={prefix}", f"--set=workload.groups={prefix}.json", *more]
+    subprocess.run(
+        [harness.BINARY, "generate", "--tp", "8", "--pp", "1", "--dp", "1", "--layers", "4", "--output", str(prefix)],
+        check=True,
+        capture_output=True,
+    )
+    return [
+        SOURCE / "configs/ring-8.yaml",
+        f"--set=workload.traces={prefix}",
+        f"--set=workload.groups={prefix}.json",
+        *more,
+    ]
 
 
 def traces():
@@ -97,26 +135,58 @@ def traces():
         return
     for name in harness.STAGE_TRACES:
         yield Case(f"traces/stage-{name}", lambda folder, name=name: harness.stage_arguments(name), 64, True)
+
     def dlrm(folder):
-        return [f"--workload-configuration={harness.unpacked('dlrm-8gpu') / 'dlrm'}", *harness.System(["FullyConnected"], [8], 300.0, 700.0).write(folder), "--timeline"]
+        return [
+            f"--workload-configuration={harness.unpacked('dlrm-8gpu') / 'dlrm'}",
+            *harness.System(["FullyConnected"], [8], 300.0, 700.0).write(folder),
+            "--timeline",
+        ]
+
     for network in NETWORKS:
-        yield Case(f"traces/dlrm/{network}", lambda folder, network=network: dlrm(folder) + [f"--network=congestion-{network}"], 8, network == "unaware")
+        yield Case(
+            f"traces/dlrm/{network}",
+            lambda folder, network=network: dlrm(folder) + [f"--network=congestion-{network}"],
+            8,
+            network == "unaware",
+        )
+
     def resnet(folder):
         inputs = harness.unpacked("resnet50-dp-64")
         memory = pathlib.Path(folder) / "remote_memory.json"
         memory.write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
-        return [f"--workload-configuration={inputs / 'resnet50_DataParallel'}", f"--network-configuration={inputs / 'network.yml'}",
-                f"--system-configuration={inputs / 'system.json'}", f"--remote-memory-configuration={memory}"]
+        return [
+            f"--workload-configuration={inputs / 'resnet50_DataParallel'}",
+            f"--network-configuration={inputs / 'network.yml'}",
+            f"--system-configuration={inputs / 'system.json'}",
+            f"--remote-memory-configuration={memory}",
+        ]
+
     yield Case("traces/resnet50", resnet, 64, True)
+
     def pytorch(folder):
-        return [f"--workload-configuration={harness.unpacked('chakra-pytorch-single') / 'resnet_schema1.0.1'}", *harness.System(["Ring"], [1]).write(folder)]
+        return [
+            f"--workload-configuration={harness.unpacked('chakra-pytorch-single') / 'resnet_schema1.0.1'}",
+            *harness.System(["Ring"], [1]).write(folder),
+        ]
+
     yield Case("traces/pytorch", pytorch, 1, True)
     for torus in ("T2D-analytical", "T3D-analytical"):
+
         def tori(folder, torus=torus):
             case = harness.unpacked("torus-multitenant") / "examples" / torus
             inputs = case / "inputs"
-            files = [f"--network-configuration={inputs / 'network.yml'}", f"--system-configuration={inputs / 'sys.json'}", f"--remote-memory-configuration={inputs / 'RemoteMemory.json'}"]
-            return [f"--workload-configuration={case / 'trace/trace'}", *files, *(f"--comm-group-configuration={path}" for path in inputs.glob("comm_group*.json"))]
+            files = [
+                f"--network-configuration={inputs / 'network.yml'}",
+                f"--system-configuration={inputs / 'sys.json'}",
+                f"--remote-memory-configuration={inputs / 'RemoteMemory.json'}",
+            ]
+            return [
+                f"--workload-configuration={case / 'trace/trace'}",
+                *files,
+                *(f"--comm-group-configuration={path}" for path in inputs.glob("comm_group*.json")),
+            ]
+
         yield Case(f"traces/{torus}", tori, 4, True)
 
 
@@ -126,14 +196,20 @@ def digest(path):
     /metrics/dimension only counts 0, 1, 2, ..., and older builds do not write it.
     """
     digests = {}
+
     def visit(name, node):
         if isinstance(node, h5py.Dataset) and not name.startswith(("kernel", "config", "metrics/dimension")):
             values = node[()]
             if isinstance(values, numpy.ndarray) and values.dtype == object:
                 data = repr(values.tolist()).encode()
             else:
-                data = numpy.ascontiguousarray(values).tobytes() + str(numpy.shape(values)).encode() + numpy.asarray(values).dtype.str.encode()
+                data = (
+                    numpy.ascontiguousarray(values).tobytes()
+                    + str(numpy.shape(values)).encode()
+                    + numpy.asarray(values).dtype.str.encode()
+                )
             digests[name] = hashlib.sha256(data).hexdigest()[:16]
+
     with h5py.File(path) as results:
         results.visititems(visit)
     return digests
@@ -144,7 +220,12 @@ def outcome(binary, arguments, ranks, output):
     output.unlink(missing_ok=True)
     launch = [str(SOURCE / "scripts/mpirun.sh"), str(ranks)] if ranks else []
     try:
-        done = subprocess.run([*launch, binary, "run", *arguments, f"--output={output}", "--quiet", "--force"], capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            [*launch, binary, "run", *arguments, f"--output={output}", "--quiet", "--force"],
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
     except subprocess.TimeoutExpired:
         return -1, {}
     return done.returncode, digest(output) if output.exists() else {}
@@ -168,11 +249,22 @@ def main():
     parser.add_argument("--every", type=int, default=1, help="take one case of N")
     parser.add_argument("--only", default="", help="take the cases whose names contain this")
     parser.add_argument("--seeds", type=int, default=60, help="random workloads")
-    parser.add_argument("--with", action="append", default=[], dest="more", metavar="ARG", help="an argument for both programs; repeatable")
+    parser.add_argument(
+        "--with",
+        action="append",
+        default=[],
+        dest="more",
+        metavar="ARG",
+        help="an argument for both programs; repeatable",
+    )
     args = parser.parse_args()
     ranks = [int(r) for r in args.ranks.split(",")]
-    cases = [case for source in (configurations(), traces(), reference_cases(), random_cases(range(1, args.seeds + 1)))
-             for case in source if args.only in case.name][::args.every]
+    cases = [
+        case
+        for source in (configurations(), traces(), reference_cases(), random_cases(range(1, args.seeds + 1)))
+        for case in source
+        if args.only in case.name
+    ][:: args.every]
     passed = failed = 0
     with tempfile.TemporaryDirectory(prefix="orrery-compare-") as scratch:
         scratch = pathlib.Path(scratch)
@@ -195,7 +287,10 @@ def main():
                     passed += 1
                     continue
                 failed += 1
-                print(f"FAIL {case.name} on {r} ranks {' '.join(more)}: exit code {got}, expected {code}; {' '.join(differing[:8])}", flush=True)
+                print(
+                    f"FAIL {case.name} on {r} ranks {' '.join(more)}: exit code {got}, expected {code}; {' '.join(differing[:8])}",
+                    flush=True,
+                )
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -23,8 +23,18 @@ import h5py
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 STUDIES = SOURCE / "configs/studies"
-KEYS = {"tp": "tp", "cp": "cp", "pp": "pp", "dp": "dp", "micro_batch": "micro-batch", "micro_batches": "micro-batches", "interleaving": "interleaving",
-        "recompute": "recompute", "zero": "zero", "sp": "sp"}
+KEYS = {
+    "tp": "tp",
+    "cp": "cp",
+    "pp": "pp",
+    "dp": "dp",
+    "micro_batch": "micro-batch",
+    "micro_batches": "micro-batches",
+    "interleaving": "interleaving",
+    "recompute": "recompute",
+    "zero": "zero",
+    "sp": "sp",
+}
 
 
 def run(command):
@@ -47,7 +57,10 @@ def measure_ranks(command, ranks):
     timed = ["bash", "-c", 'TIMEFORMAT="rank %U %S"; time "$@"', "timed", *command]
     start = time.monotonic()
     done = run(([SOURCE / "scripts/mpirun.sh", ranks] if ranks > 1 else []) + timed)
-    seconds = [float(user) + float(system) for user, system in re.findall(r"^rank ([\d.]+) ([\d.]+)$", done.stderr, re.MULTILINE)]
+    seconds = [
+        float(user) + float(system)
+        for user, system in re.findall(r"^rank ([\d.]+) ([\d.]+)$", done.stderr, re.MULTILINE)
+    ]
     if len(seconds) != ranks:
         raise SystemExit(f"found the times of {len(seconds)} of {ranks} ranks in {done.stderr!r}")
     return seconds, time.monotonic() - start
@@ -55,21 +68,36 @@ def measure_ranks(command, ranks):
 
 def explore(orrery, study, ranks, folder):
     output = folder / f"{study.stem}-{ranks}.h5"
-    seconds, clock = measure_ranks([orrery, "explore", study, f"--output={output}", "--force", "--no-sensitivity"], ranks)
+    seconds, clock = measure_ranks(
+        [orrery, "explore", study, f"--output={output}", "--force", "--no-sensitivity"], ranks
+    )
     with h5py.File(output) as file:
-        status, numbers, times = list(file["trials/status"].asstr()[:]), list(file["trials/number"][:]), file["trials/step_time"][:]
+        status, numbers, times = (
+            list(file["trials/status"].asstr()[:]),
+            list(file["trials/number"][:]),
+            file["trials/step_time"][:],
+        )
         best = [(int(number), float(times[numbers.index(number)])) for number in file["best"]]
         extra = len(file["kernel/extra"])
     counts = ", ".join(f"{status.count(name)} {name}" for name in sorted(set(status)))
-    print(f"| {study.stem} | {ranks} | {sum(seconds):.1f} | {max(seconds):.1f} | {clock:.1f} | {counts} | {extra} |", flush=True)
+    print(
+        f"| {study.stem} | {ranks} | {sum(seconds):.1f} | {max(seconds):.1f} | {clock:.1f} | {counts} | {extra} |",
+        flush=True,
+    )
     return best
 
 
 def sample_of(orrery, study, count, seed):
     """Returns random configurations of a study, as values of workload.parallel."""
-    lines = subprocess.run([orrery, "explore", study, "--list"], capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(
+        [orrery, "explore", study, "--list"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     header = lines[0].split()
-    rows = [dict(zip(header, line.split())) for line in lines[1:] if re.match(r" *\d+ ", line) and len(line.split()) == len(header)]
+    rows = [
+        dict(zip(header, line.split()))
+        for line in lines[1:]
+        if re.match(r" *\d+ ", line) and len(line.split()) == len(header)
+    ]
     return [{key: row[name] for name, key in KEYS.items()} for row in random.Random(seed).sample(rows, count)]
 
 
@@ -80,14 +108,35 @@ def trials(orrery, count, seed, folder):
     base = SOURCE / "configs/llama3-70b-1024.yaml"
     mappings = [f"{{{', '.join(f'{key}: {value}' for key, value in plan.items())}}}" for plan in plans]
     many = folder / "sample.yaml"
-    many.write_text(f"study:\n  base: {base}\n  parameters:\n    plan:\n      key: workload.parallel\n      values:\n"
-                    + "".join(f"        - {mapping}\n" for mapping in mappings) + "  objectives: [{minimise: step_time}]\n  sensitivity: false\n")
+    many.write_text(
+        f"study:\n  base: {base}\n  parameters:\n    plan:\n      key: workload.parallel\n      values:\n"
+        + "".join(f"        - {mapping}\n" for mapping in mappings)
+        + "  objectives: [{minimise: step_time}]\n  sensitivity: false\n"
+    )
     together = measure([orrery, "explore", many, f"--output={folder / 'sample.h5'}", "--force"])
     print(f"{count} random configurations: {together / count:.4f} s of CPU each in one process", flush=True)
     for options in ([], ["--record-iterations=0"]):
-        alone = sum(measure([orrery, "run", base, f"--set=workload.parallel={mapping}", "--fold", "--quiet", "--memory=report", "--force",
-                             f"--output={folder / 'results.h5'}", *options]) for mapping in mappings)
-        print(f"{alone / count:.4f} s each by `orrery run{''.join(' ' + one for one in options)}`: {together / alone:.2f} of it", flush=True)
+        alone = sum(
+            measure(
+                [
+                    orrery,
+                    "run",
+                    base,
+                    f"--set=workload.parallel={mapping}",
+                    "--fold",
+                    "--quiet",
+                    "--memory=report",
+                    "--force",
+                    f"--output={folder / 'results.h5'}",
+                    *options,
+                ]
+            )
+            for mapping in mappings
+        )
+        print(
+            f"{alone / count:.4f} s each by `orrery run{''.join(' ' + one for one in options)}`: {together / alone:.2f} of it",
+            flush=True,
+        )
 
 
 def main():
@@ -102,12 +151,17 @@ def main():
     with tempfile.TemporaryDirectory(prefix="orrery-exploration-") as name:
         folder = pathlib.Path(name)
         if "70b" in what or "405b" in what:
-            print("| study | ranks | CPU s | busiest rank | clock s | trials | simulated besides |\n|---|---|---|---|---|---|---|", flush=True)
+            print(
+                "| study | ranks | CPU s | busiest rank | clock s | trials | simulated besides |\n|---|---|---|---|---|---|---|",
+                flush=True,
+            )
         if "70b" in what:
             best = [explore(options.orrery, STUDIES / "llama3-70b-1024.yaml", count, folder) for count in ranks]
             if any(other != best[0] for other in best):
                 raise SystemExit("the best trials depend on the number of ranks")
-            print("\n" + "\n".join(f"trial {number}: {seconds:.6f} s" for number, seconds in best[0]) + "\n", flush=True)
+            print(
+                "\n" + "\n".join(f"trial {number}: {seconds:.6f} s" for number, seconds in best[0]) + "\n", flush=True
+            )
         if "405b" in what:
             for number, seconds in explore(options.orrery, STUDIES / "llama3-405b-16384.yaml", max(ranks), folder):
                 print(f"trial {number}: {seconds:.6f} s")

@@ -22,7 +22,18 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 
 def command_of(program, arguments, ranks, output, wrapper=()):
-    words = [*wrapper, program, "run", arguments.config, "--fold", "--record-iterations=0", "--quiet", "--force", "--output", output]
+    words = [
+        *wrapper,
+        program,
+        "run",
+        arguments.config,
+        "--fold",
+        "--record-iterations=0",
+        "--quiet",
+        "--force",
+        "--output",
+        output,
+    ]
     return [str(word) for word in ([SOURCE / "scripts/mpirun.sh", ranks] if ranks > 1 else []) + words]
 
 
@@ -37,7 +48,12 @@ def simulate(program, arguments, ranks, folder):
     before, sizes = cpu_seconds(), folder / "sizes"
     sizes.unlink(missing_ok=True)
     wrapper = ["/usr/bin/time", "--append", f"--output={sizes}", "--format=%M"]
-    subprocess.run(command_of(program, arguments, ranks, folder / "results.h5", wrapper), check=True, stdout=subprocess.DEVNULL, timeout=1200)
+    subprocess.run(
+        command_of(program, arguments, ranks, folder / "results.h5", wrapper),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=1200,
+    )
     memory = numpy.array([int(line) / 1024 for line in sizes.read_text().split()])
     with h5py.File(folder / "results.h5") as file:
         return file["npus/finish_time"][...], memory, cpu_seconds() - before
@@ -65,7 +81,12 @@ def instructions_in(path):
 def instructions(program, arguments, ranks, folder):
     """Returns the instructions of each rank."""
     wrapper = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.%p"]
-    subprocess.run(command_of(program, arguments, ranks, folder / "callgrind.h5", wrapper), check=True, stdout=subprocess.DEVNULL, timeout=3600)
+    subprocess.run(
+        command_of(program, arguments, ranks, folder / "callgrind.h5", wrapper),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        timeout=3600,
+    )
     counts = []
     for path in folder.glob("callgrind.[0-9]*"):
         counts.append(instructions_in(path))

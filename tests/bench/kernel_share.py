@@ -24,11 +24,28 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         try:
-            subprocess.run(["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / 'out'}", arguments.orrery, "run", *run,
-                            f"--output={folder / 'results.h5'}", "--quiet"], check=True, capture_output=True)
+            subprocess.run(
+                [
+                    "valgrind",
+                    "--tool=callgrind",
+                    f"--callgrind-out-file={folder / 'out'}",
+                    arguments.orrery,
+                    "run",
+                    *run,
+                    f"--output={folder / 'results.h5'}",
+                    "--quiet",
+                ],
+                check=True,
+                capture_output=True,
+            )
         except FileNotFoundError:
             sys.exit("kernel_share.py: valgrind is not installed; on Debian: apt-get install valgrind")
-        text = subprocess.run(["callgrind_annotate", "--threshold=100", "--auto=no", folder / "out"], check=True, capture_output=True, text=True).stdout
+        text = subprocess.run(
+            ["callgrind_annotate", "--threshold=100", "--auto=no", folder / "out"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
     kernel = total = 0
     for line in text.splitlines():
         found = LINE.match(line)

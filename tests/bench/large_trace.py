@@ -35,15 +35,29 @@ workload:
 def tail(**attributes):
     """Returns the encoded attributes of a node."""
     node = chakra.Node(0, chakra.COMP, "n", **attributes).encoded()
-    return node[len(chakra.Node(0, chakra.COMP, "n").encoded()):]
+    return node[len(chakra.Node(0, chakra.COMP, "n").encoded()) :]
 
 
 def pytorch_nodes():
     """Yields nodes as the PyTorch converter writes them: 300 names, and attributes that repeat."""
-    io = chakra.chunk(1, TENSORS) + chakra.chunk(2, "[[6144], [6144], [], []]") + chakra.chunk(3, "['Tensor(float)', 'Tensor(float)', 'Object', 'Int']")
+    io = (
+        chakra.chunk(1, TENSORS)
+        + chakra.chunk(2, "[[6144], [6144], [], []]")
+        + chakra.chunk(3, "['Tensor(float)', 'Tensor(float)', 'Object', 'Int']")
+    )
     common = chakra.integer(3, chakra.COMP) + chakra.integer(7, 12) + chakra.chunk(8, io) + chakra.chunk(9, io)
-    common += tail(rf_id=1, fw_parent=0, seq_id=-1, scope=7, tid=1, fw_tid=0, op_schema="aten::add.Tensor(Tensor self, Tensor other) -> Tensor",
-                   is_cpu_op=False, stream=7, ts=1699999999)
+    common += tail(
+        rf_id=1,
+        fw_parent=0,
+        seq_id=-1,
+        scope=7,
+        tid=1,
+        fw_tid=0,
+        op_schema="aten::add.Tensor(Tensor self, Tensor other) -> Tensor",
+        is_cpu_op=False,
+        stream=7,
+        ts=1699999999,
+    )
     kinds = [chakra.chunk(2, f"aten::operation_{kind}") + common for kind in range(300)]
     node = before = FIRST_ID
     while True:
@@ -57,11 +71,22 @@ def stage_nodes():
     name = "mb0_transformer_0_mha_q_proj"
     while True:
         earlier, name = name, f"mb{node % 16}_transformer_{node // 16 % 32}_mha_q_proj_{node}"
-        values = tail(num_ops=2199023255552, tensor_size=8388608, op_type="matmul", is_cpu_op=False,
-                      inputs=[earlier + "@0Batch,Seq,Dmodel", "8388608.0", name + "_w@0Dmodel,Dmodel", "2097152.0"],
-                      outputs=[name + "@0Batch,Seq,Dmodel", "8388608.0"])
-        yield (chakra.integer(1, node) + chakra.chunk(2, name) + chakra.integer(3, chakra.COMP) + chakra.integer(7, 12) +
-               (chakra.packed(5, [before]) if node != before else b"") + values)
+        values = tail(
+            num_ops=2199023255552,
+            tensor_size=8388608,
+            op_type="matmul",
+            is_cpu_op=False,
+            inputs=[earlier + "@0Batch,Seq,Dmodel", "8388608.0", name + "_w@0Dmodel,Dmodel", "2097152.0"],
+            outputs=[name + "@0Batch,Seq,Dmodel", "8388608.0"],
+        )
+        yield (
+            chakra.integer(1, node)
+            + chakra.chunk(2, name)
+            + chakra.integer(3, chakra.COMP)
+            + chakra.integer(7, 12)
+            + (chakra.packed(5, [before]) if node != before else b"")
+            + values
+        )
         node, before = node + 1, node
 
 
@@ -86,7 +111,9 @@ def measured(command):
         wall = time.monotonic() - begin
         if status != 0:
             errors.seek(0)
-            sys.exit(f"large_trace.py: '{' '.join(map(str, command))}' ended with {os.waitstatus_to_exitcode(status)}:\n{errors.read()}")
+            sys.exit(
+                f"large_trace.py: '{' '.join(map(str, command))}' ended with {os.waitstatus_to_exitcode(status)}:\n{errors.read()}"
+            )
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
@@ -100,14 +127,21 @@ def main():
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = pathlib.Path(name)
         trace, configuration = folder / "large.0.et", folder / "large.yaml"
-        count = write(trace, arguments.megabytes * 10**6, {"pytorch": pytorch_nodes, "stage": stage_nodes}[arguments.like]())
+        count = write(
+            trace, arguments.megabytes * 10**6, {"pytorch": pytorch_nodes, "stage": stage_nodes}[arguments.like]()
+        )
         configuration.write_text(CONFIGURATION)
         size = trace.stat().st_size
         print(f"like {arguments.like}: {count:,} nodes, {size / 1e6:.0f} MB, {size / count:.0f} bytes a node\n")
-        print("| command | wall s | CPU s | MB/s of CPU time | MiB | bytes of memory per byte of the file |\n|---|---|---|---|---|---|")
+        print(
+            "| command | wall s | CPU s | MB/s of CPU time | MiB | bytes of memory per byte of the file |\n|---|---|---|---|---|---|"
+        )
         for words in (["show", "trace", trace], ["check", configuration]):
             wall, cpu, memory = measured([arguments.orrery, *words])
-            print(f"| `orrery {' '.join(words[:-1])}` | {wall:.1f} | {cpu:.1f} | {size / 1e6 / cpu:.0f} | {memory / 2**20:.0f} | {memory / size:.2f} |", flush=True)
+            print(
+                f"| `orrery {' '.join(words[:-1])}` | {wall:.1f} | {cpu:.1f} | {size / 1e6 / cpu:.0f} | {memory / 2**20:.0f} | {memory / size:.2f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

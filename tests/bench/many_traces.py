@@ -73,26 +73,45 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = pathlib.Path(name)
-        launch(arguments, 1, "generate", arguments.config, "--layers", arguments.layers, "--micro-batches", arguments.micro_batches,
-               "--output", folder / "step")
+        launch(
+            arguments,
+            1,
+            "generate",
+            arguments.config,
+            "--layers",
+            arguments.layers,
+            "--micro-batches",
+            arguments.micro_batches,
+            "--output",
+            folder / "step",
+        )
         paths = sorted(folder.glob("step.*.et"))
         if not arguments.alike:
             print(f"{make_different(paths):,} compute nodes changed")
         print(f"{len(paths):,} files of {sum(path.stat().st_size for path in paths) / 1e6:.0f} MB\n")
         configuration = write_configuration(arguments.config, folder)
-        print("| ranks | preparation, s | M nodes/s | whole run, s | MiB of the largest rank | MiB of all ranks | bytes of a node |")
+        print(
+            "| ranks | preparation, s | M nodes/s | whole run, s | MiB of the largest rank | MiB of all ranks | bytes of a node |"
+        )
         print("|---|---|---|---|---|---|---|")
         first = None
         for ranks in map(int, arguments.ranks.split(",")):
-            wall = launch(arguments, ranks, "run", configuration, "--output", folder / "results.h5", "--force", "--quiet")
+            wall = launch(
+                arguments, ranks, "run", configuration, "--output", folder / "results.h5", "--force", "--quiet"
+            )
             with h5py.File(folder / "results.h5") as file:
                 finish, nodes = file["npus/finish_time"][...], int(file["npus/nodes_completed"][...].sum())
                 memory, seconds = file["kernel/peak_memory"][...], file.attrs["preparation_time"]
             first = finish if first is None else first
             if not numpy.array_equal(finish, first):
-                sys.exit(f"many_traces.py: the NPUs' finish times on {ranks} ranks differ from those on the first number of ranks")
-            print(f"| {ranks} | {seconds:.1f} | {nodes / seconds / 1e6:.2f} | {wall:.1f} | {memory.max() / 2**20:,.0f} | "
-                  f"{memory.sum() / 2**20:,.0f} | {memory.sum() / nodes:.0f} |", flush=True)
+                sys.exit(
+                    f"many_traces.py: the NPUs' finish times on {ranks} ranks differ from those on the first number of ranks"
+                )
+            print(
+                f"| {ranks} | {seconds:.1f} | {nodes / seconds / 1e6:.2f} | {wall:.1f} | {memory.max() / 2**20:,.0f} | "
+                f"{memory.sum() / 2**20:,.0f} | {memory.sum() / nodes:.0f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

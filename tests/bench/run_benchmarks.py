@@ -49,6 +49,7 @@ workload:
 
 # ---- inputs ----
 
+
 def three_dimensions(npus):
     return [("Ring", 2, "ring"), ("FullyConnected", 8, "direct"), ("Switch", npus // 16, "halvingDoubling")]
 
@@ -63,9 +64,14 @@ def one_ring(npus):
 
 def write_configuration(folder, dimensions, traces):
     """Writes a configuration and returns the arguments. ASTRA-sim's "50 GB/s" is 50 * 2^30 bytes/s."""
-    lines = [f"      - {{shape: {shape}, size: {size}, bandwidth: 50 GiB/s, latency: 500 ns}}" for shape, size, _ in dimensions]
+    lines = [
+        f"      - {{shape: {shape}, size: {size}, bandwidth: 50 GiB/s, latency: 500 ns}}"
+        for shape, size, _ in dimensions
+    ]
     path = folder / "run.yaml"
-    path.write_text(SYSTEM.format(dimensions="\n".join(lines), algorithms=", ".join(a for _, _, a in dimensions), traces=traces))
+    path.write_text(
+        SYSTEM.format(dimensions="\n".join(lines), algorithms=", ".join(a for _, _, a in dimensions), traces=traces)
+    )
     return [str(path)]
 
 
@@ -77,21 +83,25 @@ def one_all_reduce(dimensions):
     def prepare(folder):
         chakra.write(folder / "all.et", [all_reduce(0, 64 * MIB)])
         return write_configuration(folder, dimensions, "{all: all.et}")
+
     return prepare
 
 
 def late_all_reduce(dimensions, npus):
     """Returns a preparation of an all-reduce that NPU i joins after 1 + (7919 i mod N) us."""
+
     def prepare(folder):
         for npu in range(npus):
             late = chakra.Node(0, chakra.COMP, "late", duration=1 + 7919 * npu % npus)
             chakra.write(folder / f"late.{npu}.et", [late, all_reduce(1, 64 * MIB, data_deps=[0])])
         return write_configuration(folder, dimensions, "late")
+
     return prepare
 
 
 def data_parallel_step(dimensions, layers=32):
     """Returns a preparation of a chain of forward and backward nodes; each backward node's 32 MiB all-reduce delays the optimizer only."""
+
     def prepare(folder):
         nodes = []
 
@@ -108,6 +118,7 @@ def data_parallel_step(dimensions, layers=32):
         add(chakra.COMP, chain + gradients, duration=100)
         chakra.write(folder / "step.et", nodes)
         return write_configuration(folder, dimensions, "{all: step.et}")
+
     return prepare
 
 
@@ -118,16 +129,20 @@ POOL = """  remote-memory: {kind: hierarchical-pool, groups: 256, bandwidth: 500
 
 def pool(npus, layers=32, noise=0):
     """Returns a preparation of layers of 16 MiB, each of which is loaded from one hierarchical pool and then computed with for 100 us."""
+
     def prepare(folder):
         nodes = []
         for i in range(layers):
-            nodes.append(chakra.Node(2 * i, chakra.MEM_LOAD, "load", data_deps=[2 * i - 1] if i else [], tensor_size=16 * MIB))
+            nodes.append(
+                chakra.Node(2 * i, chakra.MEM_LOAD, "load", data_deps=[2 * i - 1] if i else [], tensor_size=16 * MIB)
+            )
             nodes.append(chakra.Node(2 * i + 1, chakra.COMP, "compute", data_deps=[2 * i], duration=100))
         chakra.write(folder / "layers.et", nodes)
         arguments = write_configuration(folder, one_switch(npus), "{all: layers.et}")
         path = pathlib.Path(arguments[0])
         path.write_text(path.read_text().replace("workload:", POOL + "workload:"))
         return arguments + ([f"--noise={noise}"] if noise else [])
+
     return prepare
 
 
@@ -136,9 +151,14 @@ def stage(shared, name):
         with tarfile.open(shared / "traces" / f"stage-{name}.tar.xz") as archive:
             archive.extractall(folder)
         system = shared / "traces/system"
-        return [f"--workload-configuration={folder / name / 'workload'}", f"--comm-group-configuration={folder / name / 'workload.json'}",
-                f"--system-configuration={system / 'system.json'}", f"--network-configuration={system / 'net_64.yml'}",
-                f"--remote-memory-configuration={system / 'mem.json'}"]
+        return [
+            f"--workload-configuration={folder / name / 'workload'}",
+            f"--comm-group-configuration={folder / name / 'workload.json'}",
+            f"--system-configuration={system / 'system.json'}",
+            f"--network-configuration={system / 'net_64.yml'}",
+            f"--remote-memory-configuration={system / 'mem.json'}",
+        ]
+
     return prepare
 
 
@@ -157,7 +177,13 @@ def benchmarks(shared):
     add("late ring 1024", late_all_reduce(one_ring(1024), 1024), (7738490, 7816760), (18.8, 358))
     add("late ring 16384", late_all_reduce(one_ring(16384), 16384))  # as many structures as NPUs
     for npus, peer in ((256, (3.7, 77)), (1024, (24.2, 278)), (16384, None)):
-        add(f"data-parallel step {npus}", data_parallel_step(three_dimensions(npus)), (24639584, 24639584), peer, ranks=(1, 2) if npus == 16384 else (1,))
+        add(
+            f"data-parallel step {npus}",
+            data_parallel_step(three_dimensions(npus)),
+            (24639584, 24639584),
+            peer,
+            ranks=(1, 2) if npus == 16384 else (1,),
+        )
     # A round of 16 KiB for each NPU takes 2097.152 ns from the groups (the slowest stage), 2048 over the links, 32 over the fabrics.
     load = int(1600 + 2097.152 + 2048 + 32 + 1023 * 2097.152)
     add("pool 16384", pool(16384), (32 * (load + 100_000),) * 2, ranks=(1, 2))
@@ -185,6 +211,7 @@ def finish_times(known):
 
 # ---- runs ----
 
+
 def command(options, arguments, ranks, folder, *more):
     launcher = [str(SOURCE / "scripts/mpirun.sh"), str(ranks)] if ranks > 1 else []
     return launcher + [options.orrery, "run", *arguments, f"--output={folder / 'results.h5'}", "--force", *more]
@@ -192,8 +219,12 @@ def command(options, arguments, ranks, folder, *more):
 
 def check(options, benchmark, arguments, folder):
     """Compares the finish times. Returns the program's own figures, and what differs."""
-    done = subprocess.run(command(options, arguments, benchmark.ranks, folder, "--print-npus", "--progress=none", "--verbose"),
-                          capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        command(options, arguments, benchmark.ranks, folder, "--print-npus", "--progress=none", "--verbose"),
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     if done.returncode != 0:
         return None, f"exit code {done.returncode}: {done.stderr.strip()[-300:]}"
     times = {int(npu): int(ns) for npu, ns in re.findall(r"sys\[(\d+)\] finished, (\d+) cycles", done.stdout)}
@@ -207,8 +238,10 @@ def check(options, benchmark, arguments, folder):
     elif benchmark.expected is not None:
         wrong = [npu for npu, ns in enumerate(benchmark.expected) if times.get(npu) != ns]
         if wrong:
-            fault = f"{len(wrong)} of {len(benchmark.expected)} NPUs differ, first {wrong[0]}: " \
-                    f"{times.get(wrong[0])} ns, expected {benchmark.expected[wrong[0]]}"
+            fault = (
+                f"{len(wrong)} of {len(benchmark.expected)} NPUs differ, first {wrong[0]}: "
+                f"{times.get(wrong[0])} ns, expected {benchmark.expected[wrong[0]]}"
+            )
     return (max(times.values(), default=0), numbers), fault
 
 
@@ -251,9 +284,14 @@ def row(benchmark, seen, runs, fault):
     if benchmark.peer:
         seconds, memory = benchmark.peer
         peer = f"{seconds:.3g} s, {memory:,} MiB | {seconds / max(cpu, 0.001):.0f}, {memory / mib:.1f}"
-    events, loop, data, nulls = (int(numbers[1]), float(numbers[2]), int(numbers[3]), int(numbers[4])) if numbers else (0, 0, 0, 0)
-    print(f"| {benchmark.name} | {benchmark.ranks} | {finish:,} | {agreement} | {both([r.wall for r in runs])} | "
-          f"{both([r.user for r in runs])} | {cpu:.3f} | {mib:.0f} | {events:,} | {loop:.3f} | {data:,} + {nulls:,} | {peer} |", flush=True)
+    events, loop, data, nulls = (
+        (int(numbers[1]), float(numbers[2]), int(numbers[3]), int(numbers[4])) if numbers else (0, 0, 0, 0)
+    )
+    print(
+        f"| {benchmark.name} | {benchmark.ranks} | {finish:,} | {agreement} | {both([r.wall for r in runs])} | "
+        f"{both([r.user for r in runs])} | {cpu:.3f} | {mib:.0f} | {events:,} | {loop:.3f} | {data:,} + {nulls:,} | {peer} |",
+        flush=True,
+    )
 
 
 def reading_speed(options):
@@ -261,16 +299,25 @@ def reading_speed(options):
     if not pathlib.Path(options.bench_trace).exists():
         print("skipped: reading speed (bench_trace is not built)", file=sys.stderr)
         return
-    done = subprocess.run([options.bench_trace, "--benchmark_format=json", f"--benchmark_repetitions={options.repeat}"],
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    done = subprocess.run(
+        [options.bench_trace, "--benchmark_format=json", f"--benchmark_repetitions={options.repeat}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
+    )
     by_name = collections.defaultdict(list)
     for run in json.loads(done.stdout)["benchmarks"]:
         if run.get("run_type") != "aggregate":
             by_name[run["run_name"]].append(run)
-    print("\n| made file / nodes | M nodes/s, most | median | bytes of file per node | bytes kept per node |\n|---|---|---|---|---|")
+    print(
+        "\n| made file / nodes | M nodes/s, most | median | bytes of file per node | bytes kept per node |\n|---|---|---|---|---|"
+    )
     for name, found in by_name.items():
         speeds = [run["items_per_second"] / 1e6 for run in found]
-        print(f"| {name} | {max(speeds):.2f} | {statistics.median(speeds):.2f} | {found[0]['file_bytes_per_node']:.0f} | {found[0]['kept_bytes_per_node']:.0f} |")
+        print(
+            f"| {name} | {max(speeds):.2f} | {statistics.median(speeds):.2f} | {found[0]['file_bytes_per_node']:.0f} | {found[0]['kept_bytes_per_node']:.0f} |"
+        )
 
 
 def main():
@@ -281,8 +328,12 @@ def main():
     parser.add_argument("--shared", type=pathlib.Path, default=SOURCE.parent / "shared", help="where traces/ is")
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
-    print("| work | ranks | last finish, ns | | wall s, least / median | user s, least / median | user and system s, least | MiB "
-          "| events | of this in events s | data and null messages | ASTRA-sim 2 | its CPU and memory / ours |\n" + "|---" * 13 + "|")
+    print(
+        "| work | ranks | last finish, ns | | wall s, least / median | user s, least / median | user and system s, least | MiB "
+        "| events | of this in events s | data and null messages | ASTRA-sim 2 | its CPU and memory / ours |\n"
+        + "|---" * 13
+        + "|"
+    )
     good = True
     for benchmark in benchmarks(options.shared):
         if not options.names or any(name in benchmark.name for name in options.names):

@@ -21,21 +21,36 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 def simulate(arguments, ranks, output):
     """Runs once. Returns the finish times, /kernel as a dictionary of arrays, and the seconds of the simulation phase."""
-    command = [arguments.orrery, "run", arguments.config, "--output", output, "--force", "--quiet", f"--iterations={arguments.iterations}",
-               f"--noise={arguments.noise}"]
+    command = [
+        arguments.orrery,
+        "run",
+        arguments.config,
+        "--output",
+        output,
+        "--force",
+        "--quiet",
+        f"--iterations={arguments.iterations}",
+        f"--noise={arguments.noise}",
+    ]
     if ranks > 1:
         command.append(f"--partition={arguments.partition}")
         command = [SOURCE / "scripts/mpirun.sh", str(ranks)] + command
     subprocess.run([str(word) for word in command], check=True, stdout=subprocess.DEVNULL, timeout=1200)
     with h5py.File(output) as file:
-        kernel = {name: values[...] for name, values in file["kernel"].items() if isinstance(values, h5py.Dataset) and values.shape == (ranks,)}
+        kernel = {
+            name: values[...]
+            for name, values in file["kernel"].items()
+            if isinstance(values, h5py.Dataset) and values.shape == (ranks,)
+        }
         seconds = max(kernel["busy_time"] + kernel["blocked_time"])
         return file["npus/finish_time"][...], kernel, seconds
 
 
 def table(arguments, folder):
     """Prints the table, one row for each number of ranks."""
-    print("| ranks | events | of the largest rank | critical path | data messages | null messages | null per data | null per 100 events | messages per rank |")
+    print(
+        "| ranks | events | of the largest rank | critical path | data messages | null messages | null per data | null per 100 events | messages per rank |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     first = None
     for ranks in arguments.ranks:
@@ -44,8 +59,11 @@ def table(arguments, folder):
         if not numpy.array_equal(finish, first):
             sys.exit(f"the NPUs' finish times on {ranks} ranks differ from those on {arguments.ranks[0]}")
         events, data, null = (int(kernel[name].sum()) for name in ("events", "data_messages", "null_messages"))
-        print(f"| {ranks} | {events:,} | {int(kernel['events'].max()):,} | {int(kernel['critical_path'].max()):,} | {data:,} | {null:,} | "
-              f"{null / max(data, 1):.2f} | {100 * null / events:.2f} | {(data + null) / ranks:,.0f} |", flush=True)
+        print(
+            f"| {ranks} | {events:,} | {int(kernel['events'].max()):,} | {int(kernel['critical_path'].max()):,} | {data:,} | {null:,} | "
+            f"{null / max(data, 1):.2f} | {100 * null / events:.2f} | {(data + null) / ranks:,.0f} |",
+            flush=True,
+        )
 
 
 def speeds(arguments, folder):
@@ -57,8 +75,11 @@ def speeds(arguments, folder):
         for _ in range(arguments.repeat):
             alone, together = (simulate(arguments, n, folder / "results.h5")[2] for n in (1, ranks))
             ratios.append(alone / together)
-        print(f"{ranks} ranks: {statistics.median(ratios):.2f} times the speed of one (median of {arguments.repeat} pairs, "
-              f"{min(ratios):.2f} to {max(ratios):.2f}; {alone:.1f} s on one rank)", flush=True)
+        print(
+            f"{ranks} ranks: {statistics.median(ratios):.2f} times the speed of one (median of {arguments.repeat} pairs, "
+            f"{min(ratios):.2f} to {max(ratios):.2f}; {alone:.1f} s on one rank)",
+            flush=True,
+        )
 
 
 def main():

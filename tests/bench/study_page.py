@@ -40,29 +40,44 @@ def main():
     parser.add_argument("file", type=pathlib.Path)
     options = parser.parse_args()
     if not browser.HAS_BROWSER:
-        raise SystemExit("found no Chromium; expected the Debian packages chromium, chromium-driver and python3-selenium")
+        raise SystemExit(
+            "found no Chromium; expected the Debian packages chromium, chromium-driver and python3-selenium"
+        )
     import h5py
+
     with h5py.File(options.file) as file:
-        values = sorted({float(value) for value in file["trials/lower_bound" if "lower_bound" in file["trials"] else "trials/step_time"] if value == value})
+        values = sorted(
+            {
+                float(value)
+                for value in file["trials/lower_bound" if "lower_bound" in file["trials"] else "trials/step_time"]
+                if value == value
+            }
+        )
         metric, count = "lower_bound" if "lower_bound" in file["trials"] else "step_time", len(file["trials/number"])
     with tempfile.TemporaryDirectory(prefix="orrery-page-") as name:
         path = pathlib.Path(name) / "study.html"
-        subprocess.run([options.orrery, "report", options.file, f"--output={path}"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [options.orrery, "report", options.file, f"--output={path}"], check=True, stdout=subprocess.DEVNULL
+        )
 
         class Page(browser.Browser):
             folder = pathlib.Path(name)
 
             def runTest(self):
                 self.open_page(path)
-                self.loaded = self.do("const [one] = performance.getEntriesByType('navigation'); return one.loadEventEnd - one.startTime")
+                self.loaded = self.do(
+                    "const [one] = performance.getEntriesByType('navigation'); return one.loadEventEnd - one.startTime"
+                )
                 self.times, self.left = brushes(self, metric, values, options.repeat)
 
         page = Page()
         result = unittest.TestSuite([page]).run(unittest.TestResult())
         if result.errors or result.failures:
             raise SystemExit((result.errors + result.failures)[0][1])
-        print(f"{count} trials: {path.stat().st_size / 1e6:.2f} MB, loaded in {page.loaded:.0f} ms; {options.repeat} brushes over {metric} that leave "
-              f"{min(page.left)} to {max(page.left)} trials: median {statistics.median(page.times):.0f} ms, at most {max(page.times):.0f} ms")
+        print(
+            f"{count} trials: {path.stat().st_size / 1e6:.2f} MB, loaded in {page.loaded:.0f} ms; {options.repeat} brushes over {metric} that leave "
+            f"{min(page.left)} to {max(page.left)} trials: median {statistics.median(page.times):.0f} ms, at most {max(page.times):.0f} ms"
+        )
 
 
 if __name__ == "__main__":

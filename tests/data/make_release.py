@@ -30,7 +30,12 @@ workload:
 
 def run(program, folder, *arguments, expected=0):
     """Runs the program in a folder and raises an error if it ends in another way than expected."""
-    done = subprocess.run([program, "run", "run.yaml", "--quiet", "--record-iterations=0", *arguments], cwd=folder, capture_output=True, text=True)
+    done = subprocess.run(
+        [program, "run", "run.yaml", "--quiet", "--record-iterations=0", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode != expected:
         raise SystemExit(f"exit code {done.returncode}; expected {expected}:\n{done.stderr}")
 
@@ -39,7 +44,9 @@ def main():
     if len(sys.argv) != 2:
         raise SystemExit(__doc__)
     program = pathlib.Path(sys.argv[1]).resolve()
-    version = re.match(r"orrery (\S+)", subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout)[1]
+    version = re.match(
+        r"orrery (\S+)", subprocess.run([program, "--version"], check=True, capture_output=True, text=True).stdout
+    )[1]
     place = pathlib.Path(__file__).resolve().parent / f"v{version}"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -48,7 +55,9 @@ def main():
         (folder / "run.yaml").write_text(CONFIGURATION)
         run(program, folder, "--iterations=2", "--output=results.h5")
         run(program, folder, "--output=stopped.h5", "--checkpoint=run.chk", "--max-walltime=0.5", expected=75)
-        with open(place / "results.h5.gz", "wb") as packed, gzip.GzipFile(filename="", fileobj=packed, mode="wb", mtime=0) as file:
+        with open(place / "results.h5.gz", "wb") as packed, gzip.GzipFile(
+            filename="", fileobj=packed, mode="wb", mtime=0
+        ) as file:
             file.write((folder / "results.h5").read_bytes())
         shutil.copy(folder / "run.chk", place)
         shutil.copy(folder / "run.yaml", place)

@@ -32,10 +32,20 @@ import harness
 
 ORDINARY = "nobody"
 MPI = " ".join(f"{name}={value}" for name, value in harness.MPI.items())
-BLOCK = re.compile(r"(?:^<!-- (?P<mark>[^>]*) -->\n)?^(?P<fence>```+)(?P<language>.*)\n(?P<code>(?:.*\n)*?)^(?P=fence)$", re.MULTILINE)
-MARKS = {"sh": r"exit code: \d+|not run: .+", "python": r"not run: .+", "text": r"not compared: .+", "yaml": r"file: [\w./-]+|fragment", "diff": ""}
-COMMAND = re.compile(r"(orrery|mpirun|srun|sbatch|salloc|cmake|ctest|export|apt-get|python3|git|import|for|perf|valgrind|clang-\w+|h5\w+|"
-                     r"\S*(/bin/|scripts/|tests/)\S+)( (?!=)|$)")
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^>]*) -->\n)?^(?P<fence>```+)(?P<language>.*)\n(?P<code>(?:.*\n)*?)^(?P=fence)$", re.MULTILINE
+)
+MARKS = {
+    "sh": r"exit code: \d+|not run: .+",
+    "python": r"not run: .+",
+    "text": r"not compared: .+",
+    "yaml": r"file: [\w./-]+|fragment",
+    "diff": "",
+}
+COMMAND = re.compile(
+    r"(orrery|mpirun|srun|sbatch|salloc|cmake|ctest|export|apt-get|python3|git|import|for|perf|valgrind|clang-\w+|h5\w+|"
+    r"\S*(/bin/|scripts/|tests/)\S+)( (?!=)|$)"
+)
 
 
 def documents():
@@ -58,7 +68,9 @@ def unmarked(text):
     outside = BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
     for number, line in enumerate(outside.splitlines(), 1):
         if line.strip().startswith("```"):
-            found.append((number, "a fence that is indented or has no end; a block begins and ends in the first column"))
+            found.append(
+                (number, "a fence that is indented or has no end; a block begins and ends in the first column")
+            )
         if line.startswith("    ") and COMMAND.match(line.strip()):
             found.append((number, f"the command '{line.strip()}' in no block; put it between ```sh and ```"))
     return found
@@ -69,16 +81,29 @@ class Example:
 
     def __init__(self, name, text, scratch="."):
         self.name, self.text, self.names = name, text, {"__name__": "document"}
-        self.state = pathlib.Path(tempfile.mkdtemp(dir=scratch)).resolve() / "environment"  # what one block exports and the next one sees
+        self.state = (
+            pathlib.Path(tempfile.mkdtemp(dir=scratch)).resolve() / "environment"
+        )  # what one block exports and the next one sees
         program = "" if "export PATH=" in text else f"{os.getcwd()}/build/release/bin:"
         self.state.write_text(f"export PATH={program}/usr/local/bin:/usr/bin:/bin HOME={self.state.parent} {MPI}\n")
-        self.faults, self.printed = [], {}  # what is wrong; what the blocks print, by the place of the text that says it
+        self.faults, self.printed = (
+            [],
+            {},
+        )  # what is wrong; what the blocks print, by the place of the text that says it
 
     def shell(self, code, expected=0):
         """Runs commands and returns what they print."""
         script = f"source {self.state}\ntrap 'export -p > {self.state}' EXIT\n{code}"
-        done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=harness.PATIENCE)
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            env={},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=harness.PATIENCE,
+        )
         if done.returncode != expected:
             raise AssertionError(f"exit code {done.returncode}; expected {expected}:\n{done.stdout}")
         return done.stdout
@@ -112,7 +137,11 @@ class Example:
         """Runs all blocks and notes what is wrong."""
         before = None  # the block that a text would belong to: (its line, its language, what it prints)
         for block in BLOCK.finditer(self.text):
-            line, language, mark = self.text.count("\n", 0, block.start("fence")) + 1, block["language"], block["mark"] or ""
+            line, language, mark = (
+                self.text.count("\n", 0, block.start("fence")) + 1,
+                block["language"],
+                block["mark"] or "",
+            )
             if language == "text":
                 if before and not mark.startswith("not compared"):
                     self.compare(before, block)
@@ -121,7 +150,11 @@ class Example:
             self.refuse_silence(before)
             try:
                 printed = self.run_block(language, mark, block["code"])
-                before = None if printed is None else (line, language, "".join(row.rstrip() + "\n" for row in printed.splitlines()))
+                before = (
+                    None
+                    if printed is None
+                    else (line, language, "".join(row.rstrip() + "\n" for row in printed.splitlines()))
+                )
             except BaseException as error:  # an example may do anything, exit included
                 before = None
                 self.faults.append(f"{self.name}:{line}:\n{block['code']}{error or traceback.format_exc()}")
@@ -132,20 +165,26 @@ class Example:
         line, _, printed = before
         if not re.fullmatch(pattern(block["code"]), printed):
             self.printed[block.start("code")] = printed
-            self.faults.append(f"{self.name}:{line}: the text after this block is\n{block['code']}but it prints\n{printed}"
-                               "(tests/documents/test_documents.py --rewrite writes what it prints)")
+            self.faults.append(
+                f"{self.name}:{line}: the text after this block is\n{block['code']}but it prints\n{printed}"
+                "(tests/documents/test_documents.py --rewrite writes what it prints)"
+            )
 
     def refuse_silence(self, before):
         """Python that prints has its output in the document."""
         if before and before[1] == "python" and before[2]:
-            self.faults.append(f"{self.name}:{before[0]}: this block prints, but no text block follows. It prints\n{before[2]}")
+            self.faults.append(
+                f"{self.name}:{before[0]}: this block prints, but no text block follows. It prints\n{before[2]}"
+            )
 
     def rewritten(self):
         """Returns the document with what its examples print."""
+
         def replaced(block):
             if block.start("code") not in self.printed:
                 return block[0]
-            return self.text[block.start():block.start("code")] + self.printed[block.start("code")] + block["fence"]
+            return self.text[block.start() : block.start("code")] + self.printed[block.start("code")] + block["fence"]
+
         return BLOCK.sub(replaced, self.text)
 
 
@@ -175,7 +214,13 @@ def clone(document, place=link):
         copy.mkdir()
         for path in harness.SOURCE.iterdir():
             if path.is_dir() and path.name != "build" and not path.name.startswith("."):
-                shutil.copytree(path, copy / path.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"), copy_function=place)
+                shutil.copytree(
+                    path,
+                    copy / path.name,
+                    symlinks=True,
+                    ignore=shutil.ignore_patterns("__pycache__"),
+                    copy_function=place,
+                )
             elif path.is_file():
                 place(path, copy / path.name)
         (copy / document).unlink()
@@ -199,15 +244,29 @@ def outcome(document, user=None, rewrite=False):
             prefix = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"]
         before = states(copy)
         script = copy / pathlib.Path(__file__).resolve().relative_to(harness.SOURCE)
-        done = subprocess.run([*prefix, sys.executable, "-B", str(script), "--here", document], cwd=copy, stdin=subprocess.DEVNULL,
-                              env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(copy.parent), "MPLBACKEND": "Agg"},
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        done = subprocess.run(
+            [*prefix, sys.executable, "-B", str(script), "--here", document],
+            cwd=copy,
+            stdin=subprocess.DEVNULL,
+            env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(copy.parent), "MPLBACKEND": "Agg"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
         if rewrite:
             shutil.copyfile(copy / document, harness.SOURCE / document)
         after = states(copy)
-        changed = [str(path.relative_to(copy)) for path in before if path in after and before[path] != after[path] and path != copy / document]
+        changed = [
+            str(path.relative_to(copy))
+            for path in before
+            if path in after and before[path] != after[path] and path != copy / document
+        ]
         if changed:  # it may be a hard link to the file of the repository
-            return 1, f"{document}: its examples write into {', '.join(changed)}, which the repository holds; write elsewhere"
+            return (
+                1,
+                f"{document}: its examples write into {', '.join(changed)}, which the repository holds; write elsewhere",
+            )
         return done.returncode, done.stdout
 
 
@@ -245,7 +304,9 @@ class Marking(unittest.TestCase):
         self.assertEqual(len(unmarked("```\norrery\n```\n")), 1)
         self.assertGreater(len(unmarked("- a\n\n  ```sh\n  orrery\n  ```\n")), 0)
         self.assertEqual(len(unmarked("<!-- exit code: five -->\n```sh\norrery\n```\n")), 1)
-        self.assertEqual(unmarked("    service = a + b\n\n<!-- not run: it needs a cluster -->\n```sh\nsrun orrery\n```\n"), [])
+        self.assertEqual(
+            unmarked("    service = a + b\n\n<!-- not run: it needs a cluster -->\n```sh\nsrun orrery\n```\n"), []
+        )
 
     def test_pattern(self):
         """`...` stands for a part of a line or for lines, and everything else for itself."""
@@ -254,8 +315,10 @@ class Marking(unittest.TestCase):
 
     def test_faults(self):
         """A wrong exit code, a wrong output and an output that is missing are faults; what is exported stays."""
-        text = ("```sh\nexport A=3\nfalse\n```\n<!-- exit code: 5 -->\n```sh\nexit 5\n```\n```sh\necho $A\n```\n```text\n3\n```\n"
-                "```sh\necho 4\n```\n```text\n5\n```\n```python\nprint(1)\n```\n")
+        text = (
+            "```sh\nexport A=3\nfalse\n```\n<!-- exit code: 5 -->\n```sh\nexit 5\n```\n```sh\necho $A\n```\n```text\n3\n```\n"
+            "```sh\necho 4\n```\n```text\n5\n```\n```python\nprint(1)\n```\n"
+        )
         with tempfile.TemporaryDirectory() as folder:
             example = Example("example", text, folder)
             example.run()

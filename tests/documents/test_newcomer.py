@@ -35,14 +35,22 @@ STEPS = [
     (f"orrery check {RING}", 0, ""),
     ("orrery show trace build/quickstart/ring-8/workload.0.et", 0, "nodes"),
     (f"orrery show collective {RING} --kind all-reduce --bytes '64 MiB'", 0, "time"),
-    (f"orrery run {RING} --output alone.h5 && scripts/mpirun.sh 2 orrery run {RING} --verbose --output two.h5", 0, "on 2 ranks"),
+    (
+        f"orrery run {RING} --output alone.h5 && scripts/mpirun.sh 2 orrery run {RING} --verbose --output two.h5",
+        0,
+        "on 2 ranks",
+    ),
     ("h5diff --exclude-path /kernel --exclude-attribute / alone.h5 two.h5", 0, ""),
     ("orrery show timeline llama.h5 --chrome timeline.json.gz --npus 0-3 && gzip --test timeline.json.gz", 0, ""),
     ("orrery report llama.h5 faster.h5 --output report.html && test -s report.html", 0, ""),
     ("scripts/plot_results.py llama.h5 && test -s llama.png", 0, ""),
     ("python3 -c \"import h5py; print(h5py.File('llama.h5')['npus/finish_time'].shape)\"", 0, "(64,)"),
     ("PYTHONPATH=scripts/python python3 -c \"import orrery; print(orrery.open('llama.h5'))\"", 0, "step time"),
-    ("PYTHONPATH=scripts/python python3 -c \"import orrery; print(len(orrery.compare(['llama.h5', 'faster.h5'])))\"", 0, "2"),
+    (
+        "PYTHONPATH=scripts/python python3 -c \"import orrery; print(len(orrery.compare(['llama.h5', 'faster.h5'])))\"",
+        0,
+        "2",
+    ),
 ]
 
 
@@ -55,7 +63,12 @@ class Newcomer(harness.Folder):
     def clone(self):
         """Returns (clone, environment) of the last commit with the program in PATH."""
         clone = self.folder / "orrery"
-        subprocess.run(["git", "clone", "--quiet", str(harness.SOURCE), str(clone)], check=True, capture_output=True, timeout=harness.PATIENCE)
+        subprocess.run(
+            ["git", "clone", "--quiet", str(harness.SOURCE), str(clone)],
+            check=True,
+            capture_output=True,
+            timeout=harness.PATIENCE,
+        )
         programs = clone / "build/release/bin"
         programs.mkdir(parents=True)
         (programs / "orrery").symlink_to(harness.BINARY)
@@ -73,13 +86,28 @@ class Newcomer(harness.Folder):
             for name, content in re.findall(r"^<!-- file: (\S+) -->\n```yaml\n(.*?)^```$", text, re.M | re.S):
                 (clone / name).parent.mkdir(parents=True, exist_ok=True)
                 (clone / name).write_text(content)
-            blocks = [code for mark, code in re.findall(r"(^<!-- not run.*-->\n)?^```sh\n(.*?)^```$", text, re.M | re.S) if not mark]
+            blocks = [
+                code
+                for mark, code in re.findall(r"(^<!-- not run.*-->\n)?^```sh\n(.*?)^```$", text, re.M | re.S)
+                if not mark
+            ]
             self.assertGreater(len(blocks), 2)
             for _ in range(2 if document == "README.md" else 1):
-                done = subprocess.run(["bash", "-euc", "\n".join(blocks)], cwd=clone, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True, errors="replace", timeout=harness.PATIENCE)
+                done = subprocess.run(
+                    ["bash", "-euc", "\n".join(blocks)],
+                    cwd=clone,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    errors="replace",
+                    timeout=harness.PATIENCE,
+                )
                 self.assertEqual(done.returncode, 0, done.stdout)
-        status = subprocess.run(["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True).stdout
+        status = subprocess.run(
+            ["git", "status", "--porcelain"], cwd=clone, capture_output=True, text=True, check=True
+        ).stdout
         self.assertEqual(status, "")
 
     def test_steps(self):
@@ -87,8 +115,17 @@ class Newcomer(harness.Folder):
         clone, environment = self.clone()
         self.assertEqual(len(STEPS), 25)
         for number, (command, code, part) in enumerate(STEPS, 1):
-            done = subprocess.run(["bash", "-euc", command], cwd=clone, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, errors="replace", timeout=harness.PATIENCE)
+            done = subprocess.run(
+                ["bash", "-euc", command],
+                cwd=clone,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                timeout=harness.PATIENCE,
+            )
             self.assertEqual(done.returncode, code, f"step {number}: {command}\n{done.stdout}")
             self.assertIn(part, done.stdout, f"step {number}: {command}")
         self.assertFalse((clone / "no.h5").exists())

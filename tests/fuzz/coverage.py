@@ -22,15 +22,28 @@ def tool(name):
 def lines_reached(build, target, folder):
     """Returns for each source the executions of its lines: {path: {line: count}}."""
     raw, profile, program = folder / "raw", folder / "profile", build / "bin" / f"fuzz_{target}"
-    inputs = [str(path) for folder in ("seeds", "seeds/shared", "corpus", "corpus-shared") if (path := build / folder / target).is_dir()]
-    ended = subprocess.run([program, "-runs=0", "-timeout=60", "-rss_limit_mb=0", "-close_fd_mask=1", *inputs], capture_output=True, text=True,
-                           env={**os.environ, "LLVM_PROFILE_FILE": str(raw), "TMPDIR": str(folder)}, errors="replace")
+    inputs = [
+        str(path)
+        for folder in ("seeds", "seeds/shared", "corpus", "corpus-shared")
+        if (path := build / folder / target).is_dir()
+    ]
+    ended = subprocess.run(
+        [program, "-runs=0", "-timeout=60", "-rss_limit_mb=0", "-close_fd_mask=1", *inputs],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "LLVM_PROFILE_FILE": str(raw), "TMPDIR": str(folder)},
+        errors="replace",
+    )
     if ended.returncode != 0:
         sys.exit(f"{target}: {ended.stderr[-2000:]}")
     subprocess.run([tool("llvm-profdata"), "merge", "-sparse", raw, "-o", profile], check=True)
     sources = sorted({str(path) for path, _, _ in make_seeds.parser_sources(target)})
-    report = subprocess.run([tool("llvm-cov"), "export", "-format=lcov", f"-instr-profile={profile}", program, *sources], check=True,
-                            capture_output=True, text=True).stdout
+    report = subprocess.run(
+        [tool("llvm-cov"), "export", "-format=lcov", f"-instr-profile={profile}", program, *sources],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
     result, lines = {}, {}
     for line in report.splitlines():
         if line.startswith("SF:"):
@@ -75,10 +88,15 @@ def main():
             missing = [line for line, count in sorted(lines.items()) if count == 0]
             total, hit = total + len(lines), hit + len(lines) - len(missing)
             name = source.relative_to(make_seeds.SOURCE)
-            details.append(f"    {name}: {len(lines) - len(missing)} of {len(lines)} lines" + (f", not {in_words(missing)}" if missing else ""))
+            details.append(
+                f"    {name}: {len(lines) - len(missing)} of {len(lines)} lines"
+                + (f", not {in_words(missing)}" if missing else "")
+            )
         share = 100 * hit / total if total else 0
         failed = failed or share < LEAST
-        print(f"{target:16} {share:5.1f} % of {total} lines{'' if share >= LEAST else f': below {LEAST} %'}", flush=True)
+        print(
+            f"{target:16} {share:5.1f} % of {total} lines{'' if share >= LEAST else f': below {LEAST} %'}", flush=True
+        )
         if shows_missing:
             print("\n".join(details), flush=True)
     sys.exit(1 if failed else 0)

@@ -49,7 +49,10 @@ def write_dictionary(path, target):
 
 def write_expressions(folder):
     """Takes the expressions of the unit tests and of the studies, each with values for names."""
-    texts = re.findall(r'(?:evaluate|message_of|parse)\("((?:\\.|[^"\\])*)"', (SOURCE / "tests/unit/explore/expression_test.cpp").read_text())
+    texts = re.findall(
+        r'(?:evaluate|message_of|parse)\("((?:\\.|[^"\\])*)"',
+        (SOURCE / "tests/unit/explore/expression_test.cpp").read_text(),
+    )
     for study in sorted(SOURCE.glob("configs/studies/*.yaml")):
         texts += re.findall(r"^\s*(?:- |when: |value: )(.+)$", study.read_text(), re.MULTILINE)
     for text in texts:
@@ -94,8 +97,15 @@ def write_configurations(folder):
             keep(folder, block.encode())
 
 
-MAKERS = {"expression": write_expressions, "kineto": write_recordings, "gzip": write_packed, "command_line": write_commands,
-          "configuration": write_configurations, "study": write_configurations, "flows": write_configurations}
+MAKERS = {
+    "expression": write_expressions,
+    "kineto": write_recordings,
+    "gzip": write_packed,
+    "command_line": write_commands,
+    "configuration": write_configurations,
+    "study": write_configurations,
+    "flows": write_configurations,
+}
 
 
 def write_files(folder, root, patterns):
@@ -125,7 +135,11 @@ def write(seeds, target):
 
 def keep_seeds(target, folder):
     """Writes tests/fuzz/seeds/TARGET.zip with the files of a folder; the same files give the same bytes."""
-    files = {hashlib.sha1(path.read_bytes()).hexdigest(): path.read_bytes() for path in pathlib.Path(folder).iterdir() if path.is_file()}
+    files = {
+        hashlib.sha1(path.read_bytes()).hexdigest(): path.read_bytes()
+        for path in pathlib.Path(folder).iterdir()
+        if path.is_file()
+    }
     with zipfile.ZipFile(HERE / f"{target}.zip", "w") as archive:
         for name in sorted(files):
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))

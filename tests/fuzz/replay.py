@@ -32,9 +32,17 @@ def main():
         if number == 0:
             sys.exit(f"{target} has no seeds")
         environment = {**os.environ, "TMPDIR": folder}
-        command = [options.program, f"-runs={runs}", f"-artifact_prefix={kept}/fuzz_{target}-", f"-dict={seeds}/{target}.dict", seeds / target]
+        command = [
+            options.program,
+            f"-runs={runs}",
+            f"-artifact_prefix={kept}/fuzz_{target}-",
+            f"-dict={seeds}/{target}.dict",
+            seeds / target,
+        ]
         ended = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL)
-    sys.exit(0 if ended.returncode == 0 else f"{target}: the target ended with {ended.returncode}; the message is above")
+    sys.exit(
+        0 if ended.returncode == 0 else f"{target}: the target ended with {ended.returncode}; the message is above"
+    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness  # noqa: E402
 
 COUNTER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
-CONFIG = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=8", "--set=workload.parallel.micro-batches=8"]
+CONFIG = [
+    harness.SOURCE / "configs/llama3-8b-64.yaml",
+    "--noise=0.05",
+    "--set=workload.model.layers=8",
+    "--set=workload.parallel.micro-batches=8",
+]
 
 
 class Allocations(harness.Folder):
@@ -23,8 +28,15 @@ class Allocations(harness.Folder):
         """Returns the events of a run and the calls of malloc of each rank."""
         os.environ["LD_PRELOAD"] = COUNTER
         try:
-            outcome = harness.orrery("run", *CONFIG, "--verbose", f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force",
-                                     ranks=ranks)
+            outcome = harness.orrery(
+                "run",
+                *CONFIG,
+                "--verbose",
+                f"--iterations={iterations}",
+                f"--output={self.folder / 'r.h5'}",
+                "--force",
+                ranks=ranks,
+            )
         finally:
             del os.environ["LD_PRELOAD"]
         self.assertEqual(outcome.code, 0, outcome.err)

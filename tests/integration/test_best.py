@@ -35,15 +35,36 @@ class Best(harness.Folder):
         folder is as before, so that the call without the fault works."""
         before = self.names()
         for arguments, code, said in (
-                (["llama3-8x", *ON], 3, r"orrery best: MODEL: found 'llama3-8x'.*Did you mean the preset 'llama3-8b'"),
-                ([self.model, "--on=dgx-h100-superpot", "--npus=16"], 3, r"orrery best: --on: found 'dgx-h100-superpot'.*Did you mean the preset 'dgx-h100-superpod'"),
-                ([self.model, *ON, "--stack=h100-nimo"], 3, r"orrery best: --stack: found 'h100-nimo'.*Did you mean the preset 'h100-nemo'"),
-                ([self.model, *ON, "--cost=h100-2024-07"], 3, r"orrery best: --cost: found 'h100-2024-07'.*Did you mean the preset 'h100-2024-08'"),
-                ([self.model, *ON, "--set=a.b=3"], 3, r"--set a\.b=3: key 'a': unknown key"),
-                ([self.model, "--on=dgx-h100-superpod", "--npus=12"], 3, r"orrery best: --npus: found 12; expected whole groups of 8 NPUs"),
-                ([self.model, *ON, "--batch=1"], 3, r"orrery best: no parallelism of 16 NPUs divides --batch 1; expected a batch .* such as 16"),
-                (["dlrm-dcnv2", *ON], 3, r"orrery best: MODEL: 'dlrm-dcnv2' is no transformer"),
-                ([self.model, *ON, "--csv=model.yaml"], 5, r"model\.yaml: exists already")):
+            (["llama3-8x", *ON], 3, r"orrery best: MODEL: found 'llama3-8x'.*Did you mean the preset 'llama3-8b'"),
+            (
+                [self.model, "--on=dgx-h100-superpot", "--npus=16"],
+                3,
+                r"orrery best: --on: found 'dgx-h100-superpot'.*Did you mean the preset 'dgx-h100-superpod'",
+            ),
+            (
+                [self.model, *ON, "--stack=h100-nimo"],
+                3,
+                r"orrery best: --stack: found 'h100-nimo'.*Did you mean the preset 'h100-nemo'",
+            ),
+            (
+                [self.model, *ON, "--cost=h100-2024-07"],
+                3,
+                r"orrery best: --cost: found 'h100-2024-07'.*Did you mean the preset 'h100-2024-08'",
+            ),
+            ([self.model, *ON, "--set=a.b=3"], 3, r"--set a\.b=3: key 'a': unknown key"),
+            (
+                [self.model, "--on=dgx-h100-superpod", "--npus=12"],
+                3,
+                r"orrery best: --npus: found 12; expected whole groups of 8 NPUs",
+            ),
+            (
+                [self.model, *ON, "--batch=1"],
+                3,
+                r"orrery best: no parallelism of 16 NPUs divides --batch 1; expected a batch .* such as 16",
+            ),
+            (["dlrm-dcnv2", *ON], 3, r"orrery best: MODEL: 'dlrm-dcnv2' is no transformer"),
+            ([self.model, *ON, "--csv=model.yaml"], 5, r"model\.yaml: exists already"),
+        ):
             outcome = self.best(*arguments, "--output=best.h5", code=code)
             self.assertRegex(outcome.err, said)
             self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
@@ -71,8 +92,10 @@ class Best(harness.Folder):
     def test_table(self):
         """The table of the best, first with the memory of an H100 and then with one that the best trial nearly fills. Expectation: lines fit into a
         terminal, numbers have units, the use of memory stands beside its size, and a mark says where it is tight."""
-        printed = self.best(self.model, *ON, "--batch=32", "--cost=h100-2024-08", "--output=best.h5", "--csv=best.csv").out
-        table = printed[printed.index("The best"):].splitlines()
+        printed = self.best(
+            self.model, *ON, "--batch=32", "--cost=h100-2024-08", "--output=best.h5", "--csv=best.csv"
+        ).out
+        table = printed[printed.index("The best") :].splitlines()
         self.assertLessEqual(max(map(len, table)), MOST_CHARACTERS)
         with open(self.folder / "best.csv", newline="") as file:
             rows = {row["number"]: row for row in csv.DictReader(file)}
@@ -83,14 +106,18 @@ class Best(harness.Folder):
             scale = 1e6 if memory[2] else 1e9
             self.assertAlmostEqual(float(memory[1]) * scale, float(row["peak_memory [byte]"]), delta=0.0051 * scale)
             time = re.search(r" ([0-9.]+) (us|ms|s) ", line)
-            self.assertAlmostEqual(float(time[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3)
+            self.assertAlmostEqual(
+                float(time[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3
+            )
             self.assertRegex(line, rf"{ROOM}(?: +[0-9.]+ %)?$")
         self.assertRegex(printed, r"\nof all of these: .*system price [0-9,.]+ (M )?USD\n")
         self.assertNotIn("!", printed)
         self.assertRegex(printed, r"\nNot tried: .*tensor parallelism over servers")
         self.assertLessEqual({"chunks", "schedule", "modules", "cp"}, set(next(iter(rows.values()))))
         size = int(float(rows[lines[0].split()[0]]["peak_memory [byte]"]) * 1.05) + RESERVED
-        printed = self.best(self.model, *ON, "--batch=32", f"--set=system.compute.local-memory.size={size} B", "--output=tight.h5").out
+        printed = self.best(
+            self.model, *ON, "--batch=32", f"--set=system.compute.local-memory.size={size} B", "--output=tight.h5"
+        ).out
         self.assertRegex(printed, rf"\n +{lines[0].split()[0]} .*!\s")
         self.assertIn("! takes more than 90 % of the memory.", printed)
 

@@ -23,10 +23,24 @@ LATE = "{kind: layers, layers: [{name: a, forward: 1 ms, backward: 2 ms, repeat:
 # bound of their time.
 FALL_BACKS = {
     "traces": ("", "", "workload: {traces: trace}", 4),
-    "layers of which some start late": ("", "\n  compute: {roofline: false}", f"workload: {{model: {LATE}, parallel: {{dp: 4}}}}", 4),
-    "congestion-aware": (", model: congestion-aware", "", f"workload: {{model: {TRANSFORMER}, parallel: {{dp: 4, micro-batches: 2}}}}", 4),
-    "remote memory": ("", "\n  remote-memory: {kind: per-npu, bandwidth: 10 GB/s, latency: 1 us}",
-                      f"workload: {{model: {TRANSFORMER}, parallel: {{dp: 4, zero: 3, micro-batches: 2, offload: [parameters, optimizer]}}}}", 0),
+    "layers of which some start late": (
+        "",
+        "\n  compute: {roofline: false}",
+        f"workload: {{model: {LATE}, parallel: {{dp: 4}}}}",
+        4,
+    ),
+    "congestion-aware": (
+        ", model: congestion-aware",
+        "",
+        f"workload: {{model: {TRANSFORMER}, parallel: {{dp: 4, micro-batches: 2}}}}",
+        4,
+    ),
+    "remote memory": (
+        "",
+        "\n  remote-memory: {kind: per-npu, bandwidth: 10 GB/s, latency: 1 us}",
+        f"workload: {{model: {TRANSFORMER}, parallel: {{dp: 4, zero: 3, micro-batches: 2, offload: [parameters, optimizer]}}}}",
+        0,
+    ),
 }
 PRICES = "cost: {source: a list, date: 2024-08-01, npu: {price: 30000, busy-power: 700, idle-power: 100}, operation: {lifetime: 4, electricity: 0.1}}\n"
 FALL_BACK_BASE = """system:
@@ -53,7 +67,10 @@ class Bounds(harness.Folder):
         if not output.exists():
             return {}
         with h5py.File(output) as file:
-            columns = {key: list(column.asstr()[:] if column.dtype.kind == "O" else column[:]) for key, column in file["trials"].items()}
+            columns = {
+                key: list(column.asstr()[:] if column.dtype.kind == "O" else column[:])
+                for key, column in file["trials"].items()
+            }
             return columns | {"best": list(file["best"][:]), "extra": list(file["kernel/extra"][:])}
 
     def add_prices(self):
@@ -62,10 +79,13 @@ class Bounds(harness.Folder):
 
     def test_no_trial_is_below_its_bounds(self):
         """Of random studies all trials are simulated, because they may keep all. The program compares each with its bounds of all metrics; so does
-        this test with those of the time. Bounds are tight: most are above 0.8 of the time, and a bound that is 2 % too high would be found."""
+        this test with those of the time. Bounds are tight: most are above 0.8 of the time, and a bound that is 2 % too high would be found.
+        """
         draw, ratios, unbounded = random.Random(SEED), [], 0
         for number in range(STUDIES):
-            study = random_study.write(draw, self.folder, objectives=("{minimise: step_time}", "{maximise: hfu}")[number % 2])
+            study = random_study.write(
+                draw, self.folder, objectives=("{minimise: step_time}", "{maximise: hfu}")[number % 2]
+            )
             self.add_prices()
             trials = self.explore(study, "all.h5")
             self.assertNotIn("ruled-out", trials.get("status", []))
@@ -83,9 +103,18 @@ class Bounds(harness.Folder):
         """The top and the front of random studies are those of the grid, with the same metrics; the rows and the best do not depend on the
         number of ranks. What is ruled out was better in no trial of the grid than the last one of the top."""
         draw, ruled_out = random.Random(SEED + 1), 0
-        kinds = [("{minimise: step_time}", ""), ("{maximise: tokens_per_s}", ""), ("{minimise: step_time}, {minimise: peak_memory}", ""),
-                 ("{minimise: step_time}", ', "peak_memory <= 100 MB"'), ("{maximise: mfu}", ""), ("{maximise: hfu}", ""), ("{minimise: energy_per_step}", ""),
-                 ("{maximise: tokens_per_j}", ', "mfu >= 0.05"'), ("{minimise: usd_per_step}, {maximise: hfu}", ""), ("{minimise: step_time}", ', "tokens_per_s <= 2e6"')]
+        kinds = [
+            ("{minimise: step_time}", ""),
+            ("{maximise: tokens_per_s}", ""),
+            ("{minimise: step_time}, {minimise: peak_memory}", ""),
+            ("{minimise: step_time}", ', "peak_memory <= 100 MB"'),
+            ("{maximise: mfu}", ""),
+            ("{maximise: hfu}", ""),
+            ("{minimise: energy_per_step}", ""),
+            ("{maximise: tokens_per_j}", ', "mfu >= 0.05"'),
+            ("{minimise: usd_per_step}, {maximise: hfu}", ""),
+            ("{minimise: step_time}", ', "tokens_per_s <= 2e6"'),
+        ]
         for number in range(STUDIES * 2 // 3):
             objectives, limit = kinds[number % len(kinds)]
             study = random_study.write(draw, self.folder, keep=3, objectives=objectives, limit=limit)
@@ -100,8 +129,16 @@ class Bounds(harness.Folder):
                     better = re.fullmatch(r"by trial (\d+)", bounded["error"][row])
                     self.assertIn(int(better[1]), bounded["best"])
                 if status == "done":
-                    self.assertEqual([bounded[key][row] for key in ("status", "step_time", "peak_memory")], [grid[key][row] for key in ("status", "step_time", "peak_memory")])
-                elif status == "ruled-out" and limit == "" and objectives == "{minimise: step_time}" and grid["status"][row] == "done":
+                    self.assertEqual(
+                        [bounded[key][row] for key in ("status", "step_time", "peak_memory")],
+                        [grid[key][row] for key in ("status", "step_time", "peak_memory")],
+                    )
+                elif (
+                    status == "ruled-out"
+                    and limit == ""
+                    and objectives == "{minimise: step_time}"
+                    and grid["status"][row] == "done"
+                ):
                     self.assertGreater(grid["step_time"][row], grid["step_time"][grid["best"][-1]])
         self.assertGreater(ruled_out, STUDIES)
 
@@ -110,11 +147,23 @@ class Bounds(harness.Folder):
         rest of the step has a bound, which the time is not below."""
         for name, (network, system, workload, unbounded) in FALL_BACKS.items():
             with self.subTest(name):
-                roofline = "" if "compute" in system else "\n  compute: {model: roofline, peak: 100 TFLOPS, local-memory: {bandwidth: 1000 GB/s}}"
+                roofline = (
+                    ""
+                    if "compute" in system
+                    else "\n  compute: {model: roofline, peak: 100 TFLOPS, local-memory: {bandwidth: 1000 GB/s}}"
+                )
                 (self.folder / "base.yaml").write_text(FALL_BACK_BASE % (network, system + roofline, workload))
                 if name == "traces":
-                    made = harness.orrery("generate", "--tp=2", "--pp=1", "--dp=2", "--layers=2", "--set=workload.model.hidden=256", "--set=workload.model.heads=8",
-                                          f"--output={self.folder / 'trace'}")
+                    made = harness.orrery(
+                        "generate",
+                        "--tp=2",
+                        "--pp=1",
+                        "--dp=2",
+                        "--layers=2",
+                        "--set=workload.model.hidden=256",
+                        "--set=workload.model.heads=8",
+                        f"--output={self.folder / 'trace'}",
+                    )
                     self.assertEqual(made.code, 0, made.err)
                 study = self.folder / "study.yaml"
                 found = {}
@@ -134,8 +183,11 @@ class Bounds(harness.Folder):
         """A metric without a bound, and one that is to be worse than its bound, rule nothing out, and a warning says so. The best are those of
         the grid."""
         draw = random.Random(SEED + 3)
-        for objective, words in (("{minimise: exposed_communication}", "exposed_communication has no bound"), ("{maximise: step_time}", "step_time has a bound for the other direction"),
-                                 ("{minimise: power}", "the bounds have ruled nothing out")):
+        for objective, words in (
+            ("{minimise: exposed_communication}", "exposed_communication has no bound"),
+            ("{maximise: step_time}", "step_time has a bound for the other direction"),
+            ("{minimise: power}", "the bounds have ruled nothing out"),
+        ):
             bounded = {}
             while bounded.get("status", []).count("done") < 3:
                 study = random_study.write(draw, self.folder, keep=2, objectives=objective)

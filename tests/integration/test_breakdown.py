@@ -7,7 +7,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 
-PARTS = ["compute", "cpu", "tensor", "sequence", "context", "expert", "data", "pipeline", "bubble", "stragglers", "other", "memory", "idle"]
+PARTS = [
+    "compute",
+    "cpu",
+    "tensor",
+    "sequence",
+    "context",
+    "expert",
+    "data",
+    "pipeline",
+    "bubble",
+    "stragglers",
+    "other",
+    "memory",
+    "idle",
+]
 
 # Two stages of one layer each, two replicas. A layer takes 1 ms forward, 2 ms backward and 3 ms of the optimizer, and its 4 MB of gradients
 # are summed in 4 ms (halving-doubling of two NPUs at 1 GB/s). Messages between stages are of 1 B.
@@ -33,8 +47,11 @@ workload:
 def breakdown(path):
     """Returns {part: [num_npus] ms} and the simulated time in ps."""
     import h5py
+
     with h5py.File(path) as results:
-        return {part: [round(float(time) / 1e9, 3) for time in results["breakdown"][part]] for part in PARTS}, int(results.attrs["simulated_time"])
+        return {part: [round(float(time) / 1e9, 3) for time in results["breakdown"][part]] for part in PARTS}, int(
+            results.attrs["simulated_time"]
+        )
 
 
 class Breakdown(harness.Folder):
@@ -53,8 +70,13 @@ class Breakdown(harness.Folder):
         Stage 0 waits 3 ms until stage 1 sends, stage 1 waits 1 ms and is idle for 2 ms at the end. Sums take 4 ms. The results are the
         same on 1 to 3 ranks, folded and in the congestion-aware network."""
         config = self.write(SUMS)
-        paths = [self.check_one_answer([config], 4, ranks=(2, 3)), self.run_once([config, "--fold"], "folded.h5"),
-                 self.run_once([config, "--network=congestion-aware", "--set=system.network.switching=cut-through"], "links.h5")]
+        paths = [
+            self.check_one_answer([config], 4, ranks=(2, 3)),
+            self.run_once([config, "--fold"], "folded.h5"),
+            self.run_once(
+                [config, "--network=congestion-aware", "--set=system.network.switching=cut-through"], "links.h5"
+            ),
+        ]
         for path in paths:
             parts, simulated = breakdown(path)
             self.assertEqual(round(simulated / 1e9, 3), 16)
@@ -68,14 +90,22 @@ class Breakdown(harness.Folder):
         """With noise, in both networks, with rendezvous and with several iterations, the parts of each NPU add up to the simulated time
         exactly, and those between compute and memory to the exposed communication."""
         import h5py
+
         config = self.write(TRANSFORMER)
-        for more in ([], ["--network=congestion-aware"], ["--set=system.communication.rendezvous=true"], ["--iterations=3"]):
+        for more in (
+            [],
+            ["--network=congestion-aware"],
+            ["--set=system.communication.rendezvous=true"],
+            ["--iterations=3"],
+        ):
             with self.subTest(more=more):
                 path = self.check_one_answer([config, "--noise=0.2"] + more, 16, ranks=(2, 4))
                 with h5py.File(path) as results:
                     parts = {part: results["breakdown"][part][:].astype(object) for part in PARTS}
                     self.assertEqual(set(sum(parts.values())), {int(results.attrs["simulated_time"])})
-                    self.assertEqual(list(sum(parts[part] for part in PARTS[2:-2])), list(results["npus/exposed_communication_time"]))
+                    self.assertEqual(
+                        list(sum(parts[part] for part in PARTS[2:-2])), list(results["npus/exposed_communication_time"])
+                    )
                     for part in ("compute", "sequence", "context", "data", "pipeline", "bubble", "stragglers"):
                         self.assertGreater(sum(parts[part]), 0, part)
                     shares = results["metrics/breakdown"][:]
@@ -85,23 +115,29 @@ class Breakdown(harness.Folder):
 
     def test_one_slow_npu_is_a_straggler(self):
         """Of four replicas NPU 2 computes at half speed: the others wait for it for its compute time, and a hint names it."""
-        config = self.write("""system:
+        config = self.write(
+            """system:
   network: {dimensions: [{shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 0 ns}]}
 workload:
   model: {kind: layers, layers: [{parameters: 1000, forward: 1 ms, backward: 2 ms, activations: 1}]}
   parallel: {dp: 4}
 perturbation: {slow-npus: [{npus: 2, compute: 0.5}]}
-""")
+"""
+        )
         outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--verbose")
         self.assertEqual(outcome.code, 0, outcome.err)
         parts, _ = breakdown(self.folder / "r.h5")
         self.assertEqual(parts["stragglers"], [3, 3, 0, 3])
-        self.assertRegex(outcome.out, r"hint: NPU 2 is late: it computes for 6 ms, 3 ms in the mean of the others\. 37 % of the NPUs' time is waiting for members that join")
+        self.assertRegex(
+            outcome.out,
+            r"hint: NPU 2 is late: it computes for 6 ms, 3 ms in the mean of the others\. 37 % of the NPUs' time is waiting for members that join",
+        )
 
     def test_the_critical_path_has_no_gaps_and_no_bubble(self):
         """The path of the pipeline by hand goes from time 0 to the end. It computes 11 ms and sums gradients for 4 ms on stage 0 at its end,
         and it never waits for another NPU, as it goes on there. The summary shows its segments."""
         import h5py
+
         config = self.write(SUMS)
         whole = self.check_one_answer([config, "--timeline"], 4, ranks=(2, 3))
         self.assertEqual(harness.difference(whole, self.run_once([config, "--timeline", "--fold"], "folded.h5")), "")
@@ -117,19 +153,27 @@ perturbation: {slow-npus: [{npus: 2, compute: 0.5}]}
             for start, finish, part in zip(path["start"], path["finish"], path["cause"]):
                 times[PARTS[part]] += round(float(finish - start) / 1e9, 3)
         self.assertEqual((times["compute"], times["data"], times["bubble"], times["idle"]), (12, 4, 0, 0))
-        self.assertRegex(outcome.out, r"critical path: compute 7[45]\.\d\d %, data 2[45]\.\d\d %.*; its longest segments:\n +\d")
+        self.assertRegex(
+            outcome.out, r"critical path: compute 7[45]\.\d\d %, data 2[45]\.\d\d %.*; its longest segments:\n +\d"
+        )
 
     def test_one_micro_batch_for_four_stages_gets_a_hint(self):
         """A pipeline of four stages with one micro-batch is told to have 16, in the summary and in the file; with 16 it is not."""
         import h5py
-        text = SUMS.replace("size: 2, bandwidth: 1 GB/s, latency: 0 ns}]", "size: 4, bandwidth: 1 GB/s, latency: 0 ns}]").replace("repeat: 2", "repeat: 4")
+
+        text = SUMS.replace(
+            "size: 2, bandwidth: 1 GB/s, latency: 0 ns}]", "size: 4, bandwidth: 1 GB/s, latency: 0 ns}]"
+        ).replace("repeat: 2", "repeat: 4")
         for count in (1, 16):
             config = self.write(text.replace("pp: 2, micro-batches: 2", f"pp: 4, micro-batches: {count}"))
             outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
             self.assertEqual(outcome.code, 0, outcome.err)
             with h5py.File(self.folder / "r.h5") as results:
                 hints = list(results["metrics/hints"].asstr()) if "hints" in results["metrics"] else []
-            self.assertEqual([hint for hint in outcome.out.splitlines() if hint.startswith("hint: ")], ["hint: " + hint for hint in hints])
+            self.assertEqual(
+                [hint for hint in outcome.out.splitlines() if hint.startswith("hint: ")],
+                ["hint: " + hint for hint in hints],
+            )
             self.assertEqual("try workload.parallel.micro-batches: 16" in " ".join(hints), count == 1)
 
 

@@ -12,8 +12,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import h5py  # noqa: E402
 import harness  # noqa: E402
 
-MODEL = {"kind": "transformer", "layers": 4, "hidden": 2048, "heads": 16, "kv-heads": 8, "ffn": 8192, "vocabulary": 32000, "sequence": 2048,
-         "gated": True}
+MODEL = {
+    "kind": "transformer",
+    "layers": 4,
+    "hidden": 2048,
+    "heads": 16,
+    "kv-heads": 8,
+    "ffn": 8192,
+    "vocabulary": 32000,
+    "sequence": 2048,
+    "gated": True,
+}
 CONFIG = """%(stack)s
 system:
   base: systems/dgx-h100-superpod.yaml
@@ -53,7 +62,9 @@ class Calibration(harness.Folder):
         return name
 
     def ran(self, *arguments, name="results.h5"):
-        done = harness.orrery("run", *arguments, f"--output={self.folder / name}", "--force", "--progress=none", "--verbose")
+        done = harness.orrery(
+            "run", *arguments, f"--output={self.folder / name}", "--force", "--progress=none", "--verbose"
+        )
         self.assertEqual(done.code, 0, done.err)
         return done
 
@@ -61,7 +72,9 @@ class Calibration(harness.Folder):
     def values(group):
         """Returns all numbers below a group, by name."""
         found = {}
-        group.visititems(lambda name, item: found.update({name: repr(item[()])}) if isinstance(item, h5py.Dataset) else None)
+        group.visititems(
+            lambda name, item: found.update({name: repr(item[()])}) if isinstance(item, h5py.Dataset) else None
+        )
         return found
 
     def rows(self, times, groups="H100 NeMo", name="steps.csv", precision="bf16"):
@@ -72,7 +85,9 @@ class Calibration(harness.Folder):
             for number, time in enumerate(times):
                 model = dict(MODEL, sequence=2048 << number)
                 config = {"model": model, "parallel": {"dp": 8, "micro-batches": 2, "zero": 1}}
-                writer.writerow([f"row{number}", "training step", groups, "h100", 8, json.dumps(config), precision, time, "own"])
+                writer.writerow(
+                    [f"row{number}", "training step", groups, "h100", 8, json.dumps(config), precision, time, "own"]
+                )
         return file
 
     def test_interval(self):
@@ -90,7 +105,9 @@ class Calibration(harness.Folder):
             with h5py.File(self.folder / "results.h5") as file:
                 metrics = file["metrics"]
                 self.assertAlmostEqual(metrics["prediction_deviation"][()], deviation)
-                self.assertAlmostEqual(metrics["step_time_high"][()] / metrics["step_time_low"][()], factor ** 2, places=6)
+                self.assertAlmostEqual(
+                    metrics["step_time_high"][()] / metrics["step_time_low"][()], factor**2, places=6
+                )
                 rate = metrics["tokens_per_second"][()]
                 self.assertAlmostEqual(metrics["tokens_per_second_low"][()] * factor / rate, 1, places=6)
                 self.assertEqual(metrics.attrs["basis"], basis)
@@ -98,9 +115,15 @@ class Calibration(harness.Folder):
     def test_a_resolved_configuration_keeps_the_interval(self):
         """The configuration in the results of a run with a stack, with one that says nothing and with a provenance of its own: run again, it has
         the metrics of the run and names its basis. An unknown part of a provenance is refused."""
-        own = CONFIG % {"stack": "provenance: {basis: \"own steps: six\", deviation: 0.07, steps: [{name: Mine, npus: 8, parameters: 4e8}]}"}
+        own = CONFIG % {
+            "stack": 'provenance: {basis: "own steps: six", deviation: 0.07, steps: [{name: Mine, npus: 8, parameters: 4e8}]}'
+        }
         (self.folder / "own.yaml").write_text(own)
-        for config in (self.config(self.stack()), self.config(self.stack(STACK[:STACK.index("provenance")], "silent.yaml"), "b.yaml"), self.folder / "own.yaml"):
+        for config in (
+            self.config(self.stack()),
+            self.config(self.stack(STACK[: STACK.index("provenance")], "silent.yaml"), "b.yaml"),
+            self.folder / "own.yaml",
+        ):
             first = self.ran(config).out
             with h5py.File(self.folder / "results.h5") as file:
                 metrics = self.values(file["metrics"])
@@ -131,7 +154,9 @@ class Calibration(harness.Folder):
         config = self.config(self.stack())
         self.assertNotIn("in which the stack was fitted", self.ran(config, "--set=workload.parallel.micro-batch=4").err)
         warned = self.ran(config, "--set=workload.parallel.micro-batch=8").err
-        self.assertIn("workload.parallel.micro-batch: found 8, outside of 1 to 4, in which the stack was fitted", warned)
+        self.assertIn(
+            "workload.parallel.micro-batch: found 8, outside of 1 to 4, in which the stack was fitted", warned
+        )
 
     def test_provenance(self):
         """The numbers of a stack are listed with what it says of them and with what a step depends on them, of a CONFIG.yaml as of its
@@ -142,7 +167,11 @@ class Calibration(harness.Folder):
             shown = harness.orrery("show", "provenance", file)
             self.assertEqual(shown.code, 0, shown.err)
             self.assertIn("rests on: of a test", shown.out)
-            line = re.search(r"^system.compute.efficiency\s+0\.8\s+6\.0 %\s+([+-][\d.]+) %\s+([\d.]+) %\s+fitted, two steps$", shown.out, re.M)
+            line = re.search(
+                r"^system.compute.efficiency\s+0\.8\s+6\.0 %\s+([+-][\d.]+) %\s+([\d.]+) %\s+fitted, two steps$",
+                shown.out,
+                re.M,
+            )
             self.assertIsNotNone(line, shown.out)
             self.assertTrue(-1 < float(line[1]) < -0.1)
             self.assertAlmostEqual(float(line[2]), 6 * abs(float(line[1])), delta=0.2)
@@ -164,7 +193,9 @@ class Calibration(harness.Folder):
             lines = list(csv.reader(stream))
         with open(file, "w", newline="") as stream:
             csv.writer(stream).writerows([lines[0] + ["stack"]] + [line + [str(stack)] for line in lines[1:]])
-        done = harness.run_script("scripts/studies/validation", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}")
+        done = harness.run_script(
+            "scripts/studies/validation", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}"
+        )
         self.assertEqual(done.code, 0, done.err)
         return [row["predicted"] for row in json.loads(out.read_text())["rows"]]
 
@@ -198,12 +229,17 @@ class Calibration(harness.Folder):
 
     def test_physics(self):
         """Power caps, attention kernels, NVFP4, rows of matrices that are not aligned, broadcasts by owners and separate kernels of loss and
-        gradients change the step in the direction that they do on machines, and by amounts that follow from their formulas."""
+        gradients change the step in the direction that they do on machines, and by amounts that follow from their formulas.
+        """
         config = self.config("h100-nemo")
         base = ["--set=system.compute.model=products", "--set=workload.model.sequence=16384"]
 
         def step(*settings):
-            return seconds(re.search(r"^step time ([\d.]+ \w+)", self.ran(config, *base, *(f"--set={s}" for s in settings)).out, re.M)[1])
+            return seconds(
+                re.search(
+                    r"^step time ([\d.]+ \w+)", self.ran(config, *base, *(f"--set={s}" for s in settings)).out, re.M
+                )[1]
+            )
 
         plain = step()
         capped = [step(f"system.compute.power-cap={watts}") for watts in (700, 500, 300)]
@@ -214,15 +250,27 @@ class Calibration(harness.Folder):
         kernels = [step(f"system.compute.attention-kernel=flash-attention-{version}") for version in (3, 2, 1)]
         self.assertEqual(kernels, sorted(kernels))
         self.assertGreater(kernels[1], 1.05 * kernels[0])
-        peaks = ["system.compute.peak={bf16: 2250 TFLOPS, fp8: 4500 TFLOPS, nvfp4: 9000 TFLOPS}", "system.compute.processor=b200"]
-        low = [step(*peaks, f"workload.parallel.precision={precision}") for precision in ("bf16", "mxfp8", "fp8", "nvfp4")]
+        peaks = [
+            "system.compute.peak={bf16: 2250 TFLOPS, fp8: 4500 TFLOPS, nvfp4: 9000 TFLOPS}",
+            "system.compute.processor=b200",
+        ]
+        low = [
+            step(*peaks, f"workload.parallel.precision={precision}") for precision in ("bf16", "mxfp8", "fp8", "nvfp4")
+        ]
         self.assertEqual(low, sorted(low, reverse=True))
         self.assertGreater(low[0], 1.1 * low[3])
         self.assertGreater(step("workload.model.ffn=8191"), 1.05 * step("workload.model.ffn=8192"))
-        self.assertGreater(step("workload.parallel.owners-broadcast=true", "workload.parallel.gather-before-forward=false"),
-                           step("workload.parallel.gather-before-forward=false"))
-        vocabularies = [(step(f"workload.model.vocabulary={words}", "workload.parallel.fused-loss=false") -
-                         step(f"workload.model.vocabulary={words}")) for words in (32000, 256000)]
+        self.assertGreater(
+            step("workload.parallel.owners-broadcast=true", "workload.parallel.gather-before-forward=false"),
+            step("workload.parallel.gather-before-forward=false"),
+        )
+        vocabularies = [
+            (
+                step(f"workload.model.vocabulary={words}", "workload.parallel.fused-loss=false")
+                - step(f"workload.model.vocabulary={words}")
+            )
+            for words in (32000, 256000)
+        ]
         self.assertAlmostEqual(vocabularies[1] / vocabularies[0], 8, delta=0.2)
         self.assertGreater(step("workload.parallel.fused-gradients=false"), plain)
         passes = 2 * 2 * 6  # forward and backward, of two micro-batches and six layers with embedding and output

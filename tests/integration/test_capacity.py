@@ -16,7 +16,7 @@ import tensors  # noqa: E402
 from chakra import Node  # noqa: E402
 
 SEEDS = range(4001, 4001 + harness.cases(3, 12, 30))
-GIB = 2 ** 30
+GIB = 2**30
 
 
 def compute(id, microseconds, *after, inputs=(), outputs=()):
@@ -25,15 +25,19 @@ def compute(id, microseconds, *after, inputs=(), outputs=()):
 
 def layer(scale=1, name=""):
     """Returns a trace of a forward pass, a backward pass and an update of 1 ms each, which take 11, 16 and 15 GiB times the scale."""
+
     def t(which, size):
         return [f"{which}{name}", str(size * scale * GIB)]
+
     weights, activations, gradients = t("weights", 10), t("activations", 1), t("gradients", 5)
-    return [compute(1, 1000, inputs=weights, outputs=activations),
-            compute(2, 1000, 1, inputs=weights + activations, outputs=gradients),
-            compute(3, 1000, 2, inputs=weights + gradients, outputs=weights)]
+    return [
+        compute(1, 1000, inputs=weights, outputs=activations),
+        compute(2, 1000, 1, inputs=weights + activations, outputs=gradients),
+        compute(3, 1000, 2, inputs=weights + gradients, outputs=weights),
+    ]
 
 
-MS = 10 ** 9  # ps
+MS = 10**9  # ps
 STEPS = [(0, 11 * GIB), (MS, 16 * GIB), (2 * MS, 15 * GIB), (3 * MS, 0)]
 
 
@@ -47,15 +51,20 @@ class Capacity(harness.Folder):
             chakra.write(self.folder / f"w.{npu}.et", nodes)
         path = self.folder / "config.yaml"
         memory = f"  compute: {{local-memory: {{size: {size}}}}}\n" if size else ""
-        path.write_text("system:\n  network:\n    dimensions: "
-                        f"[{{shape: Ring, size: {len(traces)}, bandwidth: 50 GB/s, latency: 500 ns}}]\n{memory}workload: {{traces: w}}\n{run}")
+        path.write_text(
+            "system:\n  network:\n    dimensions: "
+            f"[{{shape: Ring, size: {len(traces)}, bandwidth: 50 GB/s, latency: 500 ns}}]\n{memory}workload: {{traces: w}}\n{run}"
+        )
         return path
 
     def read(self, path):
         """Returns the peak (bytes, time) of every NPU and, if they were recorded, the usage of every NPU as a list of (time, bytes)."""
         import h5py
+
         with h5py.File(path) as results:
-            peaks = list(zip(results["npus/peak_local_memory"][:].tolist(), results["npus/peak_local_memory_time"][:].tolist()))
+            peaks = list(
+                zip(results["npus/peak_local_memory"][:].tolist(), results["npus/peak_local_memory_time"][:].tolist())
+            )
             if "local_memory" not in results:
                 return peaks, None
             memory = results["local_memory"]
@@ -78,7 +87,9 @@ class Capacity(harness.Folder):
         config = self.config([layer()])
         for recorded in (1, 2):
             path = self.run_once([config, "--timeline", "--iterations=3", f"--record-iterations={recorded}"])
-            steps = [(time + i * 3 * MS, size) for i in range(recorded) for time, size in STEPS[:-1]] + [(3 * MS * recorded, 0)]
+            steps = [(time + i * 3 * MS, size) for i in range(recorded) for time, size in STEPS[:-1]] + [
+                (3 * MS * recorded, 0)
+            ]
             self.assertEqual(self.read(path), ([(16 * GIB, MS)], [steps]))
         peaks, usage = self.read(self.run_once([config, "--timeline", "--record-iterations=0"]))
         self.assertEqual((peaks, usage), ([(16 * GIB, MS)], None))
@@ -88,11 +99,18 @@ class Capacity(harness.Folder):
         stays to the end."""
         size = 50_000  # 1 us on the link, 0.5 us of latency
         message = {"comm_src": 0, "comm_dst": 1, "comm_tag": 0, "comm_size": size}
-        sender = [compute(1, 4, outputs=["x", "50000"]), Node(2, chakra.SEND, data_deps=[1], inputs=["x", "50000"], **message), compute(3, 5, 2)]
-        receiver = [Node(1, chakra.RECV, outputs=["x", "50000"], **message), Node(2, chakra.METADATA, data_deps=[1], inputs=["x", "50000"], outputs=["y", "7"]),
-                    compute(3, 1, 2, outputs=["z", "3"])]
+        sender = [
+            compute(1, 4, outputs=["x", "50000"]),
+            Node(2, chakra.SEND, data_deps=[1], inputs=["x", "50000"], **message),
+            compute(3, 5, 2),
+        ]
+        receiver = [
+            Node(1, chakra.RECV, outputs=["x", "50000"], **message),
+            Node(2, chakra.METADATA, data_deps=[1], inputs=["x", "50000"], outputs=["y", "7"]),
+            compute(3, 1, 2, outputs=["z", "3"]),
+        ]
         peaks, usage = self.read(self.check_one_answer([self.config([sender, receiver]), "--timeline"], 2, ranks=(2,)))
-        us = 10 ** 6
+        us = 10**6
         self.assertEqual(usage[0], [(0, size), (5.5 * us, 0)])
         self.assertEqual(usage[1], [(0, size), (5.5 * us, 7 + 3), (6.5 * us, 0)])
         self.assertEqual(peaks, [(size, 0), (size, 0)])
@@ -100,16 +118,32 @@ class Capacity(harness.Folder):
     def test_a_stopped_run_keeps_the_usage_so_far(self):
         """An endless run of 4 NPUs is stopped. Its results have the peaks and the usage of the recorded iterations."""
         import h5py
-        config = self.config([[compute(1, 3), compute(2, 2, 1, outputs=["a", "1000"]), compute(3, 1, 2, inputs=["a", "1000"])]] * 4)
+
+        config = self.config(
+            [[compute(1, 3), compute(2, 2, 1, outputs=["a", "1000"]), compute(3, 1, 2, inputs=["a", "1000"])]] * 4
+        )
         path = self.folder / "stopped.h5"
-        run = harness.Background(self, harness.launch(["run", config, harness.FOR_EVER, "--record-iterations=2", "--timeline", f"--output={path}", *harness.PROGRESS]))
+        run = harness.Background(
+            self,
+            harness.launch(
+                [
+                    "run",
+                    config,
+                    harness.FOR_EVER,
+                    "--record-iterations=2",
+                    "--timeline",
+                    f"--output={path}",
+                    *harness.PROGRESS,
+                ]
+            ),
+        )
         run.wait_until_simulating()
         run.signal("SIGTERM")
         self.assertEqual(run.end().code, 75)
         with h5py.File(path) as results:
             self.assertEqual(results.attrs["status"], "interrupted")
         peaks, usage = self.read(path)
-        us = 10 ** 6
+        us = 10**6
         self.assertEqual(peaks, [(1000, 3 * us)] * 4)
         self.assertEqual(usage, [[(0, 0), (3 * us, 1000), (6 * us, 0), (9 * us, 1000), (12 * us, 0)]] * 4)
 
@@ -135,31 +169,52 @@ class Capacity(harness.Folder):
     def test_the_earliest_excess_is_an_error(self):
         """NPUs 1 and 2 exceed the memory at 1 ms, NPU 3 at 0.5 ms with its second tensor. The message names the earliest moment and the
         lowest NPU. Tensors that just fit are no error."""
-        late = [compute(1, 500), compute(2, 1000, 1, outputs=["a", str(9 * GIB)]), Node(3, chakra.COMP, data_deps=[1], duration=1, is_cpu_op=True, outputs=["b", str(7 * GIB)])]
+        late = [
+            compute(1, 500),
+            compute(2, 1000, 1, outputs=["a", str(9 * GIB)]),
+            Node(3, chakra.COMP, data_deps=[1], duration=1, is_cpu_op=True, outputs=["b", str(7 * GIB)]),
+        ]
         small = [compute(1, 1, inputs=["c", "5"])]
         text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), late], "15 GiB"))
-        self.assertRegex(text, r"w\.3\.et: NPU 3: at 500 us the tensors take 16\.0+ GiB \(17179869184 bytes\), but the local memory has room for 15\.0+ GiB "
-                               r"\(16106127360\): 'a' \(9\.0+ GiB\), 'b' \(7\.0+ GiB\)\. .*--memory=report")
+        self.assertRegex(
+            text,
+            r"w\.3\.et: NPU 3: at 500 us the tensors take 16\.0+ GiB \(17179869184 bytes\), but the local memory has room for 15\.0+ GiB "
+            r"\(16106127360\): 'a' \(9\.0+ GiB\), 'b' \(7\.0+ GiB\)\. .*--memory=report",
+        )
         text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), small], "15 GiB"))
-        self.assertRegex(text, r"w\.1\.et: NPU 1: at 1 ms the tensors take 16\.0+ GiB .*: 'weights of 1' .*'gradients of 1' .*'activations of 1' ")
+        self.assertRegex(
+            text,
+            r"w\.1\.et: NPU 1: at 1 ms the tensors take 16\.0+ GiB .*: 'weights of 1' .*'gradients of 1' .*'activations of 1' ",
+        )
         self.run_once([self.config([layer(), layer()], "16 GiB")])  # just enough
 
     def test_the_message_names_the_five_largest_tensors(self):
         """12 tensors exceed the memory. The message names the largest five and counts the others."""
         many = [compute(1, 10, outputs=[part for i in range(12) for part in (f"t{i}", str(1000 + i % 7))])]
         text = self.refused(self.config([many], "12000 B"), ranks=(0,))
-        self.assertRegex(text, r"\(12031 bytes\).*: 't6' \([^)]*\), 't5' \([^)]*\), 't4' \([^)]*\), 't11' \([^)]*\), 't3' \([^)]*\), 7 more\.")
+        self.assertRegex(
+            text,
+            r"\(12031 bytes\).*: 't6' \([^)]*\), 't5' \([^)]*\), 't4' \([^)]*\), 't11' \([^)]*\), 't3' \([^)]*\), 7 more\.",
+        )
 
     def test_tensors_that_no_node_makes_are_checked_before_the_run(self):
         """The tensors that are there from the start exceed the memory of three NPUs. `run` and `check` name all three before anything
         is simulated; --memory=report accepts them."""
         config = self.config([layer(name=f" of {npu}") for npu in range(3)] + [[compute(1, 1)]], "9 GiB")
         output, told = f"--output={self.folder / 'no.h5'}", set()
-        for ranks, arguments in ((0, ["run", config, output]), (2, ["run", config, output]), (3, ["run", config, output, "--fold"]), (0, ["check", config])):
+        for ranks, arguments in (
+            (0, ["run", config, output]),
+            (2, ["run", config, output]),
+            (3, ["run", config, output, "--fold"]),
+            (0, ["check", config]),
+        ):
             outcome = harness.orrery(*arguments, ranks=ranks)
             self.assertEqual(outcome.code, 3, outcome.err)
             for npu in range(3):
-                self.assertRegex(outcome.err, rf"w\.{npu}\.et: NPU {npu}: the tensors that no node makes, .*take 10\.0+ GiB .*'weights of {npu}' \(10\.0+ GiB\)\.")
+                self.assertRegex(
+                    outcome.err,
+                    rf"w\.{npu}\.et: NPU {npu}: the tensors that no node makes, .*take 10\.0+ GiB .*'weights of {npu}' \(10\.0+ GiB\)\.",
+                )
             self.assertFalse((self.folder / "no.h5").exists())
             if arguments[0] == "run":
                 told.add("\n".join(line for line in harness.messages(outcome) if "the tensors" in line))
@@ -173,13 +228,17 @@ class Capacity(harness.Folder):
         for more in (["--memory=report"], ["--set=run.memory=report"]):
             outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", "--verbose", *more)
             self.assertEqual(outcome.code, 0, outcome.err)
-            self.assertRegex(outcome.out, r"local memory: NPU 1 needs most, 32\.0+ GiB at 1 ms of 15\.0+ GiB; 3 of 4 NPUs exceed it\n")
+            self.assertRegex(
+                outcome.out,
+                r"local memory: NPU 1 needs most, 32\.0+ GiB at 1 ms of 15\.0+ GiB; 3 of 4 NPUs exceed it\n",
+            )
         self.assertEqual(self.read(self.folder / "r.h5")[0], [(16 * GIB, MS), (32 * GIB, MS), (0, 0), (16 * GIB, MS)])
         self.refused(config, "--set=run.memory=report", "--memory=error")
 
     def test_the_resolved_configuration_repeats_a_report(self):
         """The configuration kept in the results of a run with --memory=report runs again with the same peak."""
         import h5py
+
         with h5py.File(self.run_once([self.config([layer()], "15 GiB"), "--memory=report"])) as results:
             resolved = results["config/resolved"][()].decode()
         again = self.folder / "resolved.yaml"
@@ -188,17 +247,25 @@ class Capacity(harness.Folder):
 
     def test_a_flag_gives_the_size(self):
         """--local-memory-size overrides the size in the configuration; a size of 0 is a usage error."""
-        self.assertIn("has room for 15.00 GiB", self.refused(self.config([layer()], "80 GiB"), "--local-memory-size=15 GiB", ranks=(0,)))
+        self.assertIn(
+            "has room for 15.00 GiB",
+            self.refused(self.config([layer()], "80 GiB"), "--local-memory-size=15 GiB", ranks=(0,)),
+        )
         wrong = harness.orrery("run", self.config([layer()]), "--local-memory-size=0 B")
         self.assertEqual(wrong.code, 2)
         self.assertIn("expected 1 B or more", wrong.err)
 
     def test_expanded_memory_takes_its_share(self):
         """A tensor of 12 GiB, three quarters of which are in the expanded memory, fits into 3 GiB and not into a byte less."""
-        nodes = [Node(1, chakra.COMP, num_ops=10 ** 9, outputs=["a", str(12 * GIB)])]
+        nodes = [Node(1, chakra.COMP, num_ops=10**9, outputs=["a", str(12 * GIB)])]
         for size, fits in ((3 * GIB, True), (3 * GIB - 1, False)):
             config = self.config([nodes], f"{size} B, bandwidth: 1 TB/s")
-            config.write_text(config.read_text().replace("compute: {", "compute: {roofline: true, peak: 1 TFLOPS, expanded-memory: {share: 0.75, bandwidth: 64 GB/s}, "))
+            config.write_text(
+                config.read_text().replace(
+                    "compute: {",
+                    "compute: {roofline: true, peak: 1 TFLOPS, expanded-memory: {share: 0.75, bandwidth: 64 GB/s}, ",
+                )
+            )
             if fits:
                 self.run_once([config])
             else:
@@ -207,16 +274,22 @@ class Capacity(harness.Folder):
     def test_the_summary_names_the_peak(self):
         """The summary names the NPU with the highest peak, and the size if there is one. It is silent if no NPU lists tensors."""
         for size, text in ((None, r"17\.18 GB at 1 ms\n"), ("80 GiB", r"16\.0+ GiB at 1 ms of 80\.0+ GiB\n")):
-            outcome = harness.orrery("run", self.config([layer()], size), f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
+            outcome = harness.orrery(
+                "run", self.config([layer()], size), f"--output={self.folder / 'r.h5'}", "--force", "--verbose"
+            )
             self.assertRegex(outcome.out, "local memory: NPU 0 needs most, " + text)
-        outcome = harness.orrery("run", self.config([[compute(1, 1)]]), f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
+        outcome = harness.orrery(
+            "run", self.config([[compute(1, 1)]]), f"--output={self.folder / 'r.h5'}", "--force", "--verbose"
+        )
         self.assertNotIn("local memory", outcome.out + outcome.err)
 
     def test_a_size_for_traces_without_tensors_is_a_warning(self):
         """Two of three traces list no tensors although the memory has a size. On 1 and 2 ranks one warning says so."""
         config = self.config([[compute(1, 1)], layer(), [compute(1, 1)]], "80 GiB")
         for ranks in (0, 2):
-            outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", "--quiet", ranks=ranks)
+            outcome = harness.orrery(
+                "run", config, f"--output={self.folder / 'r.h5'}", "--force", "--quiet", ranks=ranks
+            )
             self.assertEqual(outcome.code, 0, outcome.err)
             said = [line for line in harness.messages(outcome) if "lists no tensors" in line]
             self.assertEqual(len(said), 1, outcome.err)
@@ -228,10 +301,13 @@ class Capacity(harness.Folder):
         """Checks usage and peaks of some NPUs against those that tests/support/tensors.py computes from the timeline. Returns the
         number of rows."""
         import h5py
+
         peaks, usage = self.read(path)
         with h5py.File(path) as results:
             timeline = results["timeline"]
-            offsets, columns = timeline["offsets"][:].tolist(), [timeline[name][:].tolist() for name in ("node", "start", "finish")]
+            offsets, columns = timeline["offsets"][:].tolist(), [
+                timeline[name][:].tolist() for name in ("node", "start", "finish")
+            ]
             ends = results["npus/finish_time"][:].tolist()
         some = 0
         for npu, nodes in traces.items():
@@ -253,12 +329,22 @@ class Capacity(harness.Folder):
             rng = random.Random(seed)
             for npu, nodes in enumerate(workload.traces):
                 tensors.list_tensors(nodes, rng, f"{npu}.")
-            arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+            arguments = (
+                [harness.write_workload(self.folder, workload.traces)]
+                + workload.system.write(self.folder)
+                + ["--timeline"]
+            )
             for more in ([], ["--network=congestion-aware"]):
                 with self.subTest(seed=seed, more=more):
                     path = self.run_once(arguments + more, ranks=2 if seed % 5 == 0 else 0)
                     rows += self.check_against_timeline(path, dict(enumerate(workload.traces)))
-            self.assertEqual(harness.difference(self.run_once(arguments, "plain.h5"), self.run_once(arguments + ["--fold"], "folded.h5")), "", f"seed {seed}")
+            self.assertEqual(
+                harness.difference(
+                    self.run_once(arguments, "plain.h5"), self.run_once(arguments + ["--fold"], "folded.h5")
+                ),
+                "",
+                f"seed {seed}",
+            )
             self.clear_folder()
         self.assertGreater(rows, 100 * len(SEEDS))
 
@@ -281,7 +367,9 @@ class Capacity(harness.Folder):
             with self.subTest(name):
                 path = self.run_once(harness.stage_arguments(name) + ["--timeline"])
                 folder = harness.unpacked(f"stage-{name}") / name
-                rows = self.check_against_timeline(path, {npu: chakra.read(folder / f"workload.{npu}.et") for npu in npus})
+                rows = self.check_against_timeline(
+                    path, {npu: chakra.read(folder / f"workload.{npu}.et") for npu in npus}
+                )
                 self.assertGreater(rows, 100 * len(npus))
 
     def test_megatron_22b_fits_as_published(self):
@@ -290,25 +378,34 @@ class Capacity(harness.Folder):
         config = self.folder / "config.yaml"
 
         def write(variant):
-            config.write_text(f"system:\n  base: {harness.SOURCE}/configs/systems/dgx-a100-superpod.yaml\n  network: {{dimensions: [{{shape: Switch, size: 8, "
-                              f"bandwidth: 300 GB/s, latency: 500 ns}}]}}\nworkload:\n  model: {harness.SOURCE}/configs/models/megatron-22b.yaml\n"
-                              f"  parallel: {{tp: 8, micro-batch: 4, micro-batches: 1, gradients: fp32, {variant}}}\n")
+            config.write_text(
+                f"system:\n  base: {harness.SOURCE}/configs/systems/dgx-a100-superpod.yaml\n  network: {{dimensions: [{{shape: Switch, size: 8, "
+                f"bandwidth: 300 GB/s, latency: 500 ns}}]}}\nworkload:\n  model: {harness.SOURCE}/configs/models/megatron-22b.yaml\n"
+                f"  parallel: {{tp: 8, micro-batch: 4, micro-batches: 1, gradients: fp32, {variant}}}\n"
+            )
             return config
+
         path = self.check_one_answer([write("recompute: selective, sp: true"), "--timeline"], 8, ranks=(2, 3))
-        self.assertLess(self.read(path)[0][0][0], 80 * 10 ** 9)
+        self.assertLess(self.read(path)[0][0][0], 80 * 10**9)
         text = self.refused(write("recompute: none"), ranks=(0, 2))
-        self.assertRegex(text, r"NPU 0: at .* the tensors take [78]\d\.\d\d GB .*room for 83\.90 GB \(83899345920\): 'optimizer' ")
+        self.assertRegex(
+            text, r"NPU 0: at .* the tensors take [78]\d\.\d\d GB .*room for 83\.90 GB \(83899345920\): 'optimizer' "
+        )
 
     # ---- what is made of it ----
 
     def test_the_chrome_trace_has_a_counter_of_the_memory(self):
         """`show timeline --chrome` has a counter with the usage of the NPU that has tensors, and none for the other one."""
         import json
+
         path = self.run_once([self.config([layer(), [compute(1, 1)]]), "--timeline"])
         chrome = self.folder / "t.json"
         self.assertEqual(harness.orrery("show", "timeline", path, f"--chrome={chrome}").code, 0)
         counters = [event for event in json.loads(chrome.read_text())["traceEvents"] if event["name"] == "local memory"]
-        self.assertEqual([(event["pid"], event["ts"] * 10 ** 6, event["args"]["bytes"]) for event in counters], [(1, time, size) for time, size in STEPS])
+        self.assertEqual(
+            [(event["pid"], event["ts"] * 10**6, event["args"]["bytes"]) for event in counters],
+            [(1, time, size) for time, size in STEPS],
+        )
 
 
 if __name__ == "__main__":

@@ -65,7 +65,9 @@ class Checkpoint(checkpoints.KilledRuns):
     @harness.long
     def test_many_npus(self):
         """A step of 1,024 NPUs with noise; tests/bench/checkpoint_scale.py takes as many as one likes."""
-        self.check([CONFIGS / "scale/gpt3-175b-1024.yaml", "--set=workload.model.layers=8", NOISE, "--iterations=2"], 1024)
+        self.check(
+            [CONFIGS / "scale/gpt3-175b-1024.yaml", "--set=workload.model.layers=8", NOISE, "--iterations=2"], 1024
+        )
 
     def test_tensors(self):
         """The same with tensors in the local memory, a timeline and the memory of each moment."""
@@ -83,9 +85,16 @@ class Checkpoint(checkpoints.KilledRuns):
         collectives under way, and with switches that combine and copy."""
         workload = random_workload.Workload(9005, max_npus=32, operations=(40, 120))
         self.check(self.workload(workload, *test_congestion.AWARE, "--iterations=10"), workload.num_npus)
-        lists = (", all-reduce: [binomialTree, binomialTree, inSwitch], reduce-scatter: [ring, direct, inSwitch],"
-                 " all-gather: [ring, direct, inSwitch], broadcast: [binomialTree, ring, inSwitch]")
-        cases = [("true", lists, []), ("false", lists, test_congestion.CUT), ("false", "", []), ("true", "", test_congestion.CUT)]
+        lists = (
+            ", all-reduce: [binomialTree, binomialTree, inSwitch], reduce-scatter: [ring, direct, inSwitch],"
+            " all-gather: [ring, direct, inSwitch], broadcast: [binomialTree, ring, inSwitch]"
+        )
+        cases = [
+            ("true", lists, []),
+            ("false", lists, test_congestion.CUT),
+            ("false", "", []),
+            ("true", "", test_congestion.CUT),
+        ]
         for rendezvous, algorithms, more in cases[:2] if checkpoints.KILLS == 1 else cases:
             with self.subTest(rendezvous=rendezvous, lists=algorithms, more=more):
                 text = test_congestion.SKEWED.replace("RENDEZVOUS", rendezvous).replace("LISTS", algorithms)
@@ -118,8 +127,18 @@ class Checkpoint(checkpoints.KilledRuns):
         does."""
         arguments = [*SMALL, NOISE, LONG]
         whole = self.run_once(arguments, "whole.h5")
-        run = harness.Background(self, harness.launch(
-            ["run", *arguments, f"--checkpoint={self.file}", f"--output={self.folder}/stopped.h5", *harness.PROGRESS]))
+        run = harness.Background(
+            self,
+            harness.launch(
+                [
+                    "run",
+                    *arguments,
+                    f"--checkpoint={self.file}",
+                    f"--output={self.folder}/stopped.h5",
+                    *harness.PROGRESS,
+                ]
+            ),
+        )
         run.wait_until(lambda: " of nodes, " in run.text(), "simulating")
         run.signal("SIGUSR1")
         outcome = run.end()
@@ -128,8 +147,15 @@ class Checkpoint(checkpoints.KilledRuns):
         after = self.run_once([*arguments, f"--restart={self.file}"], "stopped.h5", ranks=2)
         self.assertEqual(harness.difference(whole, after), "")
         self.file.unlink()
-        outcome = harness.orrery("run", *SMALL, harness.FOR_EVER, "--max-walltime=2", f"--checkpoint={self.file}",
-                                 f"--output={self.folder}/limited.h5", "--quiet")
+        outcome = harness.orrery(
+            "run",
+            *SMALL,
+            harness.FOR_EVER,
+            "--max-walltime=2",
+            f"--checkpoint={self.file}",
+            f"--output={self.folder}/limited.h5",
+            "--quiet",
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         self.assertTrue(self.file.exists())
 
@@ -137,8 +163,16 @@ class Checkpoint(checkpoints.KilledRuns):
     def test_a_rank_that_is_done_waits_for_another_job(self):
         """One of two jobs that share nothing is done soon, and the other never. Its rank waits for longer than the watchdog allows a rank that
         hears of nothing. Both ranks stop at the limit of wall time."""
-        outcome = harness.orrery("run", apart(self.folder, 10, 100_000_000), "--set=run.watchdog=4 s", "--max-walltime=8",
-                                 f"--checkpoint={self.file}", f"--output={self.folder}/stopped.h5", "--quiet", ranks=2)
+        outcome = harness.orrery(
+            "run",
+            apart(self.folder, 10, 100_000_000),
+            "--set=run.watchdog=4 s",
+            "--max-walltime=8",
+            f"--checkpoint={self.file}",
+            f"--output={self.folder}/stopped.h5",
+            "--quiet",
+            ranks=2,
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         self.assertIn("stopped by the wall-time limit at simulated", outcome.err)
         self.assertTrue(self.file.exists())
@@ -163,13 +197,23 @@ class Refusals(harness.Folder):
         self.file = self.folder / "run.chk"
         self.arguments = [*SMALL, "--set=workload.iterations=20000"]
         for more in ([], [f"--restart={self.file}"]):
-            outcome = harness.orrery("run", *self.arguments, "--max-walltime=1", f"--checkpoint={self.file}", f"--output={self.folder}/first.h5", "--quiet", *more)
+            outcome = harness.orrery(
+                "run",
+                *self.arguments,
+                "--max-walltime=1",
+                f"--checkpoint={self.file}",
+                f"--output={self.folder}/first.h5",
+                "--quiet",
+                *more,
+            )
             self.assertEqual(outcome.code, 75, outcome.err)
 
     def refusal(self, *more, arguments=None, code=3):
         """Returns the error of a run that is refused before it simulates and leaves no results."""
         output = self.folder / "refused.h5"
-        outcome = harness.orrery("run", *(arguments or self.arguments), f"--restart={self.file}", f"--output={output}", *more)
+        outcome = harness.orrery(
+            "run", *(arguments or self.arguments), f"--restart={self.file}", f"--output={output}", *more
+        )
         self.assertEqual(outcome.code, code, outcome.err)
         self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
         self.assertFalse(output.exists())
@@ -177,7 +221,9 @@ class Refusals(harness.Folder):
 
     def goes_on(self, *more):
         """Returns what a run that goes on prints. It stops itself in the simulation."""
-        outcome = harness.orrery("run", *self.arguments, f"--restart={self.file}", f"--output={self.folder}/on.h5", "--max-walltime=1", *more)
+        outcome = harness.orrery(
+            "run", *self.arguments, f"--restart={self.file}", f"--output={self.folder}/on.h5", "--max-walltime=1", *more
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         return outcome.err
 
@@ -200,7 +246,13 @@ class Refusals(harness.Folder):
         self.assertNotEqual(relative[0], traces)
         for first, second in (((traces, *system), relative), (relative, (traces, *system))):
             self.file = self.folder / "names.chk"
-            more = ["--iterations=100000000", "--max-walltime=1", f"--output={self.folder}/first.h5", "--quiet", "--force"]
+            more = [
+                "--iterations=100000000",
+                "--max-walltime=1",
+                f"--output={self.folder}/first.h5",
+                "--quiet",
+                "--force",
+            ]
             for arguments, how in ((first, f"--checkpoint={self.file}"), (second, f"--restart={self.file}")):
                 outcome = harness.orrery("run", *arguments, *more, how, cwd=self.folder)
                 self.assertEqual(outcome.code, 75, outcome.err)
@@ -208,9 +260,20 @@ class Refusals(harness.Folder):
     def test_other_traces_are_refused(self):
         """A trace with other contents is refused, and the message names it."""
         workload = random_workload.Workload(9005, max_npus=16)
-        self.arguments = [harness.write_workload(self.folder, workload.traces), *workload.system.write(self.folder), "--iterations=100000000"]
+        self.arguments = [
+            harness.write_workload(self.folder, workload.traces),
+            *workload.system.write(self.folder),
+            "--iterations=100000000",
+        ]
         self.file = self.folder / "other.chk"
-        outcome = harness.orrery("run", *self.arguments, "--max-walltime=1", f"--checkpoint={self.file}", f"--output={self.folder}/first.h5", "--quiet")
+        outcome = harness.orrery(
+            "run",
+            *self.arguments,
+            "--max-walltime=1",
+            f"--checkpoint={self.file}",
+            f"--output={self.folder}/first.h5",
+            "--quiet",
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         workload.traces[1][0].duration += 1
         workload.traces[1][0].name += "?"
@@ -231,7 +294,7 @@ class Refusals(harness.Folder):
         for size in (0, 10, 30, len(whole) // 2, len(whole) - 1):
             self.file.write_bytes(whole[:size])
             kept = previous.read_bytes()
-            previous.write_bytes(kept[:min(size, len(kept) - 1)])
+            previous.write_bytes(kept[: min(size, len(kept) - 1)])
             self.refusal()
             previous.write_bytes(kept)
         self.file.unlink()
@@ -243,23 +306,38 @@ class Refusals(harness.Folder):
         """A file that is no checkpoint, the file of the results and a checkpoint from which the run does not go on stay as they are: exit
         code 5. --force replaces a checkpoint, and nothing else."""
         other = self.folder / "other"
-        for file, contents, more, said in ((other, b"precious", [], "exists already and is no checkpoint"),
-                                           (other, b"precious", ["--force"], "exists already and is no checkpoint"),
-                                           (pathlib.Path(f"{other}.previous"), b"precious", [], "exists already and is no checkpoint"),
-                                           (self.folder / "refused.h5", None, [], "is the file of the results, too"),
-                                           (self.file, self.file.read_bytes(), [], "--force replaces it")):
+        for file, contents, more, said in (
+            (other, b"precious", [], "exists already and is no checkpoint"),
+            (other, b"precious", ["--force"], "exists already and is no checkpoint"),
+            (pathlib.Path(f"{other}.previous"), b"precious", [], "exists already and is no checkpoint"),
+            (self.folder / "refused.h5", None, [], "is the file of the results, too"),
+            (self.file, self.file.read_bytes(), [], "--force replaces it"),
+        ):
             with self.subTest(file=file.name, more=more):
                 if contents is not None:
                     file.write_bytes(contents)
-                outcome = harness.orrery("run", *self.arguments, f"--checkpoint={str(file).removesuffix('.previous')}",
-                                         f"--output={self.folder}/refused.h5", "--max-walltime=1", *more)
+                outcome = harness.orrery(
+                    "run",
+                    *self.arguments,
+                    f"--checkpoint={str(file).removesuffix('.previous')}",
+                    f"--output={self.folder}/refused.h5",
+                    "--max-walltime=1",
+                    *more,
+                )
                 self.assertEqual(outcome.code, 5, outcome.err)
                 self.assertIn(said, outcome.err)
                 self.assertEqual(file.read_bytes() if file.exists() else None, contents)
                 if file != self.file:
                     file.unlink(missing_ok=True)
         before = self.file.read_bytes()
-        outcome = harness.orrery("run", *self.arguments, f"--checkpoint={self.file}", f"--output={self.folder}/new.h5", "--max-walltime=1", "--force")
+        outcome = harness.orrery(
+            "run",
+            *self.arguments,
+            f"--checkpoint={self.file}",
+            f"--output={self.folder}/new.h5",
+            "--max-walltime=1",
+            "--force",
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         self.assertNotEqual(self.file.read_bytes(), before)
 
@@ -272,14 +350,26 @@ class Refusals(harness.Folder):
         self.assertEqual(pathlib.Path(f"{self.file}.previous").read_bytes(), previous)
         newest = self.file.read_bytes()
         self.assertNotIn(FROM_PREVIOUS, self.goes_on(f"--checkpoint={self.folder}/./{self.file.name}"))
-        self.assertEqual(pathlib.Path(f"{self.file}.previous").read_bytes(), newest, "a whole one is kept, whatever its name looks like")
+        self.assertEqual(
+            pathlib.Path(f"{self.file}.previous").read_bytes(),
+            newest,
+            "a whole one is kept, whatever its name looks like",
+        )
 
     def test_a_link_stays(self):
         """A symbolic link leads to both generations, and stays."""
         (self.folder / "scratch").mkdir()
         link = self.folder / "link.chk"
         link.symlink_to("scratch/run.chk")
-        outcome = harness.orrery("run", *self.arguments, f"--checkpoint={link}", checkpoints.OFTEN, f"--output={self.folder}/new.h5", "--max-walltime=2", "--quiet")
+        outcome = harness.orrery(
+            "run",
+            *self.arguments,
+            f"--checkpoint={link}",
+            checkpoints.OFTEN,
+            f"--output={self.folder}/new.h5",
+            "--max-walltime=2",
+            "--quiet",
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         self.assertTrue(link.is_symlink())
         self.assertEqual({path.name for path in (self.folder / "scratch").iterdir()}, {"run.chk", "run.chk.previous"})
@@ -300,8 +390,21 @@ class Refusals(harness.Folder):
         folder = self.folder / "taken"
         folder.mkdir()
         file = folder / "run.chk"
-        run = harness.Background(self, harness.launch(
-            ["run", *SMALL, NOISE, harness.FOR_EVER, f"--checkpoint={file}", checkpoints.OFTEN, f"--output={self.folder}/full.h5", "--progress=none"]))
+        run = harness.Background(
+            self,
+            harness.launch(
+                [
+                    "run",
+                    *SMALL,
+                    NOISE,
+                    harness.FOR_EVER,
+                    f"--checkpoint={file}",
+                    checkpoints.OFTEN,
+                    f"--output={self.folder}/full.h5",
+                    "--progress=none",
+                ]
+            ),
+        )
         run.wait_until(lambda: run.text().count("checkpoint at simulated") > 1, "writing checkpoints")
         folder.rename(self.folder / "moved")
         run.wait_until(lambda: "no checkpoint could be written" in run.text(), "failing to write")

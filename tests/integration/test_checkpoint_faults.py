@@ -30,10 +30,24 @@ class Faults(checkpoints.KilledRuns):
         """Runs a simulation with the disturber. Returns its outcome, and the number of calls."""
         report = self.folder / "calls"
         values = {name: str(value) for name, value in failures.items()}
-        environment = dict(os.environ, LD_PRELOAD=DISTURBER, DISTURB_REPORT=str(report), DISTURB_PATH="run.chk.partial.", **values)
-        command = harness.launch(["run", *SMALL, f"--checkpoint={self.file}", self.often, f"--output={self.folder}/run.h5", "--force",
-                                  "--progress=none", *arguments])
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE, env=environment)
+        environment = dict(
+            os.environ, LD_PRELOAD=DISTURBER, DISTURB_REPORT=str(report), DISTURB_PATH="run.chk.partial.", **values
+        )
+        command = harness.launch(
+            [
+                "run",
+                *SMALL,
+                f"--checkpoint={self.file}",
+                self.often,
+                f"--output={self.folder}/run.h5",
+                "--force",
+                "--progress=none",
+                *arguments,
+            ]
+        )
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE, env=environment
+        )
         return done, int(report.read_text())
 
     def check_left(self, whole, *arguments):
@@ -56,13 +70,21 @@ class Faults(checkpoints.KilledRuns):
         step = 5 if harness.FEWER_CASES else 1
         last = min(calls, 2 * per_checkpoint)
         failed = 0
-        for count, stride, code in ((1, step, errno.ENOSPC), (3, 2 * step, errno.EIO), (1 << 30, 5 * step, errno.ENOSPC)):
+        for count, stride, code in (
+            (1, step, errno.ENOSPC),
+            (3, 2 * step, errno.EIO),
+            (1 << 30, 5 * step, errno.ENOSPC),
+        ):
             for first in range(1, last + 1, stride):
                 with self.subTest(first=first, count=count, error=errno.errorcode[code]):
                     for path in self.folder.glob("run.chk*"):
                         path.unlink()
-                    done, _ = self.run_with("--iterations=2", DISTURB_FIRST=first, DISTURB_COUNT=count, DISTURB_HOW=code)
-                    if first <= OF_TRIAL and done.returncode == 5:  # the run tries first whether the file can be written
+                    done, _ = self.run_with(
+                        "--iterations=2", DISTURB_FIRST=first, DISTURB_COUNT=count, DISTURB_HOW=code
+                    )
+                    if (
+                        first <= OF_TRIAL and done.returncode == 5
+                    ):  # the run tries first whether the file can be written
                         self.assertRegex(done.stderr, rf"{self.file}: cannot be written \(.*\): {os.strerror(code)}")
                         continue
                     self.assertEqual(done.returncode, 0, done.stderr)
@@ -83,7 +105,9 @@ class Faults(checkpoints.KilledRuns):
         self.file.unlink()
         for first in range(4, calls + 1, 3):
             with self.subTest(first=first):
-                done, _ = self.run_with(long, "--max-walltime=1", DISTURB_FIRST=first, DISTURB_COUNT=1 << 30, DISTURB_HOW=errno.ENOSPC)
+                done, _ = self.run_with(
+                    long, "--max-walltime=1", DISTURB_FIRST=first, DISTURB_COUNT=1 << 30, DISTURB_HOW=errno.ENOSPC
+                )
                 self.assertEqual(done.returncode, 75, done.stderr)
                 self.assertEqual(f"--restart={self.file}" in done.stderr, self.file.exists(), done.stderr)
                 self.assertEqual(FAILED in done.stderr, not self.file.exists(), done.stderr)

@@ -19,8 +19,14 @@ SWITCHING = 10_000_000  # ps
 def configuration(folder, npus, configurations, groups, network, **changes):
     circuits = {"switching-time": "10 us", "configurations": configurations, "groups": groups}
     dimension = {"shape": "Ring", "size": npus, "bandwidth": "10 GB/s", "latency": "500 ns"}
-    system = {"network": {"model": network, "dimensions": [dimension], "circuits": circuits}, "collectives": {"all-reduce": ["oneRing"], "chunks": 1, "endpoint-delay": "0 ns"}}
-    return {"system": system, "workload": {"traces": str(folder / "phases"), "groups": str(folder / "groups.json")}} | changes
+    system = {
+        "network": {"model": network, "dimensions": [dimension], "circuits": circuits},
+        "collectives": {"all-reduce": ["oneRing"], "chunks": 1, "endpoint-delay": "0 ns"},
+    }
+    return {
+        "system": system,
+        "workload": {"traces": str(folder / "phases"), "groups": str(folder / "groups.json")},
+    } | changes
 
 
 class Circuits(harness.Folder):
@@ -30,8 +36,18 @@ class Circuits(harness.Folder):
 
     def write(self, npus, phases, groups):
         """Writes traces of all-reduces one after the other, each of the group that it names."""
-        nodes = [chakra.Node(i, chakra.COLL, f"phase_{i}", [i - 1] if i else [], comm_type=chakra.ALL_REDUCE, comm_size=8_000_000, pg_name=group)
-                 for i, group in enumerate(phases)]
+        nodes = [
+            chakra.Node(
+                i,
+                chakra.COLL,
+                f"phase_{i}",
+                [i - 1] if i else [],
+                comm_type=chakra.ALL_REDUCE,
+                comm_size=8_000_000,
+                pg_name=group,
+            )
+            for i, group in enumerate(phases)
+        ]
         for npu in range(npus):
             mine = [node for node in nodes if npu in groups[node.attributes["pg_name"]]]
             chakra.write(self.folder / f"phases.{npu}.et", mine)
@@ -45,7 +61,11 @@ class Circuits(harness.Folder):
     def test_two_rings(self):
         """Two phases on two rings take both times and one change. A third one back on the first ring takes another change; a phase on the
         ring that is there takes none. Both networks agree."""
-        groups = {"a": list(range(8)), "b": [3 * i % 8 for i in range(8)], "c": list(range(8))}  # in the order of their rings
+        groups = {
+            "a": list(range(8)),
+            "b": [3 * i % 8 for i in range(8)],
+            "c": list(range(8)),
+        }  # in the order of their rings
         rings = [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}]
         of_groups = {"a": "next", "b": "third", "c": "next"}
         phase = 14 * (500_000 + 100_000_000)
@@ -65,7 +85,13 @@ class Circuits(harness.Folder):
             for network in NETWORKS:
                 self.write(8, phases, groups)
                 with_time = self.finish(8, orders, {"b": "second", "c": "second"}, network)
-                without = self.finish(8, orders, {"b": "second", "c": "second"}, network, "--set=system.network.circuits.switching-time=0ns")
+                without = self.finish(
+                    8,
+                    orders,
+                    {"b": "second", "c": "second"},
+                    network,
+                    "--set=system.network.circuits.switching-time=0ns",
+                )
                 member = groups[phases[1]][0]
                 self.assertEqual(with_time[member] - without[member], changes * SWITCHING, (phases, network))
 
@@ -73,7 +99,12 @@ class Circuits(harness.Folder):
         """A message between NPUs that the stride makes neighbours crosses one link; on the ring without circuits it crosses three."""
         self.write(8, ["pair"], {"pair": [0, 3]})
         for network in NETWORKS:
-            near = self.finish(8, [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}], {"pair": "third"}, network)[0] - SWITCHING
+            near = (
+                self.finish(
+                    8, [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}], {"pair": "third"}, network
+                )[0]
+                - SWITCHING
+            )
             far = self.finish(8, [{"name": "next", "stride": 1}], {}, network)[0]
             self.assertEqual(near, 2 * (500_000 + 400_000_000))
             self.assertGreater(far, near)
@@ -81,6 +112,7 @@ class Circuits(harness.Folder):
     def test_sends_take_the_first_configuration(self):
         """Where the first configuration makes NPUs 0 and 3 neighbours, a message from NPU 0 by way of 3 and 6 to 1 takes as long as one from NPU 0
         by way of 1 and 2 to 3 without circuits, with rendezvous too, and on any number of ranks."""
+
         def finish(hops, network, rendezvous, *circuits):
             nodes = [[] for _ in range(8)]
             for k, (a, b) in enumerate(zip(hops, hops[1:])):
@@ -100,12 +132,16 @@ class Circuits(harness.Folder):
         for network in NETWORKS:
             for rendezvous in ("false", "true"):
                 with self.subTest(network=network, rendezvous=rendezvous):
-                    self.assertEqual(finish([0, 3, 6, 1], network, rendezvous, "circuits"), finish([0, 1, 2, 3], network, rendezvous))
+                    self.assertEqual(
+                        finish([0, 3, 6, 1], network, rendezvous, "circuits"), finish([0, 1, 2, 3], network, rendezvous)
+                    )
 
     def test_bytes_count_where_they_pass(self):
         """In a grid of 2 x 4 NPU 1 stands at position 2, which differs from that of NPU 0 in dimension 1: bytes of a message count there."""
         message = {"comm_src": 0, "comm_dst": 1, "comm_tag": 0, "comm_size": 50_000}
-        harness.write_workload(self.folder, [[chakra.Node(1, chakra.SEND, **message)], [chakra.Node(1, chakra.RECV, **message)]] + [[]] * 6)
+        harness.write_workload(
+            self.folder, [[chakra.Node(1, chakra.SEND, **message)], [chakra.Node(1, chakra.RECV, **message)]] + [[]] * 6
+        )
         for network in NETWORKS:
             made = configuration(self.folder, 2, [{"name": "grid", "order": [0, 2, 1, 3, 4, 5, 6, 7]}], {}, network)
             made["workload"] = {"traces": str(self.folder / "workload")}
@@ -123,13 +159,23 @@ class Circuits(harness.Folder):
         for order, changes in (([2, 3, 0, 1], 1), ([1, 0, 2, 3], 0)):
             for network in NETWORKS:
                 self.write(4, ["a", "b"], {"a": [0, 1], "b": [0, 1]})
-                made = configuration(self.folder, 4, [{"name": "first", "stride": 1}, {"name": "second", "order": order}], {"b": "second"}, network)
-                made["system"]["network"]["dimensions"] = [switch, {**switch, "port": "second"}] if changes else [{**switch, "size": 4}]
+                made = configuration(
+                    self.folder,
+                    4,
+                    [{"name": "first", "stride": 1}, {"name": "second", "order": order}],
+                    {"b": "second"},
+                    network,
+                )
+                made["system"]["network"]["dimensions"] = (
+                    [switch, {**switch, "port": "second"}] if changes else [{**switch, "size": 4}]
+                )
                 made["system"]["collectives"] = {"endpoint-delay": "0 ns"}
                 self.config.write_text(json.dumps(made))
                 times = []
                 for time in ("10us", "0ns"):
-                    with h5py.File(self.run_once([self.config, f"--set=system.network.circuits.switching-time={time}"])) as file:
+                    with h5py.File(
+                        self.run_once([self.config, f"--set=system.network.circuits.switching-time={time}"])
+                    ) as file:
                         times.append(int(file["npus/finish_time"][0]))
                 self.assertEqual(times[0] - times[1], changes * SWITCHING, (order, network))
 
@@ -139,16 +185,31 @@ class Circuits(harness.Folder):
         groups = {"a": list(range(0, 16, 2))}
         (self.folder / "groups.json").write_text(json.dumps(groups))
         for npu in range(16):
-            nodes = [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=64_000_000, pg_name="a")] if npu in groups["a"] else []
-            chakra.write(self.folder / f"phases.{npu}.et", [*nodes, chakra.Node(2, chakra.COMP, num_ops=10 ** 12, tensor_size=1)])
+            nodes = (
+                [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=64_000_000, pg_name="a")]
+                if npu in groups["a"]
+                else []
+            )
+            chakra.write(
+                self.folder / f"phases.{npu}.et", [*nodes, chakra.Node(2, chakra.COMP, num_ops=10**12, tensor_size=1)]
+            )
         for network in NETWORKS:
             found = []
             for share in ("library", 16 / 132):
-                made = configuration(self.folder, 8, [{"name": "apart", "order": [*range(0, 16, 2), *range(1, 16, 2)]}], {}, network)
-                made["system"]["network"]["dimensions"] = [{"shape": "Switch", "size": 8, "bandwidth": "450 GB/s", "latency": "468 ns"},
-                                                           {"shape": "Switch", "size": 2, "bandwidth": "50 GB/s", "latency": "1 us"}]
+                made = configuration(
+                    self.folder, 8, [{"name": "apart", "order": [*range(0, 16, 2), *range(1, 16, 2)]}], {}, network
+                )
+                made["system"]["network"]["dimensions"] = [
+                    {"shape": "Switch", "size": 8, "bandwidth": "450 GB/s", "latency": "468 ns"},
+                    {"shape": "Switch", "size": 2, "bandwidth": "50 GB/s", "latency": "1 us"},
+                ]
                 made["system"]["collectives"] = {"library": {"name": "nccl-h100"}, "compute-share": share}
-                made["system"]["compute"] = {"processor": "h100", "peak": "989 TFLOPS", "roofline": True, "local-memory": {"bandwidth": "3350 GB/s"}}
+                made["system"]["compute"] = {
+                    "processor": "h100",
+                    "peak": "989 TFLOPS",
+                    "roofline": True,
+                    "local-memory": {"bandwidth": "3350 GB/s"},
+                }
                 self.config.write_text(json.dumps(made))
                 with h5py.File(self.run_once([self.config])) as file:
                     found.append(file["npus/finish_time"][()].tolist())
@@ -161,12 +222,19 @@ class Circuits(harness.Folder):
         text = (harness.SOURCE / "examples/cluster/circuits.yaml").read_text()
         config.write_text(text)
         one = "--set=system.network.circuits={configurations: [{name: a, stride: 1}]}"
-        none = json.dumps({"network": {"dimensions": [{"shape": "Ring", "size": 16, "bandwidth": "50 GB/s", "latency": "500 ns"}]}})
+        none = json.dumps(
+            {"network": {"dimensions": [{"shape": "Ring", "size": 16, "bandwidth": "50 GB/s", "latency": "500 ns"}]}}
+        )
         without = self.folder / "without.yaml"
-        without.write_text(f"system:\n  network: {json.loads(none)['network']}\n" + text[text.index("  compute:"):])
+        without.write_text(f"system:\n  network: {json.loads(none)['network']}\n" + text[text.index("  compute:") :])
         for network in NETWORKS:
-            alike = [h5py.File(self.run_once(arguments, name), "r") for arguments, name in (
-                ([config, one, f"--network={network}"], "one.h5"), ([without, f"--network={network}"], "none.h5"))]
+            alike = [
+                h5py.File(self.run_once(arguments, name), "r")
+                for arguments, name in (
+                    ([config, one, f"--network={network}"], "one.h5"),
+                    ([without, f"--network={network}"], "none.h5"),
+                )
+            ]
             self.assertEqual(alike[0]["npus/finish_time"][()].tolist(), alike[1]["npus/finish_time"][()].tolist())
             for file in alike:
                 file.close()
@@ -177,15 +245,22 @@ class Circuits(harness.Folder):
         """Circuits that are no permutation of the NPUs, and what knows no circuits, are refused with exit code 3 and a message that says why."""
         self.write(8, ["a"], {"a": list(range(8))})
         for circuits, text in (
-                ({"configurations": [{"name": "x", "stride": 2}]}, "a stride of 2 does not pass all 8 NPUs"),
-                ({"configurations": [{"name": "x", "order": [0, 1, 2, 3, 4, 5, 6, 6]}]}, "the ports of NPU 6 have two circuits"),
-                ({"configurations": [{"name": "x", "order": [0, 1]}]}, "it places 2 NPUs"),
-                ({"configurations": [{"name": "x", "order": [0, 1, 2, 3, 4, 5, 6, 8]}]}, "found NPU 8"),
-                ({"configurations": [{"name": "x"}]}, "neither or both of stride and order"),
-                ({"configurations": [{"name": "x", "stride": 1}, {"name": "x", "stride": 3}]}, "configuration 0 is called 'x' too"),
-                ({"configurations": [{"name": "x", "stride": 1}], "groups": {"a": "y"}}, "no configuration is called 'y'"),
-                ({"configurations": [{"name": "x", "stride": 1, "speed": 3}]}, "speed"),
-                ({"switching-time": "1 us"}, "configurations")):
+            ({"configurations": [{"name": "x", "stride": 2}]}, "a stride of 2 does not pass all 8 NPUs"),
+            (
+                {"configurations": [{"name": "x", "order": [0, 1, 2, 3, 4, 5, 6, 6]}]},
+                "the ports of NPU 6 have two circuits",
+            ),
+            ({"configurations": [{"name": "x", "order": [0, 1]}]}, "it places 2 NPUs"),
+            ({"configurations": [{"name": "x", "order": [0, 1, 2, 3, 4, 5, 6, 8]}]}, "found NPU 8"),
+            ({"configurations": [{"name": "x"}]}, "neither or both of stride and order"),
+            (
+                {"configurations": [{"name": "x", "stride": 1}, {"name": "x", "stride": 3}]},
+                "configuration 0 is called 'x' too",
+            ),
+            ({"configurations": [{"name": "x", "stride": 1}], "groups": {"a": "y"}}, "no configuration is called 'y'"),
+            ({"configurations": [{"name": "x", "stride": 1, "speed": 3}]}, "speed"),
+            ({"switching-time": "1 us"}, "configurations"),
+        ):
             with self.subTest(text):
                 changed = configuration(self.folder, 8, [], {}, NETWORKS[0])
                 changed["system"]["network"]["circuits"] = circuits
@@ -194,7 +269,11 @@ class Circuits(harness.Folder):
                 self.assertEqual(done.code, 3, done.err)
                 self.assertIn(text, done.err)
         self.config.write_text(json.dumps(configuration(self.folder, 8, [{"name": "x", "stride": 3}], {}, NETWORKS[0])))
-        for more, text in (("--network=packet", "the packet network"), ("--fold", "join NPUs that are not alike"), ("--set=system.rules=astra-sim", "ASTRA-sim's rules")):
+        for more, text in (
+            ("--network=packet", "the packet network"),
+            ("--fold", "join NPUs that are not alike"),
+            ("--set=system.rules=astra-sim", "ASTRA-sim's rules"),
+        ):
             done = harness.orrery("run", self.config, more, f"--output={self.folder / 'x.h5'}", "--force")
             self.assertEqual(done.code, 3, done.err)
             self.assertIn(text, done.err)

@@ -20,7 +20,13 @@ COMMANDS = ("run", "check", "generate", "convert", "synthesize", "partition", "s
 
 
 def two_nodes(npus=4):
-    return [[Node(1, chakra.COMP, "forward", duration=5), Node(2, chakra.COLL, "gradients", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)] for _ in range(npus)]
+    return [
+        [
+            Node(1, chakra.COMP, "forward", duration=5),
+            Node(2, chakra.COLL, "gradients", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20),
+        ]
+        for _ in range(npus)
+    ]
 
 
 class Help(harness.Folder):
@@ -101,7 +107,10 @@ class Usage(harness.Folder):
     def test_a_value_out_of_range_is_refused(self):
         """`show collective` for 9 of 4 NPUs is refused, and the message gives the range."""
         files = harness.System().write(self.folder)
-        self.assertIn("option --npus: found 9; expected 1 to 4", self.usage_error("show", "collective", *files, "--kind=all-reduce", "--bytes=8 B", "--npus=9"))
+        self.assertIn(
+            "option --npus: found 9; expected 1 to 4",
+            self.usage_error("show", "collective", *files, "--kind=all-reduce", "--bytes=8 B", "--npus=9"),
+        )
 
     def test_a_missing_configuration_is_bad_input(self):
         """A configuration that is not there ends with exit code 3 and a message that names it."""
@@ -133,7 +142,9 @@ class Output(harness.Folder):
 
     def test_quiet_prints_warnings(self):
         """A run with --quiet and an unknown key in system.json prints one warning that names the key."""
-        (self.folder / "system.json").write_text('{"chunks-of-nothing": 3, ' + (self.folder / "system.json").read_text().lstrip().removeprefix("{"))
+        (self.folder / "system.json").write_text(
+            '{"chunks-of-nothing": 3, ' + (self.folder / "system.json").read_text().lstrip().removeprefix("{")
+        )
         outcome = self.run_to(self.folder / "results.h5", "--quiet")
         self.assertEqual((outcome.code, outcome.out), (0, ""), outcome.err)
         self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
@@ -142,8 +153,13 @@ class Output(harness.Folder):
     def test_a_summary_that_cannot_be_written_is_an_error(self):
         """A run whose standard output is full ends with exit code 5 and says so."""
         with open("/dev/full", "w") as full:
-            done = subprocess.run(harness.launch(["run", *self.files, f"--output={self.folder / 'results.h5'}"]), stdout=full, stderr=subprocess.PIPE,
-                                  text=True, timeout=harness.PATIENCE)
+            done = subprocess.run(
+                harness.launch(["run", *self.files, f"--output={self.folder / 'results.h5'}"]),
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=harness.PATIENCE,
+            )
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertRegex(done.stderr, "standard output: No space left")
 
@@ -164,7 +180,11 @@ class Output(harness.Folder):
         """With --force too, a run does not write over a FIFO, a device, a socket, a folder or a link to a FIFO. The message says what
         it is."""
         import socket
-        made = {name: self.folder / name.replace(" ", "_") for name in ("FIFO", "device", "socket", "folder", "link to a FIFO")}
+
+        made = {
+            name: self.folder / name.replace(" ", "_")
+            for name in ("FIFO", "device", "socket", "folder", "link to a FIFO")
+        }
         os.mkfifo(made["FIFO"])
         made["folder"].mkdir()
         made["link to a FIFO"].symlink_to("FIFO")
@@ -206,10 +226,16 @@ class Output(harness.Folder):
     def test_results_beyond_the_limit_on_file_sizes_are_refused(self):
         """Results larger than the process may write end the run with exit code 5, one message, and nothing left behind."""
         import resource
+
         output = self.folder / "results.h5"
         before = sorted(self.folder.iterdir())
-        done = subprocess.run(harness.launch(["run", *self.files, f"--output={output}", "--timeline"]), capture_output=True, text=True, timeout=harness.PATIENCE,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)))
+        done = subprocess.run(
+            harness.launch(["run", *self.files, f"--output={output}", "--timeline"]),
+            capture_output=True,
+            text=True,
+            timeout=harness.PATIENCE,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)),
+        )
         self.assert_not_written(done, output, "File too large")
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
@@ -217,13 +243,26 @@ class Output(harness.Folder):
         """`run` and `generate` on a file system of 32 KiB end with exit code 5, one message, and nothing left behind."""
         disk = self.folder / "disk"
         disk.mkdir()
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk], capture_output=True).returncode != 0:
+        if (
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", disk], capture_output=True).returncode
+            != 0
+        ):
             self.skipTest("a small file system cannot be mounted")
         try:
             output = disk / "results.h5"
-            done = subprocess.run(harness.launch(["run", *self.files, f"--output={output}"]), capture_output=True, text=True, timeout=harness.PATIENCE)
+            done = subprocess.run(
+                harness.launch(["run", *self.files, f"--output={output}"]),
+                capture_output=True,
+                text=True,
+                timeout=harness.PATIENCE,
+            )
             self.assert_not_written(done, output, "No space left on device")
-            done = subprocess.run(harness.launch(["generate", f"--output={disk}/workload"]), capture_output=True, text=True, timeout=harness.PATIENCE)
+            done = subprocess.run(
+                harness.launch(["generate", f"--output={disk}/workload"]),
+                capture_output=True,
+                text=True,
+                timeout=harness.PATIENCE,
+            )
             self.assertEqual(done.returncode, 5, done.stderr)
             self.assertRegex(done.stderr, r"workload\.\d+\.et.*: No space left on device")
             self.assertEqual(list(disk.iterdir()), [])
@@ -244,8 +283,15 @@ class Output(harness.Folder):
         ended.wait()
         host = socket.gethostname()
         stale = self.folder / f"results.h5.partial.{host}.{ended.pid}"
-        kept = [self.folder / name for name in (f"results.h5.partial.{host}.{os.getpid()}", f"results.h5.partial.elsewhere.{ended.pid}",
-                                                f"other.h5.partial.{host}.{ended.pid}", f"results.h5.partial.{host}.x")]
+        kept = [
+            self.folder / name
+            for name in (
+                f"results.h5.partial.{host}.{os.getpid()}",
+                f"results.h5.partial.elsewhere.{ended.pid}",
+                f"other.h5.partial.{host}.{ended.pid}",
+                f"results.h5.partial.{host}.x",
+            )
+        ]
         for path in [stale, *kept]:
             path.write_text("part")
         self.assertEqual(self.run_to(output).code, 0)
@@ -256,6 +302,7 @@ class Output(harness.Folder):
     def test_a_partial_file_that_is_locked_is_kept(self):
         """A run keeps a partial file that another process has locked."""
         import fcntl
+
         ended = subprocess.Popen(["true"])
         ended.wait()
         partial = self.folder / f"results.h5.partial.{socket.gethostname()}.{ended.pid}"
@@ -271,12 +318,16 @@ class Output(harness.Folder):
             outcome = self.run_to(output, "--timeline", ranks=ranks)
             self.assertEqual(outcome.code, 0, outcome.err)
             self.assertEqual(len(harness.finish_times(output)), 4)
-        for file, arguments in ((self.folder / "timelines/a/t.json", ["show", "timeline", self.folder / "runs/0/results.h5", "--chrome"]),
-                                (self.folder / "maps/a/map.2", ["partition", *self.files, "--ranks=2", "--output"]),
-                                (self.folder / "traces/a/w", ["generate", "--tp=2", "--pp=1", "--dp=1", "--layers=2", "--output"])):
+        for file, arguments in (
+            (self.folder / "timelines/a/t.json", ["show", "timeline", self.folder / "runs/0/results.h5", "--chrome"]),
+            (self.folder / "maps/a/map.2", ["partition", *self.files, "--ranks=2", "--output"]),
+            (self.folder / "traces/a/w", ["generate", "--tp=2", "--pp=1", "--dp=1", "--layers=2", "--output"]),
+        ):
             outcome = harness.orrery(*arguments, file)
             self.assertEqual(outcome.code, 0, outcome.err)
-        self.assertEqual({path.name for path in self.folder.rglob("a/*")}, {"t.json", "map.2", "w.json", "w.0.et", "w.1.et"})
+        self.assertEqual(
+            {path.name for path in self.folder.rglob("a/*")}, {"t.json", "map.2", "w.json", "w.0.et", "w.1.et"}
+        )
 
     def test_an_output_that_cannot_be_made_is_refused(self):
         """On 1 and 2 ranks, a run whose output would be below a file ends with exit code 5 and one message, which says why."""
@@ -299,8 +350,13 @@ class Output(harness.Folder):
             closed.chmod(mode)
             for name in ("results.h5", "new/results.h5"):
                 try:
-                    done = subprocess.run([harness.BINARY, "run", config, f"--output={closed / name}"], capture_output=True, text=True,
-                                          timeout=harness.PATIENCE, **user)
+                    done = subprocess.run(
+                        [harness.BINARY, "run", config, f"--output={closed / name}"],
+                        capture_output=True,
+                        text=True,
+                        timeout=harness.PATIENCE,
+                        **user,
+                    )
                 except PermissionError:
                     self.skipTest("another user cannot run the program where it is")
                 if str(config) in done.stderr:
@@ -313,12 +369,26 @@ class Output(harness.Folder):
         """results.h5 names the program, the command, the libraries, the hosts and the inputs; every dataset has units and a
         description."""
         import h5py
+
         output = self.folder / "results.h5"
         self.assertEqual(self.run_to(output, "--timeline").code, 0)
         with h5py.File(output) as results:
             self.assertEqual(results.attrs["format"], "orrery-results")
-            for name in ("format_version", "created", "orrery_version", "revision", "command_line", "mpi_library", "hdf5_version", "num_ranks", "status", "whole",
-                         "simulated_time", "preparation_time", "wall_time"):
+            for name in (
+                "format_version",
+                "created",
+                "orrery_version",
+                "revision",
+                "command_line",
+                "mpi_library",
+                "hdf5_version",
+                "num_ranks",
+                "status",
+                "whole",
+                "simulated_time",
+                "preparation_time",
+                "wall_time",
+            ):
                 self.assertIn(name, results.attrs)
             self.assertEqual(list(results["kernel/host"].asstr()), [socket.gethostname()])
             self.assertEqual(results.attrs["simulated_time"], max(results["npus/finish_time"]))
@@ -330,12 +400,14 @@ class Output(harness.Folder):
             def visit(name, item):
                 if isinstance(item, h5py.Dataset) and not {"units", "description"} <= set(item.attrs):
                     without.append(name)
+
             results.visititems(visit)
             self.assertEqual(without, [])
 
     def test_the_resolved_configuration_can_be_run_again(self):
         """A run of the configuration that is kept in results.h5 gives the same finish times."""
         import h5py
+
         output = self.folder / "results.h5"
         self.assertEqual(self.run_to(output).code, 0)
         with h5py.File(output) as results:
@@ -362,19 +434,27 @@ class Generate(harness.Folder):
         self.assertEqual([path.name for path in self.folder.iterdir()], ["workload.1.et"], "nothing was written")
         self.assertEqual((self.folder / "workload.1.et").read_text(), "older")
         self.assertEqual(harness.orrery(*self.SMALL, prefix, "--force").code, 0)
-        self.assertEqual(sorted(path.name for path in self.folder.iterdir()), ["workload.0.et", "workload.1.et", "workload.json"])
+        self.assertEqual(
+            sorted(path.name for path in self.folder.iterdir()), ["workload.0.et", "workload.1.et", "workload.json"]
+        )
         self.assertEqual(harness.orrery("show", "trace", self.folder / "workload.1.et").code, 0)
         self.assertEqual(harness.orrery(*self.SMALL, prefix).code, 5)
 
     def test_existing_files_are_kept_until_all_are_complete(self):
         """`generate --force` that fails halfway leaves the older files as they were."""
         import resource
+
         prefix = f"--output={self.folder}/workload"
         self.assertEqual(harness.orrery(*self.SMALL, prefix).code, 0)
         before = {path: path.read_bytes() for path in self.folder.iterdir()}
         larger = harness.launch([*self.SMALL[:-2], "--layers=64", "--micro-batches=8", prefix, "--force"])
-        done = subprocess.run(larger, capture_output=True, text=True, timeout=harness.PATIENCE,
-                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000)))
+        done = subprocess.run(
+            larger,
+            capture_output=True,
+            text=True,
+            timeout=harness.PATIENCE,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (30000, 30000)),
+        )
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn("File too large", done.stderr)
         self.assertEqual({path: path.read_bytes() for path in self.folder.iterdir()}, before)
@@ -386,12 +466,21 @@ class Stuck(harness.Folder):
     def test_a_stuck_run_says_who_waits_for_what(self):
         """On 1, 2 and 4 ranks the run ends with exit code 4. The message has a line for each of the two NPUs, with file, node,
         collective and missing member, and says last what to do."""
+
         def collective(id, group, after):
-            return Node(id, chakra.COLL, f"in_{group}", after, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20, pg_name=group)
-        traces = [[collective(1, "left", []), collective(2, "right", [1])], [collective(1, "right", []), collective(2, "left", [1])]] + two_nodes(2)
+            return Node(
+                id, chakra.COLL, f"in_{group}", after, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20, pg_name=group
+            )
+
+        traces = [
+            [collective(1, "left", []), collective(2, "right", [1])],
+            [collective(1, "right", []), collective(2, "left", [1])],
+        ] + two_nodes(2)
         for npu in (2, 3):
             traces[npu] = [Node(1, chakra.COMP, "alone", duration=1)]
-        files = [harness.write_workload(self.folder, traces)] + harness.System(groups={"left": [0, 1], "right": [0, 1]}).write(self.folder)
+        files = [harness.write_workload(self.folder, traces)] + harness.System(
+            groups={"left": [0, 1], "right": [0, 1]}
+        ).write(self.folder)
         output = self.folder / "results.h5"
         for ranks in (0, 2, 4):
             outcome = harness.orrery("run", *files, f"--output={output}", "--progress=none", ranks=ranks)
@@ -402,8 +491,11 @@ class Stuck(harness.Folder):
             self.assertEqual(len(lines), 4, outcome.err)
             self.assertRegex(lines[0], "stuck: 2 of 4 NPUs do not finish$")
             for npu, group in ((0, "left"), (1, "right")):
-                self.assertRegex(lines[1 + npu], rf"workload\.{npu}\.et: NPU {npu}, node 1 'in_{group}' waits since 0 ps for all-reduce number 1 of "
-                                                 rf"group '{group}' \(1048576 bytes\): 1 of 2 members are there, missing NPU {1 - npu}$")
+                self.assertRegex(
+                    lines[1 + npu],
+                    rf"workload\.{npu}\.et: NPU {npu}, node 1 'in_{group}' waits since 0 ps for all-reduce number 1 of "
+                    rf"group '{group}' \(1048576 bytes\): 1 of 2 members are there, missing NPU {1 - npu}$",
+                )
             self.assertRegex(lines[3], "Correct.*--dependencies")
             self.assertNotIn("\n\n", outcome.err.split("-----")[0])
 
@@ -450,7 +542,9 @@ class Killed(harness.Folder):
                 output.unlink(missing_ok=True)
                 if older:
                     output.write_text("older")
-                command = harness.launch(["run", *files, f"--output={output}", "--force", harness.FOR_EVER, *harness.PROGRESS], ranks)
+                command = harness.launch(
+                    ["run", *files, f"--output={output}", "--force", harness.FOR_EVER, *harness.PROGRESS], ranks
+                )
                 run = harness.Background(self, command)
                 if simulating:
                     run.wait_until_simulating()

@@ -39,8 +39,15 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 def printed(command, *arguments, text=None):
     """Runs another program to success and returns what it prints, standard error included."""
-    done = subprocess.run([command, *arguments], stdin=None if text is not None else subprocess.DEVNULL, input=text, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=harness.PATIENCE)
+    done = subprocess.run(
+        [command, *arguments],
+        stdin=None if text is not None else subprocess.DEVNULL,
+        input=text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=harness.PATIENCE,
+    )
     assert done.returncode == 0, done.stdout
     return done.stdout
 
@@ -72,7 +79,9 @@ class Completion(harness.Folder):
         """The commands that the message about an unknown one lists are those that bash offers, without and with `show`."""
         script = self.script("bash")
         for line in ("orrery ", "orrery show "):
-            known = re.search("Known here: (.*?)\\.", harness.orrery(*line.split()[1:], "what-is-this").err)[1].split(", ")
+            known = re.search("Known here: (.*?)\\.", harness.orrery(*line.split()[1:], "what-is-this").err)[1].split(
+                ", "
+            )
             offered = printed("bash", "-c", BASH, "bash", str(script), line).split()
             self.assertEqual(sorted(known), sorted(offered))
 
@@ -80,8 +89,12 @@ class Completion(harness.Folder):
     def test_fish(self):
         """fish offers the words of each case."""
         script = self.script("fish")
-        self.check_offers(lambda line: [offer.split("\t")[0] for offer in
-                                        printed("fish", "-c", f"source {script}; complete -C '{line}'").splitlines()])
+        self.check_offers(
+            lambda line: [
+                offer.split("\t")[0]
+                for offer in printed("fish", "-c", f"source {script}; complete -C '{line}'").splitlines()
+            ]
+        )
 
     @unittest.skipUnless(shutil.which("zsh"), "there is no zsh")
     def test_zsh(self):
@@ -94,8 +107,11 @@ class Completion(harness.Folder):
 
     def test_unknown_names_are_refused(self):
         """An unknown shell or manual page, and none where one is needed, end with exit code 2 and a hint."""
-        for arguments, said in ((["completion"], "Give bash, zsh or fish"), (["completion", "fisch"], "Did you mean 'fish'?"),
-                                (["man", "show-trce"], "Did you mean 'show-trace'?")):
+        for arguments, said in (
+            (["completion"], "Give bash, zsh or fish"),
+            (["completion", "fisch"], "Did you mean 'fish'?"),
+            (["man", "show-trce"], "Did you mean 'show-trace'?"),
+        ):
             outcome = harness.orrery("show", *arguments)
             self.assertEqual(outcome.code, 2)
             self.assertIn(said, outcome.err)

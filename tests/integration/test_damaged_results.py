@@ -26,6 +26,7 @@ EXTREMES = (0, -1, 1, 2, 7, 127, 255, 1 << 31, (1 << 31) - 1, -(1 << 31), (1 << 
 def datasets(results):
     """Returns the names of all datasets of an open file."""
     import h5py
+
     names = []
     results.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
     return names
@@ -34,14 +35,20 @@ def datasets(results):
 def other_values(draw, values):
     """Returns the values with some replaced by extreme ones."""
     import numpy
+
     values = numpy.atleast_1d(values).copy()
     if values.dtype == object:
-        values[draw.randrange(len(values))] = draw.choice(("", "\x1b[31m", "x" * 70000, "\udc00".encode("utf-8", "surrogatepass").decode("latin-1")))
+        values[draw.randrange(len(values))] = draw.choice(
+            ("", "\x1b[31m", "x" * 70000, "\udc00".encode("utf-8", "surrogatepass").decode("latin-1"))
+        )
         return values
     for _ in range(draw.choice((1, 2, len(values)))):
         extreme = draw.choice(EXTREMES)
-        values[draw.randrange(len(values))] = (numpy.array(extreme, dtype=object).astype(float) if values.dtype.kind == "f"
-                                               else numpy.array([extreme % (1 << 64)], dtype=numpy.uint64).astype(values.dtype)[0])
+        values[draw.randrange(len(values))] = (
+            numpy.array(extreme, dtype=object).astype(float)
+            if values.dtype.kind == "f"
+            else numpy.array([extreme % (1 << 64)], dtype=numpy.uint64).astype(values.dtype)[0]
+        )
     return values
 
 
@@ -58,7 +65,16 @@ def spoil_dataset(draw, results):
     if kind == 3:
         return f"{name}: removed"
     if getattr(values, "ndim", 0) and len(values):
-        results[name] = draw.choice((values[:-1], values[:0], list(values) * 2, [float(i) for i in range(len(values))], [b"text"] * len(values), values[0]))
+        results[name] = draw.choice(
+            (
+                values[:-1],
+                values[:0],
+                list(values) * 2,
+                [float(i) for i in range(len(values))],
+                [b"text"] * len(values),
+                values[0],
+            )
+        )
     else:
         results[name] = draw.choice((b"text", 3.5, [1, 2], -1))
     for key, value in attributes.items():
@@ -83,6 +99,7 @@ def spoil_attribute(draw, results):
 def spoil(draw, path):
     """Damages the file. Returns what was done."""
     import h5py
+
     if draw.random() < 0.5:
         path.write_bytes(test_fuzz.spoil_bytes(draw, path.read_bytes()))
         return "bytes"
@@ -99,8 +116,14 @@ class DamagedResults(harness.Folder):
 
     def commands(self, path):
         """Returns the commands that read the file, the cheap ones first."""
-        return (["show", "kernel", path], ["show", "timeline", path, "--chrome", self.folder / "timeline.json", "--force"],
-                ["show", "scaling", path, "--event-time=200ns"], ["show", "results", path], ["compare", self.good, path], ["report", path, f"--output={self.folder / 'page.html'}", "--force"])
+        return (
+            ["show", "kernel", path],
+            ["show", "timeline", path, "--chrome", self.folder / "timeline.json", "--force"],
+            ["show", "scaling", path, "--event-time=200ns"],
+            ["show", "results", path],
+            ["compare", self.good, path],
+            ["report", path, f"--output={self.folder / 'page.html'}", "--force"],
+        )
 
     def check(self, command, path):
         """Runs a command on a damaged file and says what is wrong with its end; nothing if it is in order."""
@@ -112,7 +135,12 @@ class DamagedResults(harness.Folder):
             return "quotes a control character" if "\x1b" in outcome.out + outcome.err else None
         if outcome.code != 3:
             return f"exit code {outcome.code}: {outcome.err[-1500:]}"
-        if len(harness.errors(outcome)) != 1 or path.name not in outcome.err or "Traceback" in outcome.err or "fault of Orrery" in outcome.err:
+        if (
+            len(harness.errors(outcome)) != 1
+            or path.name not in outcome.err
+            or "Traceback" in outcome.err
+            or "fault of Orrery" in outcome.err
+        ):
             return f"no clear message: {outcome.err[-1500:]}"
         return None
 
@@ -122,7 +150,7 @@ class DamagedResults(harness.Folder):
         path = self.folder / "damaged.h5"
         for number in range(12):
             place = random.Random(number).randrange(len(contents) - 24)
-            path.write_bytes(contents[:place] + bytes([contents[place] ^ 0x10]) + contents[place + 1:])
+            path.write_bytes(contents[:place] + bytes([contents[place] ^ 0x10]) + contents[place + 1 :])
             outcome = harness.orrery(*self.commands(path)[number % 6])
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertIn("checksum", outcome.err)
@@ -131,7 +159,9 @@ class DamagedResults(harness.Folder):
         """The end of the file is zeros, as a power failure leaves it, or has more bytes than it had. The checksum is at this end."""
         contents = self.good.read_bytes()
         path = self.folder / "damaged.h5"
-        ends = [contents[:-size] + bytes(size) for size in (8, 17, 24, 100, 2048, 3000)] + [contents + bytes(size) for size in (1, 24, 5000)]
+        ends = [contents[:-size] + bytes(size) for size in (8, 17, 24, 100, 2048, 3000)] + [
+            contents + bytes(size) for size in (1, 24, 5000)
+        ]
         for number, end in enumerate(ends):
             path.write_bytes(end)
             for command in (self.commands(path)[0], self.commands(path)[number % 6]):
@@ -151,7 +181,9 @@ class DamagedResults(harness.Folder):
                 self.assertIn(f"{path}: this is not a regular file", outcome.err)
         table = ["--set=system.compute.model=table", f"--set=system.compute.table={pipe}"]
         for more in (table, [f"--restart={pipe}"]):
-            outcome = harness.orrery("run", self.folder / "config.yaml", f"--output={self.folder / 'new.h5'}", *more, timeout=30)
+            outcome = harness.orrery(
+                "run", self.folder / "config.yaml", f"--output={self.folder / 'new.h5'}", *more, timeout=30
+            )
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertIn("regular file", outcome.err)
 

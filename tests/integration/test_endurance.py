@@ -48,17 +48,27 @@ class Endurance(harness.Folder):
             seed = OPTIONS.seed + number
             draw = random.Random(seed)
             ranks, scattered = draw.randint(2, 16), draw.random() < 0.5
-            network = draw.choice(["congestion-unaware", "congestion-unaware", "congestion-unaware", "congestion-aware"])
+            network = draw.choice(
+                ["congestion-unaware", "congestion-unaware", "congestion-unaware", "congestion-aware"]
+            )
             with self.subTest(seed=seed, ranks=ranks, scattered=scattered, network=network):
                 workload = Workload(seed, max_npus=32, operations=(5, 40))
                 ranks = min(ranks, workload.num_npus)
-                if network == "congestion-aware":  # many ranks or short latencies take minutes there: ranks wait at almost every event
+                if (
+                    network == "congestion-aware"
+                ):  # many ranks or short latencies take minutes there: ranks wait at almost every event
                     ranks = min(ranks, 2 + seed % 3)
                     workload.system.latency = [max(latency, 500.0) for latency in workload.system.latency]
-                arguments = [harness.write_workload(self.folder, workload.traces), *workload.system.write(self.folder), f"--network={network}"]
+                arguments = [
+                    harness.write_workload(self.folder, workload.traces),
+                    *workload.system.write(self.folder),
+                    f"--network={network}",
+                ]
                 alone = self.run_once(arguments, "alone.h5")
                 if scattered:
-                    arguments.append(f"--partition={harness.scattered_partition(self.folder / 'scattered', workload.num_npus, ranks)}")
+                    arguments.append(
+                        f"--partition={harness.scattered_partition(self.folder / 'scattered', workload.num_npus, ranks)}"
+                    )
                 several = self.run_once(arguments, "several.h5", ranks=ranks)
                 self.assertEqual(harness.difference(alone, several), "")
                 self.clear_folder()

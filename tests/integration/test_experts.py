@@ -9,8 +9,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 
-SYSTEM = ("system:\n  network: {dimensions: [{shape: Switch, size: 8, bandwidth: 100 GB/s, latency: 1 us}]}\n"
-          "  compute: {model: roofline, peak: {bf16: 100 TFLOPS}, local-memory: {bandwidth: 1000 GB/s}}\n")
+SYSTEM = (
+    "system:\n  network: {dimensions: [{shape: Switch, size: 8, bandwidth: 100 GB/s, latency: 1 us}]}\n"
+    "  compute: {model: roofline, peak: {bf16: 100 TFLOPS}, local-memory: {bandwidth: 1000 GB/s}}\n"
+)
 MODEL = "{kind: transformer, layers: 3, hidden: 512, heads: 8, ffn: 1024, sequence: 256, experts: 16, top-k: 2}"
 TOKENS, HIDDEN, FFN, LAYERS = 256, 512, 1024, 3
 
@@ -31,7 +33,8 @@ class Experts(harness.Folder):
 
     def test_npus_with_experts_of_their_own(self):
         """With tp 2 and ep 4 an expert is halved, or each NPU has experts of its own: then groups of eight exchange tokens, without the
-        all-gathers and the sums over tp that each of the three layers has for experts: two gathers forward and backward, and two sums."""
+        all-gathers and the sums over tp that each of the three layers has for experts: two gathers forward and backward, and two sums.
+        """
         shared, groups = self.traces("tp: 2, ep: 4, sp: true")
         own, own_groups = self.traces("tp: 2, ep: 4, sp: true, expert-tp: 1")
         self.assertNotIn(list(range(8)), [groups[name] for name in groups if name.startswith("ep")])
@@ -39,8 +42,12 @@ class Experts(harness.Folder):
         for a, b in zip(shared, own):
             self.assertEqual(a["operations"], b["operations"])
             self.assertEqual(a["collectives"]["all-to-all"], b["collectives"]["all-to-all"])
-            self.assertEqual(a["collectives"]["all-gather"]["count"] - b["collectives"]["all-gather"]["count"], 3 * LAYERS)
-            self.assertEqual(a["collectives"]["reduce-scatter"]["count"] - b["collectives"]["reduce-scatter"]["count"], 2 * LAYERS)
+            self.assertEqual(
+                a["collectives"]["all-gather"]["count"] - b["collectives"]["all-gather"]["count"], 3 * LAYERS
+            )
+            self.assertEqual(
+                a["collectives"]["reduce-scatter"]["count"] - b["collectives"]["reduce-scatter"]["count"], 2 * LAYERS
+            )
 
     def test_loads_are_drawn(self):
         """Loads leave the sum of what all NPUs compute as it is, up to a row for each layer, and differ between NPUs of ep alone. Exchanges
@@ -72,8 +79,10 @@ class Experts(harness.Folder):
         """All of it together on 1, 2 and 3 ranks and folded; uneven loads make a step longer, because all wait for the NPU that has most."""
         times = []
         for imbalance in (0, 0.5):
-            config = self.config(f"tp: 2, sp: true, ep: 2, pp: 2, micro-batches: 4, expert-tp: 1, norm-sums: true, expert-imbalance: {imbalance}",
-                                 MODEL.replace("layers: 3", "layers: 4"))
+            config = self.config(
+                f"tp: 2, sp: true, ep: 2, pp: 2, micro-batches: 4, expert-tp: 1, norm-sums: true, expert-imbalance: {imbalance}",
+                MODEL.replace("layers: 3", "layers: 4"),
+            )
             one = self.check_one_answer([config], 8, ranks=(2, 3))
             folded = harness.finish_times(self.run_once([config, "--fold"], "folded.h5"))
             self.assertEqual(folded, harness.finish_times(one))
@@ -82,13 +91,21 @@ class Experts(harness.Folder):
 
     def test_refusals(self):
         """What excludes each other is refused by its key."""
-        for parallel, key in (("tp: 4, ep: 2, sp: true, expert-tp: 2", "expert-tp"), ("tp: 2, ep: 4, expert-tp: 1", "expert-tp"),
-                              ("ep: 8, expert-imbalance: 0.3, expert-capacity: 1.25", "expert-imbalance"), ("ep: 8, expert-imbalance: 5", "expert-imbalance")):
+        for parallel, key in (
+            ("tp: 4, ep: 2, sp: true, expert-tp: 2", "expert-tp"),
+            ("tp: 2, ep: 4, expert-tp: 1", "expert-tp"),
+            ("ep: 8, expert-imbalance: 0.3, expert-capacity: 1.25", "expert-imbalance"),
+            ("ep: 8, expert-imbalance: 5", "expert-imbalance"),
+        ):
             with self.subTest(parallel):
                 refused = harness.orrery("generate", self.config(parallel), "--dry-run")
                 self.assertEqual(refused.code, 3, refused.err)
                 self.assertIn(f"workload.parallel.{key}", refused.err)
-        refused = harness.orrery("generate", self.config("tp: 8, sp: true, expert-tp: 1", MODEL.replace("experts: 16", "experts: 12")), "--dry-run")
+        refused = harness.orrery(
+            "generate",
+            self.config("tp: 8, sp: true, expert-tp: 1", MODEL.replace("experts: 16", "experts: 12")),
+            "--dry-run",
+        )
         self.assertIn("workload.model.experts", refused.err)
 
 

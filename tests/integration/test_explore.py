@@ -54,7 +54,10 @@ class Explore(harness.Folder):
         study = self.study()
         printed = self.explore(study, *self.output()).out
         rows = self.rows()
-        self.assertRegex(printed, r"\b48  combinations\n +20  cut by npus % \(tp \* pp\) == 0\n +4  alike: a parameter does not apply\n +24  legal\n +24  done\n")
+        self.assertRegex(
+            printed,
+            r"\b48  combinations\n +20  cut by npus % \(tp \* pp\) == 0\n +4  alike: a parameter does not apply\n +24  legal\n +24  done\n",
+        )
         self.assertEqual([row["status"] for row in rows], ["done"] * 24)
         for ranks in (1, 2, 3):
             self.explore(study, *self.output(f"{ranks}.h5", f"{ranks}.csv"), ranks=ranks)
@@ -67,8 +70,13 @@ class Explore(harness.Folder):
                 numbers, settings = file["parameters"][name], file["settings"][name]
                 texts = settings["text"].asstr()[:][settings["row"][:]]
                 self.assertEqual(numbers.attrs["units"], "byte/s" if name == "bandwidth" else "1")
-                self.assertEqual(list(numbers[:]), [float(text.split()[0]) * (1e9 if name == "bandwidth" else 1) for text in texts])
-            self.assertEqual([list(file[f"study/objectives/{name}"].asstr()[:]) for name in ("metric", "direction")], [["step_time"], ["minimise"]])
+                self.assertEqual(
+                    list(numbers[:]), [float(text.split()[0]) * (1e9 if name == "bandwidth" else 1) for text in texts]
+                )
+            self.assertEqual(
+                [list(file[f"study/objectives/{name}"].asstr()[:]) for name in ("metric", "direction")],
+                [["step_time"], ["minimise"]],
+            )
             self.assertEqual(list(file["study/constraints"].asstr()[:]), ["npus % (tp * pp) == 0"])
             self.check_sensitivity(file, rows, best[0])
         times = [float(row["step_time [s]"]) for row in rows]
@@ -83,7 +91,9 @@ class Explore(harness.Folder):
         trials that differ from the best one in one parameter and in what follows from it."""
         times = [float(row["step_time [s]"]) for row in rows]
         names = ("tp", "pp", "zero", "bandwidth")
-        effects = dict(zip(file["sensitivity/main_effect/parameter"].asstr()[:], file["sensitivity/main_effect/effect"][:]))
+        effects = dict(
+            zip(file["sensitivity/main_effect/parameter"].asstr()[:], file["sensitivity/main_effect/effect"][:])
+        )
         self.assertEqual(set(effects), set(names))
         for name, effect in effects.items():
             means = {}
@@ -92,12 +102,17 @@ class Explore(harness.Folder):
             mean = statistics.fmean(times)
             between = sum(len(group) * (statistics.fmean(group) - mean) ** 2 for group in means.values())
             self.assertAlmostEqual(effect, between / sum((time - mean) ** 2 for time in times), places=9)
-        tornado = {key: list(column.asstr()[:] if column.dtype.kind == "O" else column[:]) for key, column in file["sensitivity/tornado"].items()}
+        tornado = {
+            key: list(column.asstr()[:] if column.dtype.kind == "O" else column[:])
+            for key, column in file["sensitivity/tornado"].items()
+        }
         self.assertIn("bandwidth", tornado["parameter"])
         for number, name in enumerate(tornado["parameter"]):
             for end in ("low", "high"):
                 value = tornado[f"{end}_value"][number]
-                wanted = {other: rows[best][other] for other in names} | {name: str(int(value.split()[0]) * 10 ** 9) if name == "bandwidth" else value}
+                wanted = {other: rows[best][other] for other in names} | {
+                    name: str(int(value.split()[0]) * 10**9) if name == "bandwidth" else value
+                }
                 if int(wanted["tp"]) * int(wanted["pp"]) == 8:
                     wanted["zero"] = "0"
                 found = [time for row, time in zip(rows, times) if all(row[other] == wanted[other] for other in names)]
@@ -106,17 +121,27 @@ class Explore(harness.Folder):
     def test_front_and_limits(self):
         """Two objectives have a front: no row of it is better than another in both. Trials that need too much memory and those that a
         constraint on a metric excludes are counted, --limit takes the first ones, and --list simulates none."""
-        study = self.study(objectives="{minimise: step_time}, {minimise: peak_memory}", memory="size: 2 GB", constraints=", step_time < 10 ms")
+        study = self.study(
+            objectives="{minimise: step_time}, {minimise: peak_memory}",
+            memory="size: 2 GB",
+            constraints=", step_time < 10 ms",
+        )
         printed = self.explore(study, *self.output()).out
         rows = self.rows()
         states = {row["status"] for row in rows}
         self.assertEqual(states, {"done", "excluded", "does-not-fit"})
         for row in rows:
             fits = float(row["peak_memory [byte]"]) <= 2e9
-            self.assertEqual(row["status"], "does-not-fit" if not fits else "done" if float(row["step_time [s]"]) < 0.01 else "excluded")
+            self.assertEqual(
+                row["status"],
+                "does-not-fit" if not fits else "done" if float(row["step_time [s]"]) < 0.01 else "excluded",
+            )
         self.assertRegex(printed, r"\d+  excluded by step_time < 10 ms\n")
         with h5py.File(self.folder / "explore.h5") as file:
-            front = [(float(rows[number]["step_time [s]"]), float(rows[number]["peak_memory [byte]"])) for number in file["front"][:]]
+            front = [
+                (float(rows[number]["step_time [s]"]), float(rows[number]["peak_memory [byte]"]))
+                for number in file["front"][:]
+            ]
         self.assertEqual(front, sorted(front))
         with h5py.File(self.folder / "explore.h5") as file:
             numbers = list(file["front"][:])
@@ -134,8 +159,10 @@ class Explore(harness.Folder):
         self.explore(study, *self.output())
         rows, journals = self.rows(), lambda: sorted(self.folder.glob("again.h5.journal.*"))
         command = ["explore", study, *self.output("again.h5", "again.csv")]
+
         def lines():
             return sum(journal.read_bytes().count(b"\n") for journal in journals())
+
         for ranks in (1, 2, 1, 2):
             before = lines()
             job = harness.Background(self, harness.launch(command, ranks))
@@ -148,7 +175,10 @@ class Explore(harness.Folder):
             journal.write('0000000000000000 {"number":')
         self.assertIn("goes on from there", self.explore(study, *command[2:], "--max-walltime=1 ms", code=75).err)
         study.write_text(study.read_text().replace("keep: 3", "keep: 4"))
-        self.assertRegex(self.explore(study, *command[2:], code=3).err, r"again\.h5\.journal\.0: a journal of another study: study\.yaml differs")
+        self.assertRegex(
+            self.explore(study, *command[2:], code=3).err,
+            r"again\.h5\.journal\.0: a journal of another study: study\.yaml differs",
+        )
         study.write_text(study.read_text().replace("keep: 4", "keep: 3"))
         self.explore(study, *command[2:], ranks=2)
         self.assertEqual(self.rows("again.csv"), rows)
@@ -157,16 +187,22 @@ class Explore(harness.Folder):
 
     def test_best(self):
         """The program writes a study of a small model on 16 NPUs of a system of 1,024, and explores it. The best trial is that of `explore` with
-        the same study. Models without parallelism to choose are refused, and so are NPUs that do not fill a dimension."""
+        the same study. Models without parallelism to choose are refused, and so are NPUs that do not fill a dimension.
+        """
         model = self.folder / "model.yaml"
         model.write_text("kind: transformer\nlayers: 4\nhidden: 512\nheads: 8\nvocabulary: 32000\nsequence: 512\n")
         question = ["best", model, "--on=dgx-h100-superpod", "--npus=16", "--batch=32", "--cost=h100-2024-08"]
         found = harness.orrery(*question, *self.output("best.h5", "best.csv"))
         self.assertEqual(found.code, 0, found.err)
-        self.assertRegex(found.out, r"\n +\d+  done\n(.*\n)*\nThe best(.*\n)+of all of these: .*system price [0-9,.]+ (M )?USD")
+        self.assertRegex(
+            found.out, r"\n +\d+  done\n(.*\n)*\nThe best(.*\n)+of all of these: .*system price [0-9,.]+ (M )?USD"
+        )
         with h5py.File(self.folder / "best.h5") as file:
             top, times = list(file["top"][:]), dict(zip(file["trials/number"][:], file["trials/step_time"][:]))
-        self.assertEqual(sorted(path.name for path in self.folder.glob("best.trial-*.yaml")), sorted(f"best.trial-{number}.yaml" for number in top))
+        self.assertEqual(
+            sorted(path.name for path in self.folder.glob("best.trial-*.yaml")),
+            sorted(f"best.trial-{number}.yaml" for number in top),
+        )
         self.assertEqual(len(top), 10)
         results = self.run_once([self.folder / f"best.trial-{top[9]}.yaml", "--fold"])
         self.assertAlmostEqual(max(harness.finish_times(results)) * 1e-12, times[top[9]], delta=1e-12)
@@ -182,7 +218,9 @@ class Explore(harness.Folder):
         refused = harness.orrery("best", "dlrm-dcnv2", *question[2:], *self.output("other.h5", "other.csv"))
         self.assertEqual(refused.code, 3, refused.err)
         self.assertIn("no transformer", refused.err)
-        refused = harness.orrery("best", model, "--on=dgx-h100-superpod", "--npus=12", *self.output("other.h5", "other.csv"))
+        refused = harness.orrery(
+            "best", model, "--on=dgx-h100-superpod", "--npus=12", *self.output("other.h5", "other.csv")
+        )
         self.assertEqual(refused.code, 3, refused.err)
         self.assertIn("found 12; expected whole groups of 8 NPUs", refused.err)
 
@@ -190,10 +228,21 @@ class Explore(harness.Folder):
         """Faults of a study name their line. A faulty trial is counted with its reason, and a study without any configuration that can be used
         ends with exit code 3. Files that exist stay without --force."""
         self.assertRegex(self.explore(self.study(constraints=", ep > 1"), code=3).err, r"study\.yaml:11: .*names 'ep'")
-        self.assertRegex(self.explore(self.study(objectives="{minimise: step_tme}"), code=3).err, r"study\.yaml:12: .*Did you mean 'step_time'")
-        self.assertRegex(self.explore(self.study(text=STUDY.replace("keep", "kep")), code=3).err, r"study\.yaml:13: .*unknown key.*keep")
-        self.assertRegex(self.explore(self.study(text=STUDY.replace("16 / dp", "15 / dp")), code=3).err, "15 / dp' with dp = 8: 15 / 8 leaves a remainder")
-        sizes = STUDY.replace("  derived:", "    size: {key: system.network.dimensions.1.size, values: [2, 4]}\n  derived:")
+        self.assertRegex(
+            self.explore(self.study(objectives="{minimise: step_tme}"), code=3).err,
+            r"study\.yaml:12: .*Did you mean 'step_time'",
+        )
+        self.assertRegex(
+            self.explore(self.study(text=STUDY.replace("keep", "kep")), code=3).err,
+            r"study\.yaml:13: .*unknown key.*keep",
+        )
+        self.assertRegex(
+            self.explore(self.study(text=STUDY.replace("16 / dp", "15 / dp")), code=3).err,
+            "15 / dp' with dp = 8: 15 / 8 leaves a remainder",
+        )
+        sizes = STUDY.replace(
+            "  derived:", "    size: {key: system.network.dimensions.1.size, values: [2, 4]}\n  derived:"
+        )
         self.assertIn("changes the number of NPUs", self.explore(self.study(text=sizes), code=3).err)
         self.assertIn("the study has 24 legal configurations", self.explore(self.study(), "--trial=24", code=2).err)
         heads = self.study(text=STUDY.replace("range: {from: 1, to: 8, factor: 2}", "values: [2, 4]"))

@@ -31,7 +31,11 @@ STUDY = """study:
   objectives: [{minimise: step_time}, {minimise: peak_memory}]
   strategy: {kind: %s}%s
 """
-KINDS = {"grid": (", steps: 2", "grid", ""), "bounded": (", steps: 2", "bounded", ""), "sobol": ("", "sobol, samples: 16, seed: 5", "\n  refine: {rounds: 1, factor: 3}")}
+KINDS = {
+    "grid": (", steps: 2", "grid", ""),
+    "bounded": (", steps: 2", "bounded", ""),
+    "sobol": ("", "sobol, samples: 16, seed: 5", "\n  refine: {rounds: 1, factor: 3}"),
+}
 
 
 class Jobs(harness.Folder):
@@ -56,9 +60,17 @@ class Jobs(harness.Folder):
             study = self.study(kind)
             self.explore(study, f"{kind}.h5")
             with h5py.File(self.folder / f"{kind}.h5") as file:
-                statuses = {"done", "excluded", "refused", "does-not-fit"} | ({"ruled-out"} if kind == "bounded" else set())
+                statuses = {"done", "excluded", "refused", "does-not-fit"} | (
+                    {"ruled-out"} if kind == "bounded" else set()
+                )
                 self.assertEqual(set(file["trials/status"].asstr()[:]), statuses)
-                self.assertTrue(all("zero" in text for text, status in zip(file["trials/error"].asstr()[:], file["trials/status"].asstr()[:]) if status == "refused"))
+                self.assertTrue(
+                    all(
+                        "zero" in text
+                        for text, status in zip(file["trials/error"].asstr()[:], file["trials/status"].asstr()[:])
+                        if status == "refused"
+                    )
+                )
             for ranks in (1, 2, 3, 8):
                 self.explore(study, f"{kind}{ranks}.h5", ranks=ranks)
                 self.assert_same(f"{kind}.h5", f"{kind}{ranks}.h5")
@@ -78,12 +90,25 @@ class Jobs(harness.Folder):
             self.assert_same(f"{kind}.h5", f"{kind}-all.h5")
             self.explore(study, f"{kind}-all2.h5", "--merge", *parts, ranks=2)
             self.assert_same(f"{kind}.h5", f"{kind}-all2.h5")
-        self.assertRegex(self.explore(study, "no.h5", "--merge", parts[0], parts[2], code=3).err, "one of 3 shards, and the files of others are missing: 1")
-        self.assertRegex(self.explore(study, "no.h5", "--merge", *parts, parts[1], code=3).err, "is shard 1, and so is .*sobol-1.h5")
-        self.assertRegex(self.explore(study, "no.h5", "--merge", self.folder / "sobol.h5", code=3).err, "holds a whole study")
-        self.assertRegex(self.explore(study, "no.h5", "--merge", *parts[:2], self.folder / "grid-2.h5", code=3).err, "is of another study: sobol.yaml, grid.yaml differ")
+        self.assertRegex(
+            self.explore(study, "no.h5", "--merge", parts[0], parts[2], code=3).err,
+            "one of 3 shards, and the files of others are missing: 1",
+        )
+        self.assertRegex(
+            self.explore(study, "no.h5", "--merge", *parts, parts[1], code=3).err, "is shard 1, and so is .*sobol-1.h5"
+        )
+        self.assertRegex(
+            self.explore(study, "no.h5", "--merge", self.folder / "sobol.h5", code=3).err, "holds a whole study"
+        )
+        self.assertRegex(
+            self.explore(study, "no.h5", "--merge", *parts[:2], self.folder / "grid-2.h5", code=3).err,
+            "is of another study: sobol.yaml, grid.yaml differ",
+        )
         self.explore(study, "few.h5", "--shard=1/3", "--limit=4")
-        self.assertRegex(self.explore(study, "no.h5", "--merge", parts[0], self.folder / "few.h5", parts[2], code=3).err, "few.h5: lacks trial 4")
+        self.assertRegex(
+            self.explore(study, "no.h5", "--merge", parts[0], self.folder / "few.h5", parts[2], code=3).err,
+            "few.h5: lacks trial 4",
+        )
         self.assertEqual(harness.orrery("explore", study, "--shard=3/3").code, 2)
         self.assertFalse((self.folder / "no.h5").exists())
 
@@ -97,7 +122,10 @@ class Jobs(harness.Folder):
             self.explore(study, f"{kind}.h5")
             whole = time.monotonic() - start
             for _ in range(KILLS):
-                job = harness.Background(self, harness.launch(["explore", study, f"--output={self.folder / 'again.h5'}"], draw.choice([0, 2, 3])))
+                job = harness.Background(
+                    self,
+                    harness.launch(["explore", study, f"--output={self.folder / 'again.h5'}"], draw.choice([0, 2, 3])),
+                )
                 time.sleep(draw.random() * whole)
                 os.killpg(job.process.pid, signal.SIGKILL)
                 job.process.wait()

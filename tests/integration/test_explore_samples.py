@@ -34,7 +34,9 @@ class Samples(harness.Folder):
 
     def explore(self, study, *arguments, code=0, ranks=0):
         table = [] if {"--dry-run", "--trial=7"} & set(arguments) else [f"--csv={self.folder / 'trials.csv'}"]
-        done = harness.orrery("explore", study, f"--output={self.folder / 'explore.h5'}", *table, "--force", *arguments, ranks=ranks)
+        done = harness.orrery(
+            "explore", study, f"--output={self.folder / 'explore.h5'}", *table, "--force", *arguments, ranks=ranks
+        )
         self.assertEqual(done.code, code, done.out + done.err)
         return done
 
@@ -60,7 +62,9 @@ class Samples(harness.Folder):
             drawn.append(bandwidths)
             self.explore(study, ranks=2)
             self.assertEqual(self.rows(), rows)
-            number, unit = re.search(r"size: 2, bandwidth: (\S+) ([MG])B/s", self.explore(study, "--trial=7").out).groups()
+            number, unit = re.search(
+                r"size: 2, bandwidth: (\S+) ([MG])B/s", self.explore(study, "--trial=7").out
+            ).groups()
             self.assertAlmostEqual(float(number) * (1 if unit == "G" else 1e-3), bandwidths[7], places=6)
         self.assertEqual(len({tuple(bandwidths) for bandwidths in drawn}), 4)
 
@@ -73,24 +77,37 @@ class Samples(harness.Folder):
         best = min(rows[:8], key=lambda row: float(row["step_time [s]"]))
         for row in rows[8:]:
             ratio = float(row["bandwidth"]) / float(best["bandwidth"])
-            self.assertTrue(4 ** -0.126 < ratio < 4 ** 0.126, ratio)
+            self.assertTrue(4**-0.126 < ratio < 4**0.126, ratio)
         with h5py.File(self.folder / "explore.h5") as file:
             top = int(file["top"][0])
             self.assertGreaterEqual(float(best["step_time [s]"]), float(rows[top]["step_time [s]"]))
         # --trial does not find trials of rounds, so the configuration is beside the output. It gives the same time.
-        self.assertIn("Those of the rounds around the best trials follow from results", harness.orrery("explore", study, "--trial=9").err)
+        self.assertIn(
+            "Those of the rounds around the best trials follow from results",
+            harness.orrery("explore", study, "--trial=9").err,
+        )
         harness.orrery("run", self.folder / f"explore.trial-{top}.yaml", f"--output={self.folder / 'run.h5'}", "--fold")
         with h5py.File(self.folder / "run.h5") as file:
-            self.assertAlmostEqual(int(file["metrics/step_time"][()]) * 1e-12, float(rows[top]["step_time [s]"]), places=12)
+            self.assertAlmostEqual(
+                int(file["metrics/step_time"][()]) * 1e-12, float(rows[top]["step_time [s]"]), places=12
+            )
 
     def test_what_samples_need(self):
         """Ranges without steps need samples; samples, seeds and refinement need a strategy that draws. Draws that no constraint lets pass end
         with the counts."""
-        self.assertRegex(self.explore(self.study(), code=3).err, r"study\.yaml:6: .*all numbers of a range, and the strategy grid")
-        for more, found in (("strategy: {kind: grid, samples: 3}", r"study\.yaml:11: .*the strategy grid draws no samples"), ("refine: {rounds: 2}", "the strategy grid tries all values"),
-                            ("strategy: {kind: sobul}", "Did you mean 'sobol'")):
+        self.assertRegex(
+            self.explore(self.study(), code=3).err, r"study\.yaml:6: .*all numbers of a range, and the strategy grid"
+        )
+        for more, found in (
+            ("strategy: {kind: grid, samples: 3}", r"study\.yaml:11: .*the strategy grid draws no samples"),
+            ("refine: {rounds: 2}", "the strategy grid tries all values"),
+            ("strategy: {kind: sobul}", "Did you mean 'sobol'"),
+        ):
             self.assertRegex(self.explore(self.study(more, interval=", steps: 2"), code=3).err, found)
-        self.assertRegex(self.explore(self.study("strategy: {kind: random}", "tp > 4"), code=3).err, r"1000 draws in a row are not legal: 1000 by tp > 4")
+        self.assertRegex(
+            self.explore(self.study("strategy: {kind: random}", "tp > 4"), code=3).err,
+            r"1000 draws in a row are not legal: 1000 by tp > 4",
+        )
 
     def test_dry_run(self):
         """--dry-run prints a bound for each configuration, none above the time that a simulation gives, and writes no file."""
@@ -109,7 +126,12 @@ class Samples(harness.Folder):
         """Paths of results are metrics, and keys in back quotes have the values of the configuration. Rules mark trials in the tables and in
         explore.h5; without rules of its own a study has that of ZeRO 3."""
         rules = 'caveats: [{when: "`workload.parallel.zero` == 3 and compute > 0", text: "of three"}, {when: tp == 4, text: "of four"}]'
-        study = self.study(rules, '"`/metrics/idle_share` < 0.9", "`workload.model.layers` * tp < 32"', "/metrics/cpu_share", ", steps: 2")
+        study = self.study(
+            rules,
+            '"`/metrics/idle_share` < 0.9", "`workload.model.layers` * tp < 32"',
+            "/metrics/cpu_share",
+            ", steps: 2",
+        )
         printed = self.explore(study).out
         rows = self.rows()
         self.assertEqual({row["tp"] for row in rows}, {"1", "2"})  # 8 * 4 is not below 32
@@ -120,9 +142,18 @@ class Samples(harness.Folder):
         with h5py.File(self.folder / "explore.h5") as file:
             self.assertEqual(list(file["study/objectives/metric"].asstr()[:]), ["metrics_cpu_share"])
             self.assertEqual(set(file["trials/caveat"].asstr()[:]), {"", "of three"})
-        self.assertRegex(self.explore(self.study("", '"`/metrics/idle` < 1"', interval=", steps: 2"), code=3).err, r"study\.yaml:9: .*names `/metrics/idle`, which results do not have")
-        self.assertRegex(self.explore(self.study("", '"`/metrics/idle_shore` < 1"', interval=", steps: 2"), code=3).err, r"Did you mean `/metrics/idle_share`\?")
-        self.assertRegex(self.explore(self.study("", '"`workload.parallel.tpp` < 1"', interval=", steps: 2"), code=3).err, r"study\.yaml:9: .*names the key `workload.parallel.tpp`, which")
+        self.assertRegex(
+            self.explore(self.study("", '"`/metrics/idle` < 1"', interval=", steps: 2"), code=3).err,
+            r"study\.yaml:9: .*names `/metrics/idle`, which results do not have",
+        )
+        self.assertRegex(
+            self.explore(self.study("", '"`/metrics/idle_shore` < 1"', interval=", steps: 2"), code=3).err,
+            r"Did you mean `/metrics/idle_share`\?",
+        )
+        self.assertRegex(
+            self.explore(self.study("", '"`workload.parallel.tpp` < 1"', interval=", steps: 2"), code=3).err,
+            r"study\.yaml:9: .*names the key `workload.parallel.tpp`, which",
+        )
 
     def test_derived_values_have_units(self):
         """A derived value becomes a quantity with `unit`: bandwidths that add up to 400 GB/s. Without one, and with one that is none, it is
@@ -140,7 +171,9 @@ class Samples(harness.Folder):
             self.assertEqual(sorted(file["settings/inner/text"].asstr()[:]), ["300 GB/s", "360 GB/s"])
             self.assertEqual(sorted(file["parameters/inner"][:]), [300e9, 360e9])
         path.write_text(study % "")
-        self.assertRegex(self.explore(path, code=3).err, "study.yaml:4: .*none of 2 configurations can be read: .*without a unit")
+        self.assertRegex(
+            self.explore(path, code=3).err, "study.yaml:4: .*none of 2 configurations can be read: .*without a unit"
+        )
         path.write_text(study % ", unit: furlongs")
         self.assertRegex(self.explore(path, code=3).err, "study.yaml:4: .*unit.*furlongs")
 
@@ -154,7 +187,10 @@ class Samples(harness.Folder):
     def test_limits_of_trials(self):
         """A trial that takes too long is timed out, and the study goes on. With --strict the first fault ends it. The nearest miss is told
         where nothing is left. `fidelity` holds for all trials."""
-        study = self.study("fidelity: {iterations: 10000000}\n  max-seconds-per-trial: 0.3 s\n  sensitivity: false", interval=", steps: 2")
+        study = self.study(
+            "fidelity: {iterations: 10000000}\n  max-seconds-per-trial: 0.3 s\n  sensitivity: false",
+            interval=", steps: 2",
+        )
         done = self.explore(study, "--limit=2", code=3)
         self.assertRegex(done.out, r" 2  timed-out\n")
         self.assertEqual([row["error"] for row in self.rows()], ["took longer than 0.3 s"] * 2)
@@ -164,13 +200,20 @@ class Samples(harness.Folder):
         self.assertRegex(self.explore(study, "--strict", code=3).err, r"trial 2: .*zero.*\(--strict\)")
         for journal in self.folder.glob("explore.h5.journal.*"):
             journal.unlink()
-        missed = self.explore(self.study(interval=", steps: 2", constraints="peak_memory <= 300 MB, step_time < 1 s"), code=3)
+        missed = self.explore(
+            self.study(interval=", steps: 2", constraints="peak_memory <= 300 MB, step_time < 1 s"), code=3
+        )
         rows = self.rows()
         least = min(rows, key=lambda row: float(row["peak_memory [byte]"]))
         share = 100 * (float(least["peak_memory [byte]"]) / 300e6 - 1)
-        self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} \(tp = {least['tp']}, zero = {least['zero']}, ")
+        self.assertRegex(
+            missed.out,
+            rf"nearest miss, by {share:.3g} %: trial {least['number']} \(tp = {least['tp']}, zero = {least['zero']}, ",
+        )
         missed = self.explore(self.study(interval=", steps: 2", room="300 MB"), code=3)
-        self.assertRegex(missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} .*\n  does-not-fit: needs")
+        self.assertRegex(
+            missed.out, rf"nearest miss, by {share:.3g} %: trial {least['number']} .*\n  does-not-fit: needs"
+        )
 
     def test_memory_of_simulations(self):
         """System: 256 layers, with 1 and 512 micro-batches. Trials whose simulation needs more than 20 MB by estimate are refused with both
@@ -178,13 +221,19 @@ class Samples(harness.Folder):
         study = self.study(constraints="tp > 2", interval=", steps: 2", room="1 TB")
         base = self.folder / "base.yaml"
         base.write_text(base.read_text().replace("layers: 8", "layers: 256"))
-        text = study.read_text().replace("sensitivity: false", "").replace("  derived:", "    m: {key: workload.parallel.micro-batches, values: [1, 512]}\n  derived:")
+        text = (
+            study.read_text()
+            .replace("sensitivity: false", "")
+            .replace("  derived:", "    m: {key: workload.parallel.micro-batches, values: [1, 512]}\n  derived:")
+        )
         study.write_text(text + "  max-memory-per-trial: 20 MB\n  sensitivity: false\n")
         self.explore(study)
         self.assertEqual({(row["m"], row["status"]) for row in self.rows()}, {("1", "done"), ("512", "refused")})
         for row in self.rows():
             if row["m"] == "512":
-                self.assertRegex(row["error"], r"its simulation needs about \d+\.\d+ MB; max-memory-per-trial is 20\.00 MB")
+                self.assertRegex(
+                    row["error"], r"its simulation needs about \d+\.\d+ MB; max-memory-per-trial is 20\.00 MB"
+                )
         study.write_text(study.read_text().replace("20 MB", "20"))
         self.assertRegex(self.explore(study, code=3).err, "study.yaml:.*max-memory-per-trial.*a number without a unit")
 
@@ -195,10 +244,15 @@ class Samples(harness.Folder):
         rows = self.rows()
         with h5py.File(self.folder / "explore.h5") as file:
             top = list(file["top"][:])
-        self.assertEqual(sorted(path.name for path in self.folder.glob("explore.trial-*.h5")), sorted(f"explore.trial-{number}.h5" for number in top))
+        self.assertEqual(
+            sorted(path.name for path in self.folder.glob("explore.trial-*.h5")),
+            sorted(f"explore.trial-{number}.h5" for number in top),
+        )
         for number in top:
             with h5py.File(self.folder / f"explore.trial-{number}.h5") as file:
-                self.assertAlmostEqual(file["metrics/step_time"][()] * 1e-12, float(rows[number]["step_time [s]"]), places=13)
+                self.assertAlmostEqual(
+                    file["metrics/step_time"][()] * 1e-12, float(rows[number]["step_time [s]"]), places=13
+                )
 
 
 if __name__ == "__main__":

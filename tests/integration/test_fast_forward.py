@@ -30,13 +30,23 @@ def random_flows(seed):
     num_leaves, hosts_per_leaf = draw.choice([1, 1, 2, 3]), draw.choice([2, 3, 4])
     num_spines = draw.choice([1, 2]) if num_leaves > 1 else 0
     hosts = num_leaves * hosts_per_leaf
-    rates = draw.choice([["100 Gb/s"], ["100 Gb/s", "400 Gb/s"], ["100 Gb/s", "25 Gb/s"], ["400 Gb/s", "97 Gb/s", "33 Gb/s"]])
+    rates = draw.choice(
+        [["100 Gb/s"], ["100 Gb/s", "400 Gb/s"], ["100 Gb/s", "25 Gb/s"], ["400 Gb/s", "97 Gb/s", "33 Gb/s"]]
+    )
     delay = draw.choice(["1 us", "500 ns", "100 ns"])
     links = [[host, hosts + host // hosts_per_leaf, draw.choice(rates), delay] for host in range(hosts)]
-    links += [[hosts + leaf, hosts + num_leaves + spine, draw.choice(rates), delay] for leaf in range(num_leaves) for spine in range(num_spines)]
-    packets = {"preset": draw.choice(["astra-sim-ns3", "simai-ns3", "hpcc-2019"]), "payload": draw.choice(["1000 B", "1500 B", "4096 B"]),
-               "control": draw.choice(["none", "none", "dcqcn"]), "completion": draw.choice(["last-byte", "acknowledged"]),
-               "window": draw.choice(["path", "largest", "none", "64 KiB"])}
+    links += [
+        [hosts + leaf, hosts + num_leaves + spine, draw.choice(rates), delay]
+        for leaf in range(num_leaves)
+        for spine in range(num_spines)
+    ]
+    packets = {
+        "preset": draw.choice(["astra-sim-ns3", "simai-ns3", "hpcc-2019"]),
+        "payload": draw.choice(["1000 B", "1500 B", "4096 B"]),
+        "control": draw.choice(["none", "none", "dcqcn"]),
+        "completion": draw.choice(["last-byte", "acknowledged"]),
+        "window": draw.choice(["path", "largest", "none", "64 KiB"]),
+    }
     if packets["control"] == "dcqcn":
         packets["marks"] = [[rate, "20 kB", "200 kB", 0.5] for rate in rates]
     if packets["window"] == "none" and draw.random() < 0.5:
@@ -46,7 +56,9 @@ def random_flows(seed):
     flows = []
     for _ in range(draw.randint(1, 8)):
         source, destination = draw.sample(range(hosts), 2)
-        size = draw.choice([draw.randint(1, 20_000), draw.randint(100_000, 3_000_000), draw.randint(1_000_000, 8_000_000)])
+        size = draw.choice(
+            [draw.randint(1, 20_000), draw.randint(100_000, 3_000_000), draw.randint(1_000_000, 8_000_000)]
+        )
         flow = {"from": source, "to": destination, "size": f"{size} B"}
         if draw.random() < 0.6:
             flow["start"] = f"{draw.randint(0, 300)} us"
@@ -54,16 +66,35 @@ def random_flows(seed):
         if before and draw.random() < 0.5:
             flow["after"] = draw.sample(before, draw.randint(1, min(2, len(before))))
         flows.append(flow)
-    return {"system": {"network": {"graph": {"hosts": hosts, "switches": num_leaves + num_spines, "links": links}, "packets": packets}},
-            "workload": {"flows": flows}}
+    return {
+        "system": {
+            "network": {
+                "graph": {"hosts": hosts, "switches": num_leaves + num_spines, "links": links},
+                "packets": packets,
+            }
+        },
+        "workload": {"flows": flows},
+    }
 
 
 class Flows(harness.Folder):
     def test_a_lone_transfer(self):
         """100,000 packets of a flow that is alone have fewer than 1,000 events, and the time that they take one after the other."""
         flows = [{"from": 0, "to": 1, "size": "100 MB"}]
-        results = self.simulate_flows({"system": {"network": {"graph": {"hosts": 2, "switches": 1, "links": [
-            [0, 2, "100 Gb/s", "1 us"], [1, 2, "100 Gb/s", "1 us"]]}}}, "workload": {"flows": flows}})
+        results = self.simulate_flows(
+            {
+                "system": {
+                    "network": {
+                        "graph": {
+                            "hosts": 2,
+                            "switches": 1,
+                            "links": [[0, 2, "100 Gb/s", "1 us"], [1, 2, "100 Gb/s", "1 us"]],
+                        }
+                    }
+                },
+                "workload": {"flows": flows},
+            }
+        )
         self.assertEqual(results["flows"][0]["received_ps"], 100_001 * 82_880 + 2_000_000)
         self.assertEqual([port["packets"] for port in results["ports"]], [100_000] * 4)
         self.assertLess(results["events"], 1000)
@@ -102,7 +133,11 @@ class Workloads(checkpoints.KilledRuns):
     def large_step(self, name, iterations=2):
         """Returns the arguments of a training step on a shape whose messages have some 100 kB, with noise."""
         path = self.folder / "step.yaml"
-        path.write_text(STEP.replace("DIMENSIONS", SHAPES[name]).replace("RENDEZVOUS", "false").replace("hidden: 512", "hidden: 2048"))
+        path.write_text(
+            STEP.replace("DIMENSIONS", SHAPES[name])
+            .replace("RENDEZVOUS", "false")
+            .replace("hidden: 512", "hidden: 2048")
+        )
         return [path, *PACKETS, "--noise=0.05", f"--iterations={iterations}"]
 
     def test_collectives(self):
@@ -111,7 +146,10 @@ class Workloads(checkpoints.KilledRuns):
             with self.subTest(name):
                 system = self.folder / "system.yaml"
                 system.write_text(f"system:\n  network: {{dimensions: [{SHAPES[name]}]}}\n")
-                harness.write_workload(self.folder, [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=32 << 20)] for _ in range(8)])
+                harness.write_workload(
+                    self.folder,
+                    [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=32 << 20)] for _ in range(8)],
+                )
                 self.check_skipped([system, *PACKETS, f"--set=workload.traces={self.folder / 'workload'}"], factor)
                 self.clear_folder()
 
@@ -127,7 +165,11 @@ class Workloads(checkpoints.KilledRuns):
         """The same on two leaves, whose spines several flows share."""
         (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))
         path, *more = self.large_step("switch")
-        path.write_text(path.read_text().replace(f"{{dimensions: [{SHAPES['switch']}]}}", "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"))
+        path.write_text(
+            path.read_text().replace(
+                f"{{dimensions: [{SHAPES['switch']}]}}", "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
+            )
+        )
         self.check_skipped([path, *more], 1)
 
     @harness.long

@@ -22,7 +22,10 @@ NEVER = 0  # seconds after which the watchdog gives up
 
 # What is thrown: the exit code and the message.
 THROWN = {
-    "error": (1, r"rank 1 of 3 on \S+: a rank that fails on purpose \(failing_rank.cpp:\d+\)\. This is a fault of Orrery"),
+    "error": (
+        1,
+        r"rank 1 of 3 on \S+: a rank that fails on purpose \(failing_rank.cpp:\d+\)\. This is a fault of Orrery",
+    ),
     "input": (3, r"trace\.et: NPU 1: a bad node"),
     "exception": (1, r"rank 1 of 3 on \S+: a library that fails on purpose\. This is a fault of Orrery"),
     "memory": (1, r"rank 1 of 3 on \S+ ran out of memory"),
@@ -33,7 +36,9 @@ THROWN = {
 class Faults(harness.unittest.TestCase):
     def start(self, failing, manner, watchdog):
         """Starts the job. Rank `failing` fails in a manner of THROWN, or -1 for none; ranks wait `watchdog` seconds for each other."""
-        return harness.Background(self, [harness.SOURCE / "scripts/mpirun.sh", RANKS, PROGRAM, failing, manner, watchdog])
+        return harness.Background(
+            self, [harness.SOURCE / "scripts/mpirun.sh", RANKS, PROGRAM, failing, manner, watchdog]
+        )
 
     def errors(self, text):
         """Returns the lines with error messages, without colours."""
@@ -62,8 +67,11 @@ class Faults(harness.unittest.TestCase):
         reports = self.errors(outcome.err)
         self.assertTrue(1 <= len(reports) <= RANKS, outcome.err)
         for report in reports:  # a suspended process that is woken to be ended has seen no progress either
-            self.assertRegex(report, r"rank [012] of 3 on \S+: no progress for 5 s: client events handled to \d+ ps, next at (never|\d+ ps); .*"
-                                     r"the LP of rank [012] has made \d+ events")
+            self.assertRegex(
+                report,
+                r"rank [012] of 3 on \S+: no progress for 5 s: client events handled to \d+ ps, next at (never|\d+ ps); .*"
+                r"the LP of rank [012] has made \d+ events",
+            )
         self.assertTrue(any(re.search("rank [02] of 3", report) for report in reports), outcome.err)
         self.assertIn("  channel with rank 1: promised to us ", outcome.err)
 
@@ -75,7 +83,11 @@ class Faults(harness.unittest.TestCase):
         """The process of rank 1 is stopped while it simulates. The watchdog of the others ends the job with a report."""
         job = self.start(-1, "", 5)
         job.wait_until(lambda: job.text().count("simulating") == RANKS, "simulating")
-        rank_1 = next(pid for pid in job.ranks() if b"OMPI_COMM_WORLD_RANK=1\0" in pathlib.Path(f"/proc/{pid}/environ").read_bytes())
+        rank_1 = next(
+            pid
+            for pid in job.ranks()
+            if b"OMPI_COMM_WORLD_RANK=1\0" in pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        )
         os.kill(rank_1, signal.SIGSTOP)
         self.check_watchdog(job)
 

@@ -43,8 +43,21 @@ class FileFaults(harness.Folder):
         (self.folder / "groups.json").write_text('{"a": [0, 1], "b": [2, 3]}')
         (self.folder / "map").write_text("0\n" * 4)
         for npu in range(4):
-            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COMP, "work", duration=5 + npu),
-                                                       Node(2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20, pg_name="ab"[npu // 2])])
+            chakra.write(
+                self.folder / f"w.{npu}.et",
+                [
+                    Node(1, chakra.COMP, "work", duration=5 + npu),
+                    Node(
+                        2,
+                        chakra.COLL,
+                        "sum",
+                        [1],
+                        comm_type=chakra.ALL_REDUCE,
+                        comm_size=1 << 20,
+                        pg_name="ab"[npu // 2],
+                    ),
+                ],
+            )
         (self.folder / "out").mkdir()
         self.output = self.folder / "out/results.h5"
         self.good = self.folder / "good.h5"
@@ -52,11 +65,22 @@ class FileFaults(harness.Folder):
     def run_disturbed(self, ranks=0, **disturbance):
         """Runs the program and returns its Outcome and the number of operations."""
         report = self.folder.with_suffix(".calls")  # beside the folder, so that it does not count
-        command = harness.launch(["run", self.config, "--timeline", "--quiet", "--force", "--progress=none", f"--output={self.output}"], ranks)
+        command = harness.launch(
+            ["run", self.config, "--timeline", "--quiet", "--force", "--progress=none", f"--output={self.output}"],
+            ranks,
+        )
         at = command.index(harness.BINARY)
         settings = [f"{name}={value}" for name, value in disturbance.items()]
-        command[at:at] = ["env", f"LD_PRELOAD={DISTURBER}", f"DISTURB_PATH={self.folder}/", f"DISTURB_REPORT={report}", *settings]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE)
+        command[at:at] = [
+            "env",
+            f"LD_PRELOAD={DISTURBER}",
+            f"DISTURB_PATH={self.folder}/",
+            f"DISTURB_REPORT={report}",
+            *settings,
+        ]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE
+        )
         try:
             calls = int(report.read_text())
             report.unlink()
@@ -99,7 +123,10 @@ class FileFaults(harness.Folder):
                 self.output.write_bytes(b"older")
                 outcome, _ = self.run_disturbed(ranks, DISTURB_FIRST=first, DISTURB_HOW=how, **chosen)
                 codes.append(self.check(outcome, os.strerror(how) if isinstance(how, int) else ""))
-        print(f"{len(codes)} of {calls} operations disturbed by {how} on {ranks or 1} ranks: exit codes {sorted(set(codes))}", flush=True)
+        print(
+            f"{len(codes)} of {calls} operations disturbed by {how} on {ranks or 1} ranks: exit codes {sorted(set(codes))}",
+            flush=True,
+        )
         return codes
 
     def test_errors(self):

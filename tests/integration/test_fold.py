@@ -24,7 +24,8 @@ MESSAGES = (chakra.SEND, chakra.RECV)
 
 def copied(workload, replicas, rng, joined):
     """Adds a dimension to the system of a workload and returns the traces of that many replicas along it. `joined` says with which
-    all-reduce the replicas end: "" for none, "across" for one of the corresponding NPUs of all replicas, "world" for one of all NPUs."""
+    all-reduce the replicas end: "" for none, "across" for one of the corresponding NPUs of all replicas, "world" for one of all NPUs.
+    """
     system, n = workload.system, workload.num_npus
     dimensions = len(system.counts)
     system.topology.append(rng.choice(["Ring", "FullyConnected", "Switch"]))
@@ -34,11 +35,19 @@ def copied(workload, replicas, rng, joined):
     for key, value in system.system.items():
         if key.endswith("-implementation"):
             value.append(value[0] if value[0].startswith("one") else "ring")
-    groups = {f"{name}@{r}": [member + r * n for member in members] for name, members in (system.groups or {}).items() for r in range(replicas)}
+    groups = {
+        f"{name}@{r}": [member + r * n for member in members]
+        for name, members in (system.groups or {}).items()
+        for r in range(replicas)
+    }
     if joined == "across":
         groups |= {f"across {npu}": [npu + r * n for r in range(replicas)] for npu in range(n)}
     system.groups = groups or None
-    return [one_copy(nodes, n, r, dimensions, npu, joined) for r in range(replicas) for npu, nodes in enumerate(workload.traces)]
+    return [
+        one_copy(nodes, n, r, dimensions, npu, joined)
+        for r in range(replicas)
+        for npu, nodes in enumerate(workload.traces)
+    ]
 
 
 def one_copy(nodes, n, r, dimensions, npu, joined):
@@ -52,20 +61,42 @@ def one_copy(nodes, n, r, dimensions, npu, joined):
                 attributes.pop("pg_name", None)
                 attributes["involved_dim"] = list(attributes.get("involved_dim", [True] * dimensions)) + [False]
         if node.type in MESSAGES:
-            attributes |= {"comm_src": node.attributes["comm_src"] + r * n, "comm_dst": node.attributes["comm_dst"] + r * n,
-                           "comm_tag": node.attributes["comm_tag"] * 3 + r}
+            attributes |= {
+                "comm_src": node.attributes["comm_src"] + r * n,
+                "comm_dst": node.attributes["comm_dst"] + r * n,
+                "comm_tag": node.attributes["comm_tag"] * 3 + r,
+            }
         shift = 1000 * r
-        copies.append(chakra.Node(node.id + shift, node.type, f"{node.name}@{r}", [d + shift for d in node.data_deps],
-                                  [d + shift for d in node.ctrl_deps], node.duration, **attributes))
+        copies.append(
+            chakra.Node(
+                node.id + shift,
+                node.type,
+                f"{node.name}@{r}",
+                [d + shift for d in node.data_deps],
+                [d + shift for d in node.ctrl_deps],
+                node.duration,
+                **attributes,
+            )
+        )
     if joined:
-        copies.append(chakra.Node(1 + max(node.id for node in copies), chakra.COLL, "across", [node.id for node in copies],
-                                  comm_type=chakra.ALL_REDUCE, comm_size=4096, **({"pg_name": f"across {npu}"} if joined == "across" else {})))
+        copies.append(
+            chakra.Node(
+                1 + max(node.id for node in copies),
+                chakra.COLL,
+                "across",
+                [node.id for node in copies],
+                comm_type=chakra.ALL_REDUCE,
+                comm_size=4096,
+                **({"pg_name": f"across {npu}"} if joined == "across" else {}),
+            )
+        )
     return copies
 
 
 def classes(path):
     """Returns the number of classes of a folded run, and the number of NPUs."""
     import h5py
+
     with h5py.File(path) as results:
         return int(results.attrs["num_classes"]), len(results["npus/finish_time"])
 
@@ -86,7 +117,11 @@ class Fold(harness.Folder):
         """Random workloads of up to 32 NPUs give the same results folded and not."""
         for seed in SEEDS:
             workload = random_workload.Workload(seed, max_npus=32, operations=(5, 80))
-            arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+            arguments = (
+                [harness.write_workload(self.folder, workload.traces)]
+                + workload.system.write(self.folder)
+                + ["--timeline"]
+            )
             with self.subTest(f"seed {seed}"):
                 self.check(arguments, ranks=(0, 2, 3) if seed % 8 == 0 else (0,))
             self.clear_folder()
@@ -108,11 +143,19 @@ class Fold(harness.Folder):
                     node.ctrl_deps.append(victim[0].id)
             if workload.memory["memory-type"] == "PER_NODE_MEMORY_EXPANSION":
                 workload.memory["num-nodes"] *= replicas
-            arguments = [harness.write_workload(self.folder, traces)] + workload.system.write(self.folder) + ["--timeline", "--iterations=2", "--record-iterations=2"]
+            arguments = (
+                [harness.write_workload(self.folder, traces)]
+                + workload.system.write(self.folder)
+                + ["--timeline", "--iterations=2", "--record-iterations=2"]
+            )
             with self.subTest(f"seed {seed}: {replicas} replicas of {workload.num_npus} NPUs"):
                 count = self.check(arguments, ranks=(0, 1, 2, 3) if seed % 8 == 0 else (0,))
                 # As one line the world lists the replicas one after the other, and halving-doubling does not turn by a replica.
-                in_line = any(str(names).startswith("['one") for key, names in workload.system.system.items() if key.startswith("all-reduce-"))
+                in_line = any(
+                    str(names).startswith("['one")
+                    for key, names in workload.system.system.items()
+                    if key.startswith("all-reduce-")
+                )
                 if not skewed and not workload.shared_memory() and not (joined == "world" and in_line):
                     self.assertLessEqual(count, workload.num_npus)
                     shared += 1
@@ -123,10 +166,17 @@ class Fold(harness.Folder):
         """Each of 6 NPUs sends to the next one. Under astra-sim rules numbers of peers decide between events of one time. So the first and
         the last NPU differ from the others, then their neighbours do, and each is in a class of its own."""
         n = 6
-        traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5),
-                   chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=(i + 1) % n, comm_tag=i, comm_size=4096),
-                   chakra.Node(2, chakra.RECV, "from", comm_src=(i - 1) % n, comm_dst=i, comm_tag=(i - 1) % n, comm_size=4096),
-                   chakra.Node(3, chakra.COMP, "after", [2], duration=3)] for i in range(n)]
+        traces = [
+            [
+                chakra.Node(0, chakra.COMP, "compute", duration=5),
+                chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=(i + 1) % n, comm_tag=i, comm_size=4096),
+                chakra.Node(
+                    2, chakra.RECV, "from", comm_src=(i - 1) % n, comm_dst=i, comm_tag=(i - 1) % n, comm_size=4096
+                ),
+                chakra.Node(3, chakra.COMP, "after", [2], duration=3),
+            ]
+            for i in range(n)
+        ]
         for rendezvous in ("false", "true"):
             system = harness.System(counts=(n,), flags=[f"--rendezvous-protocol={rendezvous}"])
             arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
@@ -135,26 +185,59 @@ class Fold(harness.Folder):
     def test_nodes_that_share_memories_are_folded(self):
         """8 NPUs in 4 nodes access the memory of their node at one time, first the lower one of each node. They are 2 classes. With one more
         access on NPU 5 its node is on its own: 4 classes. In one memory of all NPUs each is a class."""
-        memory = {"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 250, "remote-mem-bw": 64, "num-nodes": 4, "num-npus-per-node": 2}
-        traces = [[chakra.Node(0, chakra.MEM_LOAD, "load", tensor_size=100000), chakra.Node(1, chakra.COMP, "after", [0], duration=3)] for _ in range(8)]
+        memory = {
+            "memory-type": "PER_NODE_MEMORY_EXPANSION",
+            "remote-mem-latency": 250,
+            "remote-mem-bw": 64,
+            "num-nodes": 4,
+            "num-npus-per-node": 2,
+        }
+        traces = [
+            [
+                chakra.Node(0, chakra.MEM_LOAD, "load", tensor_size=100000),
+                chakra.Node(1, chakra.COMP, "after", [0], duration=3),
+            ]
+            for _ in range(8)
+        ]
         for kind, more, expected in (("node", False, 2), ("node", True, 4), ("pool", False, 8)):
             if more:
                 traces[5].append(chakra.Node(2, chakra.MEM_STORE, "store", [1], tensor_size=500))
             own = memory if kind == "node" else {**memory, "memory-type": "MEMORY_POOL"}
             with self.subTest(kind, more=more):
-                arguments = [harness.write_workload(self.folder, traces)] + harness.System(counts=(8,), memory=own).write(self.folder) + ["--timeline"]
+                arguments = (
+                    [harness.write_workload(self.folder, traces)]
+                    + harness.System(counts=(8,), memory=own).write(self.folder)
+                    + ["--timeline"]
+                )
                 self.assertEqual(self.check(arguments, ranks=(0, 2, 3)), expected)
 
     def test_overlapping_groups_are_one_class(self):
         """NPU i is first in a group with NPU i + 1 and second in one with NPU i - 1. All 6 NPUs are in one class, which has two members
-        in one communicator. Groups are rings in the order listed (astra-sim rules); else [5, 0] would lie the other way round."""
+        in one communicator. Groups are rings in the order listed (astra-sim rules); else [5, 0] would lie the other way round.
+        """
         n = 6
         groups = {f"g{i}": [i, (i + 1) % n] for i in range(n)}
-        traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5),
-                   chakra.Node(1, chakra.COLL, "first", [0], comm_type=chakra.ALL_REDUCE, comm_size=4096, pg_name=f"g{i}"),
-                   chakra.Node(2, chakra.COLL, "second", [0], comm_type=chakra.ALL_REDUCE, comm_size=4096, pg_name=f"g{(i - 1) % n}")] for i in range(n)]
-        self.write("config.yaml", "system:\n  rules: astra-sim\n  network:\n    dimensions:\n      - {shape: Switch, size: 6, bandwidth: 50 GB/s, latency: 500 ns}\n"
-                   "  communication: {streams: 2}\nworkload: {traces: workload, groups: groups.json}\n")
+        traces = [
+            [
+                chakra.Node(0, chakra.COMP, "compute", duration=5),
+                chakra.Node(1, chakra.COLL, "first", [0], comm_type=chakra.ALL_REDUCE, comm_size=4096, pg_name=f"g{i}"),
+                chakra.Node(
+                    2,
+                    chakra.COLL,
+                    "second",
+                    [0],
+                    comm_type=chakra.ALL_REDUCE,
+                    comm_size=4096,
+                    pg_name=f"g{(i - 1) % n}",
+                ),
+            ]
+            for i in range(n)
+        ]
+        self.write(
+            "config.yaml",
+            "system:\n  rules: astra-sim\n  network:\n    dimensions:\n      - {shape: Switch, size: 6, bandwidth: 50 GB/s, latency: 500 ns}\n"
+            "  communication: {streams: 2}\nworkload: {traces: workload, groups: groups.json}\n",
+        )
         harness.write_workload(self.folder, traces)
         (self.folder / "groups.json").write_text(json.dumps(groups))
         self.assertEqual(self.check([self.folder / "config.yaml", "--timeline"], ranks=(0, 2)), 1)
@@ -166,25 +249,48 @@ class Fold(harness.Folder):
     def test_generated_workloads_are_folded(self):
         """A step of 512 NPUs or fewer, in ten variants of schedule, placement, sharding and network, gives the same results folded and
         not, in fewer classes than NPUs."""
-        base = [SCALE / "gpt3-175b-1024.yaml", "--set", "workload.parallel.dp=4", "--set", "system.network.dimensions.2.size=1"]
-        cases = {"1f1b": [], "gpipe": ["workload.parallel.schedule=gpipe"], "interleaved": ["workload.parallel.interleaving=3"],
-                 "zero": ["workload.parallel.zero=3", "workload.parallel.micro-batches=2"], "tied": ["workload.model.tied-embeddings=true"],
-                 "placed": ["workload.parallel.placement=[dp, tp, pp, cp, ep]"], "cp": ["workload.parallel.dp=2", "workload.parallel.cp=2"],
-                 "ring": ["system.network.dimensions.0.shape=Ring", "system.network.dimensions.1.shape=Ring"],
-                 "offload": ["workload.parallel.zero=3", "workload.parallel.micro-batches=2", "workload.parallel.offload=[parameters, optimizer]",
-                             "system.remote-memory={kind: per-npu, bandwidth: 20 GB/s, latency: 1 us}"],
-                 "mesh": ["system.network.dimensions.1.shape=Mesh"]}
+        base = [
+            SCALE / "gpt3-175b-1024.yaml",
+            "--set",
+            "workload.parallel.dp=4",
+            "--set",
+            "system.network.dimensions.2.size=1",
+        ]
+        cases = {
+            "1f1b": [],
+            "gpipe": ["workload.parallel.schedule=gpipe"],
+            "interleaved": ["workload.parallel.interleaving=3"],
+            "zero": ["workload.parallel.zero=3", "workload.parallel.micro-batches=2"],
+            "tied": ["workload.model.tied-embeddings=true"],
+            "placed": ["workload.parallel.placement=[dp, tp, pp, cp, ep]"],
+            "cp": ["workload.parallel.dp=2", "workload.parallel.cp=2"],
+            "ring": ["system.network.dimensions.0.shape=Ring", "system.network.dimensions.1.shape=Ring"],
+            "offload": [
+                "workload.parallel.zero=3",
+                "workload.parallel.micro-batches=2",
+                "workload.parallel.offload=[parameters, optimizer]",
+                "system.remote-memory={kind: per-npu, bandwidth: 20 GB/s, latency: 1 us}",
+            ],
+            "mesh": ["system.network.dimensions.1.shape=Mesh"],
+        }
         for name, settings in cases.items():
             with self.subTest(name):
-                arguments = base + [part for setting in ("workload.parallel.micro-batches=8", *settings) for part in ("--set", setting)]
+                arguments = base + [
+                    part for setting in ("workload.parallel.micro-batches=8", *settings) for part in ("--set", setting)
+                ]
                 found = self.check(arguments, ranks=(0, 2))
                 self.assertEqual(found % 8, 0, found)
                 self.assertLess(found, 256)
 
     def test_1024_npus_are_eight_classes(self):
         """GPT-3 on 1,024 NPUs has eight classes, on 1, 2 and 9 ranks."""
-        self.assertEqual(self.check([SCALE / "gpt3-175b-1024.yaml"] + ["--set=workload.parallel.micro-batches=2"] * harness.FEWER_CASES,
-                                    ranks=(0,) if harness.FEWER_CASES else (0, 2, 9)), 8)
+        self.assertEqual(
+            self.check(
+                [SCALE / "gpt3-175b-1024.yaml"] + ["--set=workload.parallel.micro-batches=2"] * harness.FEWER_CASES,
+                ranks=(0,) if harness.FEWER_CASES else (0, 2, 9),
+            ),
+            8,
+        )
 
     SLOW = ("workload.parallel.micro-batches=8", "perturbation.slow-npus=[{npus: '9,77,300', compute: 0.8}]")
 
@@ -192,21 +298,32 @@ class Fold(harness.Folder):
         """3 slow NPUs of 1,024 leave the 13 replicas folded that have none, on 1, 2 and 3 ranks: the collectives of a library end together
         for all members, whoever comes last."""
         settings = [f"--set={setting}" for setting in (*self.SLOW, "system.collectives.library={name: nccl-h100}")]
-        found = self.check([SCALE / "gpt3-175b-1024.yaml", *settings], ranks=(0, 2) if harness.FEWER_CASES else (0, 2, 3))
+        found = self.check(
+            [SCALE / "gpt3-175b-1024.yaml", *settings], ranks=(0, 2) if harness.FEWER_CASES else (0, 2, 3)
+        )
         self.assertLessEqual(found, 4 * 64)
 
-    SMALL = ("workload.parallel.micro-batches=8", "workload.parallel.dp=2", "system.network.dimensions.2.size=1", "system.network.dimensions.1.size=16")
+    SMALL = (
+        "workload.parallel.micro-batches=8",
+        "workload.parallel.dp=2",
+        "system.network.dimensions.2.size=1",
+        "system.network.dimensions.1.size=16",
+    )
 
     def test_classes_split_when_members_do_not_complete_together(self):
         """2 slow NPUs of 128 delay the members of their collectives by different times. Classes split when the first collective does so and
         not before, on 1, 2, 3, 4 and 8 ranks. Nodes of the timeline before and after it have the names, peers and last arrivals of their
         own NPUs."""
-        settings = [f"--set={setting}" for setting in (*self.SMALL, "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")]
+        settings = [
+            f"--set={setting}" for setting in (*self.SMALL, "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")
+        ]
         arguments = [SCALE / "gpt3-175b-1024.yaml", *settings]
         found = self.check([*arguments, "--timeline"], ranks=(0, 2) if harness.FEWER_CASES else (0, 2, 3, 4, 8))
         self.assertGreater(found, 64)
         outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", "--verbose")
-        self.assertRegex(outcome.out, rf"(?m)^folded: 128 NPUs in \d+ classes to [\d.]+ \w+, then in .*{found} classes: 8 structures")
+        self.assertRegex(
+            outcome.out, rf"(?m)^folded: 128 NPUs in \d+ classes to [\d.]+ \w+, then in .*{found} classes: 8 structures"
+        )
 
     def test_random_workloads_split(self):
         """Replicas of random workloads, of which one NPU comes late to what they do together, give the same results folded and not, on 1,
@@ -223,11 +340,27 @@ class Fold(harness.Folder):
             traces = copied(workload, rng.choice([2, 3, 4]), rng, rng.choice(["across", "world"]))
             late = rng.choice(traces)
             late[-1].data_deps.append(3999)
-            late.insert(0, chakra.Node(3999, chakra.COMP, "late", [node.id for node in late[:-1]], duration=rng.choice([1, 1000]), is_cpu_op=True))
-            arguments = [harness.write_workload(self.folder, traces)] + workload.system.write(self.folder) + ["--timeline", "--iterations=2", "--record-iterations=2"]
+            late.insert(
+                0,
+                chakra.Node(
+                    3999,
+                    chakra.COMP,
+                    "late",
+                    [node.id for node in late[:-1]],
+                    duration=rng.choice([1, 1000]),
+                    is_cpu_op=True,
+                ),
+            )
+            arguments = (
+                [harness.write_workload(self.folder, traces)]
+                + workload.system.write(self.folder)
+                + ["--timeline", "--iterations=2", "--record-iterations=2"]
+            )
             with self.subTest(f"seed {seed}"):
                 self.check(arguments, ranks=(0, 1, 2, 3, 4, 8) if seed % 4 == 0 else (0, rng.choice([2, 3, 4])))
-                outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
+                outcome = harness.orrery(
+                    "run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", "--force", "--verbose"
+                )
                 splits += "classes to " in outcome.out
             self.clear_folder()
         self.assertGreater(splits, 0)
@@ -236,7 +369,10 @@ class Fold(harness.Folder):
         """Folded runs of 128 NPUs with two slow ones give the same results with every partition on 3 ranks: classes go to ranks that host
         some of their members. A rank map that names one rank leaves all events there."""
         import h5py
-        settings = [f"--set={setting}" for setting in (*self.SMALL, "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")]
+
+        settings = [
+            f"--set={setting}" for setting in (*self.SMALL, "perturbation.slow-npus=[{npus: '9,77', compute: 0.8}]")
+        ]
         arguments = [SCALE / "gpt3-175b-1024.yaml", *settings]
         plain = self.run_once(arguments, "plain.h5")
         scattered = harness.scattered_partition(self.folder / "scattered", 128, 3)
@@ -251,23 +387,50 @@ class Fold(harness.Folder):
 
     def test_noise_leaves_nothing_to_fold(self):
         """64 NPUs with noise have compute times of their own. The run says that there is nothing to fold, and why."""
-        outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", "--noise=0.1", "--set", "workload.parallel.dp=1", "--set",
-                                 "system.network.dimensions.1.size=8", "--set", "system.network.dimensions.2.size=1", f"--output={self.folder / 'r.h5'}", "--verbose")
+        outcome = harness.orrery(
+            "run",
+            SCALE / "gpt3-175b-1024.yaml",
+            "--fold",
+            "--noise=0.1",
+            "--set",
+            "workload.parallel.dp=1",
+            "--set",
+            "system.network.dimensions.1.size=8",
+            "--set",
+            "system.network.dimensions.2.size=1",
+            f"--output={self.folder / 'r.h5'}",
+            "--verbose",
+        )
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("nothing to fold: 64 NPUs in as many classes", outcome.out)
         self.assertIn("64 NPUs with compute times of their own (noise)", outcome.out)
 
     def test_the_summary_counts_classes_and_structures(self):
         """The summary of a folded run of 1,024 NPUs says into how many classes it was folded, and what they differ in."""
-        outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", f"--output={self.folder / 'r.h5'}", "--verbose")
+        outcome = harness.orrery(
+            "run", SCALE / "gpt3-175b-1024.yaml", "--fold", f"--output={self.folder / 'r.h5'}", "--verbose"
+        )
         self.assertRegex(outcome.out, r"(?m)^folded: 1024 NPUs in 8 classes: 8 structures$")
 
     def test_a_replay_is_folded(self):
         """6 NPUs replay recorded durations that differ between odd and even ones. They are folded into two classes, also on 8 ranks, of which
         two have no NPU."""
-        traces = [[chakra.Node(0, chakra.COMP, "compute", duration=5 + i % 2),
-                   chakra.Node(1, chakra.COLL, "sum", [0], duration=9, comm_type=chakra.ALL_REDUCE, comm_size=4096,
-                               **({"pg_name": "odd"} if i % 2 else {}))] for i in range(6)]
+        traces = [
+            [
+                chakra.Node(0, chakra.COMP, "compute", duration=5 + i % 2),
+                chakra.Node(
+                    1,
+                    chakra.COLL,
+                    "sum",
+                    [0],
+                    duration=9,
+                    comm_type=chakra.ALL_REDUCE,
+                    comm_size=4096,
+                    **({"pg_name": "odd"} if i % 2 else {}),
+                ),
+            ]
+            for i in range(6)
+        ]
         system = harness.System(counts=(6,), system={"replay-only": 1}, groups={"odd": [1, 3, 5]})
         arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
         self.assertEqual(self.check(arguments, ranks=(0, 3, 8)), 2)
@@ -278,9 +441,14 @@ class Fold(harness.Folder):
         for rank, start in enumerate((0, 2000, 2000, 2000)):
             kineto.write(self.folder / f"step.{rank}.json", kineto.step(start, 0, wait=2000 - start, size=4), rank, 4)
         dimension = {"shape": "Switch", "size": 4, "bandwidth": "13.5 GB/s", "latency": "5 us"}
-        (self.folder / "job.yaml").write_text(json.dumps({
-            "system": {"network": {"dimensions": [dimension]}, "compute": {"roofline": False}},
-            "workload": {"traces": str(self.folder / "step.{npu}.json")}}))
+        (self.folder / "job.yaml").write_text(
+            json.dumps(
+                {
+                    "system": {"network": {"dimensions": [dimension]}, "compute": {"roofline": False}},
+                    "workload": {"traces": str(self.folder / "step.{npu}.json")},
+                }
+            )
+        )
         arguments = [self.folder / "job.yaml", "--communication-durations=recorded", "--timeline"]
         self.assertEqual(self.check(arguments, ranks=(0, 2, 4)), 2)
 
@@ -298,12 +466,24 @@ class Study(harness.Folder):
         if harness.FEWER_CASES:
             self.skipTest("the study calls what other tests call")
         plot = self.folder / "scale.png"
-        done = harness.run_script("scripts/studies/scale", "1024", "--repeat=1", f"--plot={plot}", f"--orrery={harness.BINARY}")
+        done = harness.run_script(
+            "scripts/studies/scale", "1024", "--repeat=1", f"--plot={plot}", f"--orrery={harness.BINARY}"
+        )
         self.assertEqual(done.code, 0, done.err)
         rows = [line.strip("| ").split(" | ") for line in done.out.splitlines()[2:]]
-        self.assertEqual([row[:4] for row in rows], [[name, "1,024", folded, classes] for name, counts in
-                                                     {"all-reduce-1024": ("1,024", "1"), "gpt3-175b-1024": ("1,024", "8"), "ring-1024-skewed": ("1,024", "1,024"),
-                                                      "transformer-step-1024": ("1,024", "1")}.items() for folded, classes in zip(("no", "yes"), counts)])
+        self.assertEqual(
+            [row[:4] for row in rows],
+            [
+                [name, "1,024", folded, classes]
+                for name, counts in {
+                    "all-reduce-1024": ("1,024", "1"),
+                    "gpt3-175b-1024": ("1,024", "8"),
+                    "ring-1024-skewed": ("1,024", "1,024"),
+                    "transformer-step-1024": ("1,024", "1"),
+                }.items()
+                for folded, classes in zip(("no", "yes"), counts)
+            ],
+        )
         self.assertGreater(plot.stat().st_size, 10000)
 
 
@@ -311,24 +491,39 @@ class Refusals(harness.Folder):
     def test_a_rank_map_of_other_ranks_is_refused(self):
         """A folded run with a rank map that names rank 1 ends on one rank with exit code 3, at the line."""
         (self.folder / "map").write_text("0\n" * 100 + "1\n" * 924)
-        outcome = harness.orrery("run", SCALE / "gpt3-175b-1024.yaml", "--fold", f"--partition={self.folder / 'map'}", f"--output={self.folder / 'r.h5'}")
+        outcome = harness.orrery(
+            "run",
+            SCALE / "gpt3-175b-1024.yaml",
+            "--fold",
+            f"--partition={self.folder / 'map'}",
+            f"--output={self.folder / 'r.h5'}",
+        )
         self.assertEqual(outcome.code, 3, outcome.err)
         self.assertRegex(outcome.err, r"map:101.*rank 1 does not exist")
 
     def test_faults_are_told_once(self):
         """Sends without receives on all 4 NPUs are reported for one class and its peer, on 1 and 2 ranks."""
-        traces = [[chakra.Node(0, chakra.SEND, "to", comm_src=i, comm_dst=i ^ 1, comm_tag=1, comm_size=64)] for i in range(4)]
+        traces = [
+            [chakra.Node(0, chakra.SEND, "to", comm_src=i, comm_dst=i ^ 1, comm_tag=1, comm_size=64)] for i in range(4)
+        ]
         arguments = [harness.write_workload(self.folder, traces)] + harness.System(counts=(4,)).write(self.folder)
         for ranks in (0, 2):
             outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", ranks=ranks)
             self.assertEqual(outcome.code, 3, outcome.err)
-            self.assertEqual(outcome.err.count("a send without a receive"), 2, outcome.err)  # of one class, and its peer
+            self.assertEqual(
+                outcome.err.count("a send without a receive"), 2, outcome.err
+            )  # of one class, and its peer
 
     def test_a_stuck_run_names_a_member_of_each_class(self):
         """4 NPUs wait for each other in pairs. The report names the NPU that stands for the class, and counts all NPUs that do not
         finish."""
-        traces = [[chakra.Node(0, chakra.RECV, "from", comm_src=i ^ 1, comm_dst=i, comm_tag=1, comm_size=64),
-                   chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=i ^ 1, comm_tag=1, comm_size=64)] for i in range(4)]
+        traces = [
+            [
+                chakra.Node(0, chakra.RECV, "from", comm_src=i ^ 1, comm_dst=i, comm_tag=1, comm_size=64),
+                chakra.Node(1, chakra.SEND, "to", [0], comm_src=i, comm_dst=i ^ 1, comm_tag=1, comm_size=64),
+            ]
+            for i in range(4)
+        ]
         arguments = [harness.write_workload(self.folder, traces)] + harness.System(counts=(4,)).write(self.folder)
         for ranks in (0, 2):
             outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", ranks=ranks)
@@ -343,13 +538,33 @@ class Refusals(harness.Folder):
         for i in range(6):
             message = dict(comm_src=i | 1, comm_dst=i & ~1, comm_tag=1, comm_size=64)
             first = [chakra.Node(0, chakra.RECV, "from", **message)] if i % 2 == 0 else []
-            traces.append(first + [chakra.Node(1, chakra.COLL, "sum", [0] if first else [], comm_type=chakra.ALL_REDUCE, comm_size=64, pg_name=f"g{i // 2}")]
-                          + ([] if first else [chakra.Node(2, chakra.SEND, "to", [1], **message)]))
+            traces.append(
+                first
+                + [
+                    chakra.Node(
+                        1,
+                        chakra.COLL,
+                        "sum",
+                        [0] if first else [],
+                        comm_type=chakra.ALL_REDUCE,
+                        comm_size=64,
+                        pg_name=f"g{i // 2}",
+                    )
+                ]
+                + ([] if first else [chakra.Node(2, chakra.SEND, "to", [1], **message)])
+            )
         system = harness.System(counts=(6,), groups={f"g{k}": [2 * k, 2 * k + 1] for k in range(3)})
         arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder)
         plain = harness.orrery("run", *arguments, f"--output={self.folder / 'r.h5'}")
-        self.assertIn("'sum' waits since 0 ps for all-reduce number 1 of group 'g0' (64 bytes): 1 of 2 members are there, missing NPU 0", plain.err)
-        of_class = [line for line in plain.err.splitlines() if "NPU 0, node" in line or "NPU 1, node" in line or "6 of 6 NPUs" in line]
+        self.assertIn(
+            "'sum' waits since 0 ps for all-reduce number 1 of group 'g0' (64 bytes): 1 of 2 members are there, missing NPU 0",
+            plain.err,
+        )
+        of_class = [
+            line
+            for line in plain.err.splitlines()
+            if "NPU 0, node" in line or "NPU 1, node" in line or "6 of 6 NPUs" in line
+        ]
         self.assertEqual(len(of_class), 3)
         for ranks in (0, 2):
             outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", ranks=ranks)

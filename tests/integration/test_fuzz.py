@@ -21,9 +21,59 @@ import test_refusals  # noqa: E402
 
 OPTIONS = argparse.Namespace(seed=1, count=120)
 CHECKED, RUN = (0, 3), (0, 3, 4)  # documented exit codes; a workload with a wrong value may be a good one, or get stuck
-WORDS = ["0", "-1", "1", "2", "3", "4", "5", "18446744073709551616", "1e400", "0.5", "NaN", ".inf", "null", "~", "true", "[]", "{}", "[0]", '""', "''", '"x"',
-         "Ring", "Switch", "ring", "direct0", "halvingDoubling", "&a [*a]", "*a", "!!binary x", "---", "...", "\t", "\n", ":", ",", "[", "]", "{", "}", '"', "#", "\0",
-         "\xff", "999999999", "4294967296", "1 B/s", "1e300 GB/s", "1e-300 ns", "0 GB/s", "5 GB", "{npu}"]
+WORDS = [
+    "0",
+    "-1",
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "18446744073709551616",
+    "1e400",
+    "0.5",
+    "NaN",
+    ".inf",
+    "null",
+    "~",
+    "true",
+    "[]",
+    "{}",
+    "[0]",
+    '""',
+    "''",
+    '"x"',
+    "Ring",
+    "Switch",
+    "ring",
+    "direct0",
+    "halvingDoubling",
+    "&a [*a]",
+    "*a",
+    "!!binary x",
+    "---",
+    "...",
+    "\t",
+    "\n",
+    ":",
+    ",",
+    "[",
+    "]",
+    "{",
+    "}",
+    '"',
+    "#",
+    "\0",
+    "\xff",
+    "999999999",
+    "4294967296",
+    "1 B/s",
+    "1e300 GB/s",
+    "1e-300 ns",
+    "0 GB/s",
+    "5 GB",
+    "{npu}",
+]
 
 
 def spoil_bytes(random, data):
@@ -32,21 +82,21 @@ def spoil_bytes(random, data):
     for _ in range(random.choice((1, 1, 1, 2, 5))):
         at = random.randrange(len(data) + 1)
         length = random.choice((1, 1, 2, 8, 40))
-        piece = data[at:at + length]
+        piece = data[at : at + length]
         kind = random.randrange(6)
         if kind == 0 and at < len(data):
             data[at] ^= 1 << random.randrange(8)
         elif kind == 1 and at < len(data):
-            data[at] = random.choice((0, 1, 0x7f, 0x80, 0xff, random.randrange(256)))
+            data[at] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.randrange(256)))
         elif kind == 2:
-            del data[at:at + length]
+            del data[at : at + length]
         elif kind == 3:
             data[at:at] = piece * random.choice((1, 1, 3))
         elif kind == 4:
             data[at:at] = bytes(random.randrange(256) for _ in range(length))
         else:
             other = random.randrange(len(data) + 1)
-            data[other:other + len(piece)] = piece
+            data[other : other + len(piece)] = piece
     return bytes(data)
 
 
@@ -63,9 +113,9 @@ def spoil_text(random, text):
         elif kind == 1:
             pieces[at] = random.choice(pieces)
         elif kind == 2:
-            del pieces[at:at + random.choice((1, 1, 4))]
+            del pieces[at : at + random.choice((1, 1, 4))]
         else:
-            pieces[at:at] = pieces[at:at + random.choice((1, 4, 12))]
+            pieces[at:at] = pieces[at : at + random.choice((1, 4, 12))]
         pieces = pieces or [""]
     return "".join(pieces).encode("utf-8", "surrogateescape")
 
@@ -75,9 +125,11 @@ def spoil_list(random, texts):
     at = random.randrange(len(texts) + 1)
     kind = random.randrange(3)
     if kind == 0:
-        del texts[at:at + 1]
+        del texts[at : at + 1]
     else:
-        texts[at:at + (kind == 1)] = [random.choice(WORDS + ["x", "weights", "16.0", "-5.0", "1e19", "9223372036854775807"])]
+        texts[at : at + (kind == 1)] = [
+            random.choice(WORDS + ["x", "weights", "16.0", "-5.0", "1e19", "9223372036854775807"])
+        ]
 
 
 def spoil_nodes(random, traces):
@@ -100,7 +152,15 @@ def spoil_nodes(random, traces):
                 continue
             kinds = ("double", "float", "int32", "int64", "uint64", "sint64", "fixed64", "bool", "string", "bytes")
             which = random.choice(kinds)
-            value = str(number) if which in ("string", "bytes") else abs(number) if which == "uint64" else number % 2 if which == "bool" else number
+            value = (
+                str(number)
+                if which in ("string", "bytes")
+                else abs(number)
+                if which == "uint64"
+                else number % 2
+                if which == "bool"
+                else number
+            )
             node.attributes[name] = chakra.Typed(which, value if which != "fixed64" else abs(number))
         else:
             nodes.remove(node)
@@ -151,7 +211,9 @@ class Fuzz(harness.Folder):
                     self.hold(checked, CHECKED, f"check, {what}")
                     if number % 4 > 0 and checked.code != 0:
                         continue
-                    ran = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none")
+                    ran = harness.orrery(
+                        "run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none"
+                    )
                     self.hold(ran, RUN, f"run, {what}")
                     if checked.code == 3:
                         self.assertEqual(ran.code, 3, f"{what}: check refuses it, run does not\n{checked.err}")
@@ -161,21 +223,31 @@ class Fuzz(harness.Folder):
     def test_spoilt_recordings_end_in_order(self):
         """60 jobs of two recordings of PyTorch's profiler, one of them spoilt: `check` and `run` accept or refuse each."""
         configuration = self.folder / "recorded.yaml"
-        configuration.write_text("""system: {network: {dimensions: [{shape: Switch, size: 2, bandwidth: 10 GB/s, latency: 1 us}]}, compute: {roofline: false}}
+        configuration.write_text(
+            """system: {network: {dimensions: [{shape: Switch, size: 2, bandwidth: 10 GB/s, latency: 1 us}]}, compute: {roofline: false}}
 workload: {traces: [{npus: 0, file: "%(at)s/0.json"}, {npus: 1, file: "%(at)s/1.json"}]}
 run: {progress: none, watchdog: 20 s}
-""" % {"at": self.folder})
+"""
+            % {"at": self.folder}
+        )
         for number in range(OPTIONS.count // 2):
             seed = OPTIONS.seed * 1_000_003 + number
             draw = random.Random(seed)
             with self.subTest(seed=seed):
                 for rank in range(2):
-                    path = kineto.write(self.folder / f"{rank}.json", kineto.step(0, 1000 * rank, ranks=[0, 1]), rank, 2)
+                    path = kineto.write(
+                        self.folder / f"{rank}.json", kineto.step(0, 1000 * rank, ranks=[0, 1]), rank, 2
+                    )
                 path.write_bytes(spoil_text(draw, path.read_text()))
                 try:
                     self.hold(harness.orrery("check", configuration), CHECKED, f"check, seed {seed}")
-                    ran = harness.orrery("run", configuration, "--communication-durations=recorded", f"--output={self.folder / 'results.h5'}",
-                                         "--force")
+                    ran = harness.orrery(
+                        "run",
+                        configuration,
+                        "--communication-durations=recorded",
+                        f"--output={self.folder / 'results.h5'}",
+                        "--force",
+                    )
                     self.hold(ran, RUN, f"run, seed {seed}")
                 except harness.TookTooLong as late:
                     self.fail(f"seed {seed}: {late}")

@@ -28,16 +28,40 @@ def gather_plan(ranks, **more):
         peers = [peer for peer in range(ranks) if peer != rank]
         ids = list(range(len(peers)))
         own = {"index": rank, "size": 1}
-        ops = [{"name": "nop"}, {"name": "put", "channel_type": "memory", "channel_ids": ids, "src_buff": [{"type": "o", **own}] * len(peers),
-                                 "dst_buff": [{"buffer_id": k, **own} for k in ids]}, {"name": "nop"}]
+        ops = [
+            {"name": "nop"},
+            {
+                "name": "put",
+                "channel_type": "memory",
+                "channel_ids": ids,
+                "src_buff": [{"type": "o", **own}] * len(peers),
+                "dst_buff": [{"buffer_id": k, **own} for k in ids],
+            },
+            {"name": "nop"},
+        ]
         ops += [{"name": name, "channel_type": "memory", "channel_ids": ids} for name in ("signal", "wait")]
         ops.append({"name": "nop"})
-        gpus.append({"id": rank, "input_chunks": 1, "output_chunks": ranks, "scratch_chunks": 0,
-                     "channels": [{"channel_type": "memory", "connected_to": peers}],
-                     "remote_buffers": [{"rank": peer, "type": "o", "access_channel_types": ["memory"]} for peer in peers],
-                     "threadblocks": [{"id": 0, "channels": [{"channel_type": "memory", "channel_ids": ids}],
-                                       "remote_buffer_refs": [{"access_channel_type": "memory", "remote_buffer_ids": ids}], "ops": ops}]})
-    return json.dumps({"name": "gather", "collective": "allgather", "protocol": "Simple", "inplace": True, "gpus": gpus, **more})
+        gpus.append(
+            {
+                "id": rank,
+                "input_chunks": 1,
+                "output_chunks": ranks,
+                "scratch_chunks": 0,
+                "channels": [{"channel_type": "memory", "connected_to": peers}],
+                "remote_buffers": [{"rank": peer, "type": "o", "access_channel_types": ["memory"]} for peer in peers],
+                "threadblocks": [
+                    {
+                        "id": 0,
+                        "channels": [{"channel_type": "memory", "channel_ids": ids}],
+                        "remote_buffer_refs": [{"access_channel_type": "memory", "remote_buffer_ids": ids}],
+                        "ops": ops,
+                    }
+                ],
+            }
+        )
+    return json.dumps(
+        {"name": "gather", "collective": "allgather", "protocol": "Simple", "inplace": True, "gpus": gpus, **more}
+    )
 
 
 class Gpus(harness.Folder):
@@ -51,7 +75,11 @@ class Gpus(harness.Folder):
         for npu in range(npus):
             nodes = [Node(0, chakra.COMP, duration=1 + delay(npu))]
             for size in sizes:
-                nodes.append(Node(len(nodes), chakra.COLL, data_deps=[len(nodes) - 1], comm_type=chakra.ALL_GATHER, comm_size=size))
+                nodes.append(
+                    Node(
+                        len(nodes), chakra.COLL, data_deps=[len(nodes) - 1], comm_type=chakra.ALL_GATHER, comm_size=size
+                    )
+                )
             chakra.write(self.folder / f"w.{npu}.et", nodes)
 
     def refused(self, config, *parts):
@@ -68,7 +96,20 @@ class Gpus(harness.Folder):
         (self.folder / "gather.json").write_text(gather_plan(2))
         self.traces(2, 4096)
         path = self.run_once([self.config()])
-        expected = 1050 + 1250 + 20 + 220 + 280 + (280 + 11.094 + 300 + 150) + (0.569 + 300 + 280) + 300 + (280 + 0.080 + 300 + 150) + 240 + 20 + 100
+        expected = (
+            1050
+            + 1250
+            + 20
+            + 220
+            + 280
+            + (280 + 11.094 + 300 + 150)
+            + (0.569 + 300 + 280)
+            + 300
+            + (280 + 0.080 + 300 + 150)
+            + 240
+            + 20
+            + 100
+        )
         finish = harness.finish_times(path)
         self.assertEqual(len(set(finish)), 1)
         self.assertAlmostEqual(finish[0] / 1000, 1000 + expected, delta=0.1)
@@ -111,7 +152,11 @@ class Gpus(harness.Folder):
         """GPUs in the congestion-aware network, beside a library, with a key that is not there, and a plan of another collective."""
         (self.folder / "gather.json").write_text(gather_plan(2))
         self.traces(2, 4096)
-        self.refused(self.config(network="model: congestion-aware, switching: store-and-forward, "), "system.gpu.profile", "cut-through")
+        self.refused(
+            self.config(network="model: congestion-aware, switching: store-and-forward, "),
+            "system.gpu.profile",
+            "cut-through",
+        )
         self.refused(self.config(gpu="gpu: {profile: h101}"), "h101", "h100")
         self.refused(self.config(gpu="gpu: {launch: 1 us}"), "system.gpu.launch", "profile")
         self.refused(self.config(custom="all-reduce: gather.json"), "gather.json", "all-gather")

@@ -24,8 +24,12 @@ workload: {{traces: "w.{{npu}}.et"}}
 """
 LINKS = "model: congestion-aware, switching: cut-through"
 ALONE = "model: congestion-unaware"
-KINDS = {"all-gather": chakra.ALL_GATHER, "all-reduce": chakra.ALL_REDUCE, "reduce-scatter": chakra.REDUCE_SCATTER,
-         "all-to-all": chakra.ALL_TO_ALL}
+KINDS = {
+    "all-gather": chakra.ALL_GATHER,
+    "all-reduce": chakra.ALL_REDUCE,
+    "reduce-scatter": chakra.REDUCE_SCATTER,
+    "all-to-all": chakra.ALL_TO_ALL,
+}
 
 
 def kind_of(plan):
@@ -37,8 +41,17 @@ class Plans(harness.Folder):
     """A folder for plans, and for configurations and traces that use them."""
 
     def plan(self, name, gpus=4, blocks=2):
-        subprocess.run([sys.executable, harness.SOURCE / "scripts/make_plan.py", name, f"--gpus={gpus}", f"--blocks={blocks}",
-                        f"--output={self.folder / name}.json"], check=True)
+        subprocess.run(
+            [
+                sys.executable,
+                harness.SOURCE / "scripts/make_plan.py",
+                name,
+                f"--gpus={gpus}",
+                f"--blocks={blocks}",
+                f"--output={self.folder / name}.json",
+            ],
+            check=True,
+        )
 
     def config(self, plan, size=4, gpu="", network=LINKS):
         path = self.folder / "config.yaml"
@@ -48,8 +61,10 @@ class Plans(harness.Folder):
     def traces(self, npus, plan, size, delay=lambda npu: 0, beside=lambda npu: []):
         """Writes traces in which each NPU computes for 1 us and a delay and then takes part in a collective, with nodes beside that."""
         for npu in range(npus):
-            nodes = [Node(0, chakra.COMP, duration=1 + delay(npu)),
-                     Node(1, chakra.COLL, data_deps=[0], comm_type=KINDS[kind_of(plan)], comm_size=size)]
+            nodes = [
+                Node(0, chakra.COMP, duration=1 + delay(npu)),
+                Node(1, chakra.COLL, data_deps=[0], comm_type=KINDS[kind_of(plan)], comm_size=size),
+            ]
             chakra.write(self.folder / f"w.{npu}.et", nodes + beside(npu))
 
 
@@ -60,8 +75,16 @@ class GpuNetwork(Plans):
     def test_as_alone(self):
         """All members come together and nothing else is on the links: the last one ends as if the plan was simulated alone, but for the
         order of requests that come to a link at one time."""
-        for name, size in (("all-gather-put", 65536), ("all-gather-get", 65536), ("one-shot", 8192), ("two-shot", 1 << 18), ("ring", 1 << 16),
-                           ("two-shot-packets", 1 << 16), ("all-to-all-put", 1 << 18), ("reduce-scatter-get", 1 << 18)):
+        for name, size in (
+            ("all-gather-put", 65536),
+            ("all-gather-get", 65536),
+            ("one-shot", 8192),
+            ("two-shot", 1 << 18),
+            ("ring", 1 << 16),
+            ("two-shot-packets", 1 << 16),
+            ("all-to-all-put", 1 << 18),
+            ("reduce-scatter-get", 1 << 18),
+        ):
             with self.subTest(plan=name):
                 self.plan(name)
                 self.traces(4, name, size)
@@ -75,7 +98,9 @@ class GpuNetwork(Plans):
         for more in ({}, {"network": ALONE}):
             config = self.config("two-shot", **more)
             for members, expected in ((4, "two-shot.json"), (2, None)):
-                shown = harness.orrery("show", "collective", config, "--kind=all-reduce", "--bytes=64 KiB", f"--npus={members}", "--json")
+                shown = harness.orrery(
+                    "show", "collective", config, "--kind=all-reduce", "--bytes=64 KiB", f"--npus={members}", "--json"
+                )
                 self.assertEqual(shown.code, 0, shown.err)
                 algorithm = json.loads(shown.out)["phases"][0]["algorithm"]
                 self.assertEqual(algorithm == "two-shot.json", expected is not None, algorithm)
@@ -89,7 +114,11 @@ class GpuNetwork(Plans):
                 self.traces(4, kind, 65536)
                 for ranks in (0, 2):
                     told = harness.orrery("check", config, ranks=ranks)
-                    self.assertEqual("two-shot.json (all-reduce among 4 GPUs) carries out no collective" in told.out + told.err, is_told, told.out + told.err)
+                    self.assertEqual(
+                        "two-shot.json (all-reduce among 4 GPUs) carries out no collective" in told.out + told.err,
+                        is_told,
+                        told.out + told.err,
+                    )
 
     def test_exactly_as_alone(self):
         """Two GPUs with one block each: no two requests come to a link at one time, and the last GPU ends at the very time."""
@@ -97,11 +126,15 @@ class GpuNetwork(Plans):
             with self.subTest(plan=name):
                 self.plan(name, gpus=2, blocks=1)
                 self.traces(2, name, 4096)
-                self.assertEqual(max(self.finish(self.config(name, size=2, network=ALONE))), max(self.finish(self.config(name, size=2))))
+                self.assertEqual(
+                    max(self.finish(self.config(name, size=2, network=ALONE))),
+                    max(self.finish(self.config(name, size=2))),
+                )
 
     def test_members_come_at_different_times(self):
         """GPU 1 comes 20 us later. GPU 0 has stored its data by then and waits for a word; it ends as long after GPU 1 as it would if both
-        had come together, less what GPU 1 does not have to wait for. Memory of GPU 1 takes data before GPU 1 has a kernel."""
+        had come together, less what GPU 1 does not have to wait for. Memory of GPU 1 takes data before GPU 1 has a kernel.
+        """
         name = "all-gather-put"
         self.plan(name, gpus=2, blocks=1)
         self.traces(2, name, 4096)
@@ -119,8 +152,23 @@ class GpuNetwork(Plans):
         config = self.config(name, size=2)
         self.traces(2, name, 65536)
         free = self.finish(config)
-        self.traces(2, name, 65536, beside=lambda npu: [Node(2, chakra.COMP, duration=3), Node(
-            3, chakra.RECV if npu else chakra.SEND, data_deps=[2], comm_src=0, comm_dst=1, comm_tag=1, comm_size=1_000_000)])
+        self.traces(
+            2,
+            name,
+            65536,
+            beside=lambda npu: [
+                Node(2, chakra.COMP, duration=3),
+                Node(
+                    3,
+                    chakra.RECV if npu else chakra.SEND,
+                    data_deps=[2],
+                    comm_src=0,
+                    comm_dst=1,
+                    comm_tag=1,
+                    comm_size=1_000_000,
+                ),
+            ],
+        )
         busy = self.finish(config)
         self.assertGreater(max(busy), max(free) + 500_000)
 
@@ -130,8 +178,21 @@ class GpuNetwork(Plans):
         for name, size, ranks in (("two-shot", 1 << 18, (1, 2, 3, 4)), ("ring-packets", 1 << 14, (3,))):
             with self.subTest(plan=name):
                 self.plan(name)
-                beside = lambda npu: [Node(2, chakra.RECV if npu == 2 else chakra.SEND, data_deps=[0], comm_src=1, comm_dst=2, comm_tag=1,  # noqa: E731
-                                           comm_size=300_000)] if npu in (1, 2) else []
+                beside = (
+                    lambda npu: [
+                        Node(
+                            2,
+                            chakra.RECV if npu == 2 else chakra.SEND,
+                            data_deps=[0],
+                            comm_src=1,
+                            comm_dst=2,
+                            comm_tag=1,  # noqa: E731
+                            comm_size=300_000,
+                        )
+                    ]
+                    if npu in (1, 2)
+                    else []
+                )
                 self.traces(4, name, size, delay=lambda npu: npu * 3 % 4, beside=beside)
                 path = self.check_one_answer([self.config(name)], 4, ranks=ranks, scattered=len(ranks) > 1)
                 with h5py.File(path) as file:
@@ -148,7 +209,8 @@ class GpuNetwork(Plans):
 
     def test_compute_nodes_share_sms(self):
         """Of 4 SMs the two blocks hold 2 while the collective runs: what a compute node does beside it takes twice as long. The node of
-        100 us is longer by half of the time of the blocks, from the launch and the load of the plan (2.3 us) to their end."""
+        100 us is longer by half of the time of the blocks, from the launch and the load of the plan (2.3 us) to their end.
+        """
         name = "all-gather-put"
         self.plan(name, gpus=2)
         self.traces(2, name, 1 << 21, beside=lambda npu: [Node(2, chakra.COMP, data_deps=[0], duration=100)])
@@ -168,12 +230,21 @@ class GpuNetwork(Plans):
         memory limits takes 1000 / 925.6 times as long beside them, and one that the peak limits twice as long."""
         name = "all-gather-put"
         self.plan(name, gpus=2)
-        roofline = ["--set=system.compute.roofline=true", "--set=system.compute.peak=1 TFLOPS", "--set=system.compute.local-memory.bandwidth=1000 GB/s"]
+        roofline = [
+            "--set=system.compute.roofline=true",
+            "--set=system.compute.peak=1 TFLOPS",
+            "--set=system.compute.local-memory.bandwidth=1000 GB/s",
+        ]
         for ops, size, factor in ((1, 100_000_000, 1000 / (1000 - 2 * 37.2)), (100_000_000, 1, 2)):
             with self.subTest(ops=ops):
                 for npu in range(2):
-                    chakra.write(self.folder / f"w.{npu}.et", [
-                        Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=1 << 21), Node(2, chakra.COMP, num_ops=ops, tensor_size=size)])
+                    chakra.write(
+                        self.folder / f"w.{npu}.et",
+                        [
+                            Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=1 << 21),
+                            Node(2, chakra.COMP, num_ops=ops, tensor_size=size),
+                        ],
+                    )
                 path = self.run_once([self.config(name, size=2, gpu=", sms: 4"), *roofline])
                 with h5py.File(path) as file:
                     for npu, finish in enumerate(harness.finish_times(path)):
@@ -188,7 +259,9 @@ class GpuNetwork(Plans):
         sooner than one after the other. One answer on 1, 2 and 3 ranks, also with the ports of the GPUs."""
         name = "all-gather-put"
         self.plan(name, blocks=16)
-        gathers = lambda numbers: [Node(k, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=1 << 18) for k in numbers]  # noqa: E731
+        gathers = lambda numbers: [
+            Node(k, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=1 << 18) for k in numbers
+        ]  # noqa: E731
         for ports in ("", ", noc: ports, memory-rate: 600 GB/s, io-rate: 400 GB/s"):
             with self.subTest(ports=ports):
                 config = self.config(name, gpu=ports)
@@ -216,7 +289,9 @@ class GpuNetwork(Plans):
         self.assertGreaterEqual(wide, free)
         self.assertLess(wide, 1.03 * free)
         slow = max(self.finish(self.config(name, gpu=", noc: ports, memory-rate: 50 GB/s")))
-        in_memory = 8 * (1 << 20) / 50e9 * 1e12  # each GPU reads its share four times, writes it once, and three others come
+        in_memory = (
+            8 * (1 << 20) / 50e9 * 1e12
+        )  # each GPU reads its share four times, writes it once, and three others come
         self.assertGreater(slow, in_memory)
         self.assertLess(slow, 1.2 * in_memory)
         alone = max(self.finish(self.config(name, gpu=", noc: ports, memory-rate: 50 GB/s", network=ALONE)))
@@ -252,8 +327,12 @@ class GpuNetwork(Plans):
         self.plan(name, gpus=2, blocks=1)
         message = {"comm_src": 0, "comm_dst": 1, "comm_tag": 1, "comm_size": 64}
         gather = {"comm_type": chakra.ALL_GATHER, "comm_size": 4096}
-        chakra.write(self.folder / "w.0.et", [Node(0, chakra.COLL, **gather), Node(1, chakra.SEND, data_deps=[0], **message)])
-        chakra.write(self.folder / "w.1.et", [Node(0, chakra.RECV, **message), Node(1, chakra.COLL, data_deps=[0], **gather)])
+        chakra.write(
+            self.folder / "w.0.et", [Node(0, chakra.COLL, **gather), Node(1, chakra.SEND, data_deps=[0], **message)]
+        )
+        chakra.write(
+            self.folder / "w.1.et", [Node(0, chakra.RECV, **message), Node(1, chakra.COLL, data_deps=[0], **gather)]
+        )
         outcome = harness.orrery("run", self.config(name, size=2), f"--output={self.folder / 'none.h5'}")
         self.assertEqual(outcome.code, 4, outcome.err)
         self.assertIn("thread block 0", outcome.err)
@@ -264,9 +343,15 @@ class GpuNetwork(Plans):
         name = "all-gather-put"
         self.plan(name, gpus=2, blocks=1)
         self.traces(2, name, 4096)
-        for network, gpu, words in (("model: congestion-aware, switching: store-and-forward", "", "cut-through"), (ALONE, ", evaluate: in-network", "congestion-aware"),
-                                    (LINKS, ", evaluate: alone", "in-network"), ("model: packet", "", "congestion-aware")):
-            outcome = harness.orrery("run", self.config(name, size=2, gpu=gpu, network=network), f"--output={self.folder / 'none.h5'}")
+        for network, gpu, words in (
+            ("model: congestion-aware, switching: store-and-forward", "", "cut-through"),
+            (ALONE, ", evaluate: in-network", "congestion-aware"),
+            (LINKS, ", evaluate: alone", "in-network"),
+            ("model: packet", "", "congestion-aware"),
+        ):
+            outcome = harness.orrery(
+                "run", self.config(name, size=2, gpu=gpu, network=network), f"--output={self.folder / 'none.h5'}"
+            )
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertIn("system.gpu", outcome.err)
             self.assertIn(words, outcome.err)

@@ -20,7 +20,9 @@ HOSTILE = "\x1b[2J\x1b]0;title\x07\x9b31m\u202e"
 class HostileNames(harness.Folder):
     def inputs(self, nodes, groups=None):
         """Writes traces of these nodes for both NPUs and returns the flags."""
-        return [harness.write_workload(self.folder, [nodes, nodes])] + harness.System(counts=(2,), groups=groups).write(self.folder)
+        return [harness.write_workload(self.folder, [nodes, nodes])] + harness.System(counts=(2,), groups=groups).write(
+            self.folder
+        )
 
     def assert_harmless(self, outcome):
         for text in (outcome.out, outcome.err):
@@ -36,8 +38,12 @@ class HostileNames(harness.Folder):
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertIn("sum?", outcome.out, "the critical path names the node")
         self.assert_harmless(outcome)
-        for command in (["show", "trace", self.folder / "workload.0.et"], ["show", "trace", self.folder / "workload.0.et", "--nodes"],
-                        ["show", "results", output], ["compare", output, output]):
+        for command in (
+            ["show", "trace", self.folder / "workload.0.et"],
+            ["show", "trace", self.folder / "workload.0.et", "--nodes"],
+            ["show", "results", output],
+            ["compare", output, output],
+        ):
             with self.subTest(command=command[:2]):
                 outcome = harness.orrery(*command)
                 self.assertEqual(outcome.code, 0, outcome.err)
@@ -59,13 +65,19 @@ class HostileNames(harness.Folder):
 
     def test_many_unknown_groups_take_linear_time(self):
         """Traces of 20,000 nodes that each name an unknown group, with 20,000 known ones, are refused in seconds."""
-        nodes = [Node(i, chakra.COLL, "c", comm_type=chakra.ALL_REDUCE, comm_size=8, pg_name=f"u{i}") for i in range(1, 20_001)]
+        nodes = [
+            Node(i, chakra.COLL, "c", comm_type=chakra.ALL_REDUCE, comm_size=8, pg_name=f"u{i}")
+            for i in range(1, 20_001)
+        ]
         inputs = self.inputs(nodes, {f"g{i:05}": [0, 1] for i in range(20_000)})
         start = time.monotonic()
         outcome = harness.orrery("check", *inputs)
         self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(outcome.code, 3)
-        self.assertIn("process group 'u1' is not known; expected one of 'g00000', 'g00001', 'g00002', 'g00003', 'g00004', ... (20000 in all)", outcome.err)
+        self.assertIn(
+            "process group 'u1' is not known; expected one of 'g00000', 'g00001', 'g00002', 'g00003', 'g00004', ... (20000 in all)",
+            outcome.err,
+        )
 
     def test_check_under_mpirun_prints_once(self):
         """`check` on 3 ranks prints what it prints on one, for good and for bad input."""
@@ -79,9 +91,19 @@ class HostileNames(harness.Folder):
 
     def test_a_long_option_is_an_error(self):
         """Options of 100,000 characters, alone and as values, end with a message and no crash."""
-        for argument in ("--" + "x" * 100_000, "--output=" + "x" * 100_000, "-" + "x" * 100_000, "--set=" + "x" * 100_000):
+        for argument in (
+            "--" + "x" * 100_000,
+            "--output=" + "x" * 100_000,
+            "-" + "x" * 100_000,
+            "--set=" + "x" * 100_000,
+        ):
             with self.subTest(argument=argument[:10]):
-                done = subprocess.run(harness.launch(["run", "config.yaml", argument]), capture_output=True, text=True, timeout=harness.PATIENCE)
+                done = subprocess.run(
+                    harness.launch(["run", "config.yaml", argument]),
+                    capture_output=True,
+                    text=True,
+                    timeout=harness.PATIENCE,
+                )
                 self.assertIn(done.returncode, (2, 3, 5), done.stderr[:300])
 
 

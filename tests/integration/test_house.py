@@ -55,7 +55,10 @@ CLASSES_WITH_FRIENDS = {
 }
 # Sources that include the headers of each other, each pair with the reason.
 MUTUAL_SOURCES = {
-    ("collective: algorithm", "collective: registry"),  # an algorithm is made by its name, and the registry makes algorithms
+    (
+        "collective: algorithm",
+        "collective: registry",
+    ),  # an algorithm is made by its name, and the registry makes algorithms
     ("run: simulation", "run: split_classes"),  # a folded run splits classes, for which it simulates again up to a time
 }
 # Words of this project's own making that the field's words have replaced (docs/glossary.md), where they begin a word or part of a name.
@@ -95,9 +98,12 @@ COMMENTS_TO_COME = {"app", "cli", "collective", "communicator", "network", "npu"
 
 # Files that catch everything, and so decide what becomes of an error.
 CATCHES_ALL = {
-    "src/study/campaign_times.cpp", "src/cli/job.cpp", "src/study/task_pool.cpp",  # of threads, jobs and trials: the error is passed on
+    "src/study/campaign_times.cpp",
+    "src/cli/job.cpp",
+    "src/study/task_pool.cpp",  # of threads, jobs and trials: the error is passed on
     "src/main.cpp",  # the end: a message and an exit code
-    "src/parallel/communicator.cpp", "src/parallel/lead.cpp",  # other ranks are told, and the error is thrown again
+    "src/parallel/communicator.cpp",
+    "src/parallel/lead.cpp",  # other ranks are told, and the error is thrown again
 }
 # State of a process or a thread that can change, each with the reason.
 PROCESS_STATE = {
@@ -110,22 +116,37 @@ PROCESS_STATE = {
 # are sent in order. Other files call npu::EventOrder, or pass an EventPlace on.
 WORDS_OF_ORDER = re.compile(
     r"\bone_by_one\b|\b[Hh]istor(?:y|ies)_?\b|_histor(?:y|ies)\b|[A-Za-z]Histor(?:y|ies)\b|_stored_instants?\b|\binstants_|\bInstantNodes?\b|in_store\b"
-    r"|\b[Mm]ember_?[Ee]nds\b|\b(?:Join|End)Order\b|\borders_ends\b|EventPlace::first_of|\.(?:beside|cause)\(\)")
+    r"|\b[Mm]ember_?[Ee]nds\b|\b(?:Join|End)Order\b|\borders_ends\b|EventPlace::first_of|\.(?:beside|cause)\(\)"
+)
 KNOWS_ORDER = [
-    "include/orrery/base/event_place.hpp", "src/base/event_place.cpp",  # places, which are histories
-    "src/npu/astra_order.cpp", "src/npu/histories.hpp", "src/npu/histories.cpp",  # the order of an NPU's events
+    "include/orrery/base/event_place.hpp",
+    "src/base/event_place.cpp",  # places, which are histories
+    "src/npu/astra_order.cpp",
+    "src/npu/histories.hpp",
+    "src/npu/histories.cpp",  # the order of an NPU's events
     "src/network/link_order.cpp",  # of messages at a link
     "src/memory/ordered_turns.cpp",  # of requests to a memory
-    "include/orrery/collective/end_order.hpp", "src/collective/end_order.cpp", "src/communicator/ordered_ends.cpp",  # of ends of a collective
-    "include/orrery/npu/options.hpp", "include/orrery/npu/run_context.hpp", "src/config/configuration.cpp",  # which order a run has
+    "include/orrery/collective/end_order.hpp",
+    "src/collective/end_order.cpp",
+    "src/communicator/ordered_ends.cpp",  # of ends of a collective
+    "include/orrery/npu/options.hpp",
+    "include/orrery/npu/run_context.hpp",
+    "src/config/configuration.cpp",  # which order a run has
     "src/fold/own_signatures.cpp",  # which NPUs differ by their order
     "src/npu/queue_turns.cpp",  # whether members that send in order wait for each other
 ]
 # Files on histories of something else.
 OTHER_HISTORIES = {
-    "src/network/packet/recorder.hpp", "src/network/packet/recorder.cpp",  # of queues
-    "src/npu/gpu_kernel.hpp", "src/npu/gpu_kernel.cpp", "src/npu/gpu_system.hpp", "include/orrery/npu/npus.hpp", "src/npu/npus.cpp",
-    "include/orrery/model/saved_rank.hpp", "src/model/saved_rank.cpp", "src/run/checkpoints.cpp",  # of kernels of GPUs
+    "src/network/packet/recorder.hpp",
+    "src/network/packet/recorder.cpp",  # of queues
+    "src/npu/gpu_kernel.hpp",
+    "src/npu/gpu_kernel.cpp",
+    "src/npu/gpu_system.hpp",
+    "include/orrery/npu/npus.hpp",
+    "src/npu/npus.cpp",
+    "include/orrery/model/saved_rank.hpp",
+    "src/model/saved_rank.cpp",
+    "src/run/checkpoints.cpp",  # of kernels of GPUs
     "src/serving/request_formats.cpp",  # of conversations
 }
 
@@ -134,33 +155,86 @@ OTHER_HISTORIES = {
 FOREIGN = [
     (r"mpi\.h", ["parallel"]),
     (r"google/protobuf/", ["trace"]),
-    (r"zlib\.h", ["trace", "checkpoint", "src/serving/request_lines.hpp", "src/results/seal.cpp", "src/base/text_output.cpp"]),
+    (
+        r"zlib\.h",
+        ["trace", "checkpoint", "src/serving/request_lines.hpp", "src/results/seal.cpp", "src/base/text_output.cpp"],
+    ),
     (r"(hdf5|H5)", ["results"]),
     (r"yaml-cpp/", ["config", "src/graphfile/infragraph_values.cpp"]),
     (r"tinyxml2", ["collective", "graphfile", "src/show/print_graph.cpp"]),
     (r"simdjson", ["trace"]),
-    (r"boost/", ["src/base/event_place.cpp", "src/explore/sequences.cpp", "src/model/cells.cpp", "src/network/max_flow.cpp", "src/network/packet/network_parts.cpp"]),
+    (
+        r"boost/",
+        [
+            "src/base/event_place.cpp",
+            "src/explore/sequences.cpp",
+            "src/model/cells.cpp",
+            "src/network/max_flow.cpp",
+            "src/network/packet/network_parts.cpp",
+        ],
+    ),
     (r"cxxopts", ["cli"]),
-    (r"nlohmann/", ["graphfile", "collective", "gpu", "config", "trace", "workload", "serving", "synthesis", "src/study/trial_journal.cpp", "show", "src/cli/show_metrics.cpp"]),
+    (
+        r"nlohmann/",
+        [
+            "graphfile",
+            "collective",
+            "gpu",
+            "config",
+            "trace",
+            "workload",
+            "serving",
+            "synthesis",
+            "src/study/trial_journal.cpp",
+            "show",
+            "src/cli/show_metrics.cpp",
+        ],
+    ),
     (r"metis\.h", ["src/partition/metis.cpp"]),
     (r"spdlog/", ["study", "show", "cli"]),
 ]
 CODE = {".cpp", ".hpp", ".in"}
 # Where names come from; any one header suffices.
 NAMES = {
-    "std::(vector)": ["vector"], "std::(string|to_string|getline)": ["string"], "std::(string_view)": ["string_view", "string"],
-    "std::(optional|nullopt)": ["optional"], "std::(unique_ptr|make_unique|shared_ptr|make_shared|weak_ptr)": ["memory"],
-    "std::(function)": ["functional"], "std::(map|multimap)": ["map"], "std::(set|multiset)": ["set"], "std::(unordered_map|unordered_multimap)": ["unordered_map"],
-    "std::(unordered_set)": ["unordered_set"], "std::(deque)": ["deque"], "std::(array)": ["array"], "std::(span|as_bytes)": ["span"], "std::(variant|visit|get_if|holds_alternative)": ["variant"],
-    "std::(u?int(8|16|32|64)_t)": ["cstdint"], "std::(numeric_limits)": ["limits"], "std::(filesystem)": ["filesystem"], "std::(chrono)": ["chrono"],
-    "std::(memcpy|memcmp|memset|strerror|strlen)": ["cstring"], "std::(sort|stable_sort|any_of|all_of|none_of|max_element|min_element|find_if|lower_bound|upper_bound|unique|clamp|reverse|rotate)": ["algorithm"],
+    "std::(vector)": ["vector"],
+    "std::(string|to_string|getline)": ["string"],
+    "std::(string_view)": ["string_view", "string"],
+    "std::(optional|nullopt)": ["optional"],
+    "std::(unique_ptr|make_unique|shared_ptr|make_shared|weak_ptr)": ["memory"],
+    "std::(function)": ["functional"],
+    "std::(map|multimap)": ["map"],
+    "std::(set|multiset)": ["set"],
+    "std::(unordered_map|unordered_multimap)": ["unordered_map"],
+    "std::(unordered_set)": ["unordered_set"],
+    "std::(deque)": ["deque"],
+    "std::(array)": ["array"],
+    "std::(span|as_bytes)": ["span"],
+    "std::(variant|visit|get_if|holds_alternative)": ["variant"],
+    "std::(u?int(8|16|32|64)_t)": ["cstdint"],
+    "std::(numeric_limits)": ["limits"],
+    "std::(filesystem)": ["filesystem"],
+    "std::(chrono)": ["chrono"],
+    "std::(memcpy|memcmp|memset|strerror|strlen)": ["cstring"],
+    "std::(sort|stable_sort|any_of|all_of|none_of|max_element|min_element|find_if|lower_bound|upper_bound|unique|clamp|reverse|rotate)": [
+        "algorithm"
+    ],
     "std::ranges::(sort|any_of|all_of|none_of|find|find_if|lower_bound|max_element|equal|count|replace)": ["algorithm"],
-    "std::(accumulate|iota|partial_sum|gcd|lcm|reduce)": ["numeric"], "std::(has_single_bit|countr_zero|countl_zero|popcount|bit_ceil|bit_floor|bit_width|bit_cast)": ["bit"],
-    "std::(ifstream|ofstream|fstream)": ["fstream"], "std::(istringstream|ostringstream|stringstream)": ["sstream"], "std::(from_chars|to_chars)": ["charconv"],
-    "std::(sqrt|pow|floor|ceil|round|log|exp|isfinite|isnan|isinf|llround|nearbyint|trunc|ldexp|frexp)": ["cmath"], "std::(getenv|exit|_Exit|strtoull|atoi|atof)": ["cstdlib"],
-    "std::(exception_ptr|current_exception|rethrow_exception|uncaught_exceptions)": ["exception"], "std::(runtime_error|invalid_argument|logic_error|out_of_range)": ["stdexcept"],
-    "std::(signal|sig_atomic_t)": ["csignal"], "std::(source_location)": ["source_location"], "std::(bad_alloc)": ["new"], "std::(atomic)": ["atomic"], "std::(tuple|tie)": ["tuple", "map", "set"],
-    "fmt::(format|print)": ["fmt/format.h", "fmt/core.h"], "spdlog::(info|warn|error|debug)": ["spdlog/spdlog.h"],
+    "std::(accumulate|iota|partial_sum|gcd|lcm|reduce)": ["numeric"],
+    "std::(has_single_bit|countr_zero|countl_zero|popcount|bit_ceil|bit_floor|bit_width|bit_cast)": ["bit"],
+    "std::(ifstream|ofstream|fstream)": ["fstream"],
+    "std::(istringstream|ostringstream|stringstream)": ["sstream"],
+    "std::(from_chars|to_chars)": ["charconv"],
+    "std::(sqrt|pow|floor|ceil|round|log|exp|isfinite|isnan|isinf|llround|nearbyint|trunc|ldexp|frexp)": ["cmath"],
+    "std::(getenv|exit|_Exit|strtoull|atoi|atof)": ["cstdlib"],
+    "std::(exception_ptr|current_exception|rethrow_exception|uncaught_exceptions)": ["exception"],
+    "std::(runtime_error|invalid_argument|logic_error|out_of_range)": ["stdexcept"],
+    "std::(signal|sig_atomic_t)": ["csignal"],
+    "std::(source_location)": ["source_location"],
+    "std::(bad_alloc)": ["new"],
+    "std::(atomic)": ["atomic"],
+    "std::(tuple|tie)": ["tuple", "map", "set"],
+    "fmt::(format|print)": ["fmt/format.h", "fmt/core.h"],
+    "spdlog::(info|warn|error|debug)": ["spdlog/spdlog.h"],
 }
 CPP_TEST = re.compile(r"(?:TEST|TEST_F|TEST_P|TYPED_TEST)\(")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
@@ -180,8 +254,8 @@ def uses(module):
         raise AssertionError(f"src/{module}/CMakeLists.txt makes module {call[0]}")
     if "USES" not in call:
         return []
-    names = call[call.index("USES") + 1:]
-    return names[:names.index("LINKS")] if "LINKS" in names else names
+    names = call[call.index("USES") + 1 :]
+    return names[: names.index("LINKS")] if "LINKS" in names else names
 
 
 def code_files():
@@ -215,7 +289,9 @@ def beside(path, name):
 
 def tracked_paths():
     """Returns the files that git tracks, or without git those that are there."""
-    listed = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z"], cwd=SOURCE, capture_output=True)
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={SOURCE}", "ls-files", "-z"], cwd=SOURCE, capture_output=True
+    )
     if listed.returncode == 0:
         return [SOURCE / name for name in listed.stdout.decode().split("\0") if name]
     return [p for p in SOURCE.rglob("*") if p.is_file() and "build" not in p.relative_to(SOURCE).parts]
@@ -266,7 +342,11 @@ class House(unittest.TestCase):
         """The modules that a module's CMakeLists.txt names come before it in the order."""
         modules = order()
         for at, module in enumerate(modules):
-            self.assertEqual([m for m in uses(module) if m not in modules[:at]], [], f"{module} uses a module that does not come before it")
+            self.assertEqual(
+                [m for m in uses(module) if m not in modules[:at]],
+                [],
+                f"{module} uses a module that does not come before it",
+            )
 
     def test_includes_keep_to_the_modules_used(self):
         """A file includes headers of its own module and of those that its CMakeLists.txt names, and private headers of its own module only."""
@@ -290,7 +370,9 @@ class House(unittest.TestCase):
         included = {module: set() for module in order()}
         for path in code_files():
             if module_of(path) != "main":
-                included[module_of(path)] |= {name.split("/")[1] for _, name in includes(path) if name.startswith("orrery/")}
+                included[module_of(path)] |= {
+                    name.split("/")[1] for _, name in includes(path) if name.startswith("orrery/")
+                }
         faults = {}
         for module in order():
             found = [other for other in order() if other in included[module] - {module}]
@@ -301,10 +383,18 @@ class House(unittest.TestCase):
     def test_public_headers_are_used(self):
         """A header in include/ is included by another module, by a program that uses the library (examples/, docs/library.md), or by such
         a header; all others are in src/."""
-        public = {str(path.relative_to(SOURCE / "include")): path for path in code_files() if path.is_relative_to(SOURCE / "include")}
+        public = {
+            str(path.relative_to(SOURCE / "include")): path
+            for path in code_files()
+            if path.is_relative_to(SOURCE / "include")
+        }
         used = {"orrery/run/simulate.hpp"}  # what a user of the library begins with
         for path in code_files():
-            used |= {name for _, name in includes(path) if name in public and public[name] != path and module_of(public[name]) != module_of(path)}
+            used |= {
+                name
+                for _, name in includes(path)
+                if name in public and public[name] != path and module_of(public[name]) != module_of(path)
+            }
         for path in [SOURCE / "docs/library.md", *(SOURCE / "examples").rglob("*.cpp")]:
             used |= {name for name in re.findall(r"orrery/[a-z_/]+\.hpp", path.read_text()) if name in public}
         left = list(used)
@@ -329,8 +419,13 @@ class House(unittest.TestCase):
 
     def test_public_headers_include_no_foreign_headers(self):
         """The headers in include/ include the standard library and Orrery only."""
-        faults = [f"{self.name(path)}: {name}" for path in code_files() if path.is_relative_to(SOURCE / "include")
-                  for quoted, name in includes(path) if not quoted and ("/" in name or name.endswith((".h", ".hpp")))]
+        faults = [
+            f"{self.name(path)}: {name}"
+            for path in code_files()
+            if path.is_relative_to(SOURCE / "include")
+            for quoted, name in includes(path)
+            if not quoted and ("/" in name or name.endswith((".h", ".hpp")))
+        ]
         self.assertEqual(faults, [])
 
     def test_headers_are_guarded(self):
@@ -342,13 +437,19 @@ class House(unittest.TestCase):
     def test_files_include_what_they_use(self):
         """Every file has, by its own includes, the headers of the names of the standard library that it uses and those of the project's
         types. A build with ORRERY_UNITY compiles sources together and hides what one of them lacks."""
-        included, texts = Included(), {path: plain(path.read_text()) for path in code_files() if path.suffix in (".hpp", ".cpp")}
+        included, texts = Included(), {
+            path: plain(path.read_text()) for path in code_files() if path.suffix in (".hpp", ".cpp")
+        }
         declared = {}
         for path, text in texts.items():
             if path.suffix == ".hpp":
                 for name in re.findall(r"^(?:class|struct|enum class) (\w+)[^;\n]*\{", text, re.MULTILINE):
                     declared.setdefault(name, set()).add(path)
-        nested = {name for text in texts.values() for name in re.findall(r"^(?: +(?:class|struct|enum class)| *using) (\w+)", text, re.MULTILINE)}
+        nested = {
+            name
+            for text in texts.values()
+            for name in re.findall(r"^(?: +(?:class|struct|enum class)| *using) (\w+)", text, re.MULTILINE)
+        }
         types = {name: next(iter(paths)) for name, paths in declared.items() if len(paths) == 1 and name not in nested}
         mention = re.compile(rf"(?:\b(?:{'|'.join(order())})::|(?<![\w:]))([A-Z]\w+)")
         faults = []
@@ -362,7 +463,9 @@ class House(unittest.TestCase):
             visible = set(order()) if module_of(path) == "main" else {module_of(path), *uses(module_of(path))}
             for name in set(mention.findall(text)) & types.keys() - forward - own:
                 home = module_of(types[name])
-                is_opaque = home != module_of(path) and not types[name].is_relative_to(SOURCE / "include")  # declared, not defined, for others
+                is_opaque = home != module_of(path) and not types[name].is_relative_to(
+                    SOURCE / "include"
+                )  # declared, not defined, for others
                 if home in visible and not is_opaque and types[name] not in included.of(path):
                     faults.append(f"{self.name(path)}: {name} without {self.name(types[name])}")
         self.assertEqual(faults, [])
@@ -414,11 +517,19 @@ class House(unittest.TestCase):
             for top in ("src", "include", "docs"):
                 shutil.copytree(SOURCE / top, pathlib.Path(folder) / top)
             for change in changes:
-                done = subprocess.run(["git", "apply", "-"], input=change, capture_output=True, text=True, cwd=folder,
-                                      env={"PATH": os.environ["PATH"], "GIT_CEILING_DIRECTORIES": str(pathlib.Path(folder).parent)})
+                done = subprocess.run(
+                    ["git", "apply", "-"],
+                    input=change,
+                    capture_output=True,
+                    text=True,
+                    cwd=folder,
+                    env={"PATH": os.environ["PATH"], "GIT_CEILING_DIRECTORIES": str(pathlib.Path(folder).parent)},
+                )
                 self.assertEqual(done.returncode, 0, done.stderr + change[:200])
                 for name in re.findall(r"^\+\+\+ b/(.*)$", change, re.MULTILINE):
-                    added = {line[1:] for line in change.splitlines() if line.startswith("+") and not line.startswith("+++")}
+                    added = {
+                        line[1:] for line in change.splitlines() if line.startswith("+") and not line.startswith("+++")
+                    }
                     self.assertTrue(added & set((pathlib.Path(folder) / name).read_text().splitlines()), name)
 
     def test_few_files_know_the_order_of_simultaneous_events(self):
@@ -439,7 +550,7 @@ class House(unittest.TestCase):
 
         def visit(file):
             if file in path_here:
-                circles.append(" -> ".join([*path_here[path_here.index(file):], file]))
+                circles.append(" -> ".join([*path_here[path_here.index(file) :], file]))
             elif file not in done:
                 path_here.append(file)
                 for other in sorted(uses_files.get(file, ())):
@@ -459,13 +570,23 @@ class House(unittest.TestCase):
                 header = (SOURCE / "include" / name) if name.startswith("orrery/") else beside(path, name)
                 if quoted and header.exists():
                     used.setdefault(f"{module_of(path)}: {path.stem}", set()).add(f"{module_of(header)}: {header.stem}")
-        pairs = {(one, other) for one, others in used.items() for other in others if one < other and one in used.get(other, ())}
+        pairs = {
+            (one, other)
+            for one, others in used.items()
+            for other in others
+            if one < other and one in used.get(other, ())
+        }
         self.assertEqual(pairs, set(MUTUAL_SOURCES))
 
     def test_document_lines_keep_to_their_length(self):
         """No line of a document has more than 120 characters, apart from the '+' of lines of code in a diff."""
-        faults = [f"{self.name(path)}:{number}: {len(line)} characters" for path in tracked_files() if path.suffix == ".md"
-                  for number, line in enumerate(path.read_text().splitlines(), 1) if len(line.removeprefix("+")) > DOCUMENT_COLUMNS]
+        faults = [
+            f"{self.name(path)}:{number}: {len(line)} characters"
+            for path in tracked_files()
+            if path.suffix == ".md"
+            for number, line in enumerate(path.read_text().splitlines(), 1)
+            if len(line.removeprefix("+")) > DOCUMENT_COLUMNS
+        ]
         self.assertEqual(faults, [])
 
     def test_the_words_of_the_field_are_used(self):
@@ -474,9 +595,11 @@ class House(unittest.TestCase):
         for path in tracked_files():
             if path == pathlib.Path(__file__).resolve():
                 continue
-            is_to_come = WORDS_TO_COME & set(path.relative_to(SOURCE).parts) or path.relative_to(SOURCE).parts[0] == "tests"
+            is_to_come = (
+                WORDS_TO_COME & set(path.relative_to(SOURCE).parts) or path.relative_to(SOURCE).parts[0] == "tests"
+            )
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-                for words, instead in list(REPLACED_WORDS.items())[:settled if is_to_come else None]:
+                for words, instead in list(REPLACED_WORDS.items())[: settled if is_to_come else None]:
                     found = re.search(rf"(?<![A-Za-z])(?:{words})", line)
                     if found:
                         faults.append(f"{self.name(path)}:{number}: '{found[0]}' instead of {instead}")
@@ -485,18 +608,27 @@ class House(unittest.TestCase):
     def test_trailing_comments_begin_with_a_noun(self):
         """A comment behind a declaration begins with a noun, a quantity or a unit, so that it can be read without the declaration."""
         beginning = re.compile(r"///< (?:of|what|by|that|in)\b", re.IGNORECASE)
-        faults = [f"{self.name(path)}:{number}: {line.strip()}" for path in code_files() if module_of(path) not in COMMENTS_TO_COME
-                  for number, line in enumerate(path.read_text().splitlines(), 1) if beginning.search(line)]
+        faults = [
+            f"{self.name(path)}:{number}: {line.strip()}"
+            for path in code_files()
+            if module_of(path) not in COMMENTS_TO_COME
+            for number, line in enumerate(path.read_text().splitlines(), 1)
+            if beginning.search(line)
+        ]
         self.assertEqual(faults, [])
 
     def test_no_state_belongs_to_the_process(self):
         """No variable of static or thread storage can change, except those of PROCESS_STATE."""
-        variable = re.compile(r"^\s*(?:static|thread_local|inline|constinit)\s[^();]*(?:=[^;]*|\{[^;]*\})?;", re.MULTILINE)
+        variable = re.compile(
+            r"^\s*(?:static|thread_local|inline|constinit)\s[^();]*(?:=[^;]*|\{[^;]*\})?;", re.MULTILINE
+        )
         found = set()
         for path in code_files():
             for declaration in variable.findall(plain(path.read_text())):
                 if not re.search(r"\b(?:constexpr|const|using|static_assert|namespace)\b", declaration.split("=")[0]):
-                    found.add(f"{self.name(path)}: {re.split(r'[ =;{]+', declaration.split('=')[0].strip(' ;'))[-1] or declaration.strip()}")
+                    found.add(
+                        f"{self.name(path)}: {re.split(r'[ =;{]+', declaration.split('=')[0].strip(' ;'))[-1] or declaration.strip()}"
+                    )
         self.assertEqual(sorted(found), sorted(PROCESS_STATE))
 
     def test_changelog_is_for_users(self):
@@ -506,7 +638,9 @@ class House(unittest.TestCase):
         parts = re.split(r"^## (?=Unreleased|\d)", text, flags=re.MULTILINE)[1:]
         self.assertTrue(parts[0].startswith("Unreleased\n"), "the changelog begins with an Unreleased section")
         versions = [re.match(r"(\d+\.\d+\.\d+)(?: \((\d{4}-\d\d-\d\d)\))?\n", part) for part in parts[1:]]
-        self.assertEqual(versions[0][1], re.search(r"project\(orrery VERSION ([\d.]+)", (SOURCE / "CMakeLists.txt").read_text())[1])
+        self.assertEqual(
+            versions[0][1], re.search(r"project\(orrery VERSION ([\d.]+)", (SOURCE / "CMakeLists.txt").read_text())[1]
+        )
         self.assertIn(f"\nversion: {versions[0][1]}\n", (SOURCE / "CITATION.cff").read_text())
         self.assertIn(f"orrery_{versions[0][1]}_amd64.deb", (SOURCE / "README.md").read_text())
         groups = {"Networks", "Collectives", "Traces", "Studies", "Command line", "Fixes"}
@@ -521,11 +655,25 @@ class House(unittest.TestCase):
 
     def test_subjects_of_commits_are_short(self):
         """The subject of each commit after FIRST_SHORT_SUBJECT has at most 72 characters."""
-        done = subprocess.run(["git", "-c", f"safe.directory={SOURCE}", "log", "--no-merges", "--format=%h %s", f"{FIRST_SHORT_SUBJECT}..HEAD"], cwd=SOURCE,
-                              capture_output=True, text=True)
+        done = subprocess.run(
+            [
+                "git",
+                "-c",
+                f"safe.directory={SOURCE}",
+                "log",
+                "--no-merges",
+                "--format=%h %s",
+                f"{FIRST_SHORT_SUBJECT}..HEAD",
+            ],
+            cwd=SOURCE,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             self.skipTest("there is no git, or no history that goes back so far")
-        self.assertEqual([line for line in done.stdout.splitlines() if len(line.split(" ", 1)[1]) > SUBJECT_COLUMNS], [])
+        self.assertEqual(
+            [line for line in done.stdout.splitlines() if len(line.split(" ", 1)[1]) > SUBJECT_COLUMNS], []
+        )
 
     def test_errors_end_in_few_places(self):
         """Only the files of CATCHES_ALL catch errors of any kind."""
@@ -535,9 +683,18 @@ class House(unittest.TestCase):
     def test_documents_lead_to_what_exists(self):
         """Each link of a document leads to a file and, with an anchor, to a heading of it. docs/README.md links every page of docs/."""
         faults = []
-        texts = {path: re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL) for path in tracked_files() if path.suffix == ".md"}
-        headings = {path: {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
-                    for path, text in texts.items()}
+        texts = {
+            path: re.sub(r"^```.*?^```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+            for path in tracked_files()
+            if path.suffix == ".md"
+        }
+        headings = {
+            path: {
+                re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-")
+                for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+            }
+            for path, text in texts.items()
+        }
         for path, text in texts.items():
             for target in re.findall(r"\]\(([^)\s]+)\)", text):
                 if re.match(r"https?:|mailto:", target):
@@ -549,7 +706,11 @@ class House(unittest.TestCase):
                 elif anchor and place in headings and anchor not in headings[place]:
                     faults.append(f"{self.name(path)}: {target}: no such heading")
         pages = {path.name for path in (SOURCE / "docs").glob("*.md")} - {"README.md"}
-        self.assertEqual(pages - set(re.findall(r"\]\(([\w-]+\.md)\)", texts[SOURCE / "docs/README.md"])), set(), "pages that docs/README.md lacks")
+        self.assertEqual(
+            pages - set(re.findall(r"\]\(([\w-]+\.md)\)", texts[SOURCE / "docs/README.md"])),
+            set(),
+            "pages that docs/README.md lacks",
+        )
         self.assertEqual(faults, [])
 
     def test_architecture_names_what_exists(self):
@@ -557,19 +718,41 @@ class House(unittest.TestCase):
         that it names exists."""
         text = (SOURCE / "docs/architecture.md").read_text()
         modules = re.search(r"^\| module \| .*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
-        self.assertEqual(re.findall(r"^\| `(\w+)` \|", modules, re.MULTILINE), [module for module in order()], "the table of modules")
+        self.assertEqual(
+            re.findall(r"^\| `(\w+)` \|", modules, re.MULTILINE), [module for module in order()], "the table of modules"
+        )
         registries = {self.name(path) for path in (SOURCE / "src").rglob("*registry.cpp")}
-        self.assertEqual(sorted(name for name in registries if f"`{name}`" not in text), [], "registries that the document lacks")
+        self.assertEqual(
+            sorted(name for name in registries if f"`{name}`" not in text), [], "registries that the document lacks"
+        )
         for name in re.findall(r"`((?:src|include|tests|scripts)/[\w/.*-]+)`", text):
             self.assertTrue(list(SOURCE.glob(name.rstrip("/"))), f"docs/architecture.md: {name} does not exist")
         libraries = re.search(r"^\| library \| headers .*?\n\n", text, re.MULTILINE | re.DOTALL)[0]
         for library, pattern, row in re.findall(r"^\| ([\w.+ -]+) \| `([^`]+)` \| (.*) \|$", libraries, re.MULTILINE):
-            users = sorted({module_of(path) for path in code_files() for quoted, name in includes(path) if not quoted and name.startswith(pattern)})
-            self.assertEqual(re.findall(r"`(\w+)`", row), users, f"docs/architecture.md: the modules that include {library}")
+            users = sorted(
+                {
+                    module_of(path)
+                    for path in code_files()
+                    for quoted, name in includes(path)
+                    if not quoted and name.startswith(pattern)
+                }
+            )
+            self.assertEqual(
+                re.findall(r"`(\w+)`", row), users, f"docs/architecture.md: the modules that include {library}"
+            )
 
     def test_the_top_folder_holds_nothing_else(self):
         """The top folder has the files and folders of the project, and what a program has left there is not tracked."""
-        files = {"CHANGELOG.md", "CITATION.cff", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "pyproject.toml", "README.md"}
+        files = {
+            "CHANGELOG.md",
+            "CITATION.cff",
+            "CMakeLists.txt",
+            "CMakePresets.json",
+            "CONTRIBUTING.md",
+            "LICENSE",
+            "pyproject.toml",
+            "README.md",
+        }
         folders = {"configs", "docs", "examples", "include", "partitions", "scripts", "src", "tests"}
         top = {path.relative_to(SOURCE).parts[0] for path in tracked_paths()}
         self.assertEqual({name for name in top if not name.startswith(".")}, files | folders)
@@ -601,9 +784,15 @@ class House(unittest.TestCase):
         for path in test_sources():
             lines = path.read_text().splitlines()
             for at, line in enumerate(lines):
-                if CPP_TEST.match(line) and not lines[at - 1].startswith("//") and not lines[at + 1].strip().startswith("//"):
+                if (
+                    CPP_TEST.match(line)
+                    and not lines[at - 1].startswith("//")
+                    and not lines[at + 1].strip().startswith("//")
+                ):
                     faults.append(f"{self.name(path)}:{at + 1}: {line}")
-        for path in sorted(path for top in ("integration", "python") for path in (SOURCE / "tests" / top).glob("test_*.py")):
+        for path in sorted(
+            path for top in ("integration", "python") for path in (SOURCE / "tests" / top).glob("test_*.py")
+        ):
             for node in ast.walk(ast.parse(path.read_text())):
                 if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node):
                     faults.append(f"{self.name(path)}:{node.lineno}: {node.name}")
@@ -622,8 +811,12 @@ class House(unittest.TestCase):
 
     def test_tests_share_no_temporary_file(self):
         """A GoogleTest has the folder that TemporaryFolder makes for it, and names none that other processes may have too."""
-        faults = [f"{self.name(path)}: {name}" for path in test_sources() for name in ("temp_directory_path", '"/tmp')
-                  if name in path.read_text()]
+        faults = [
+            f"{self.name(path)}: {name}"
+            for path in test_sources()
+            for name in ("temp_directory_path", '"/tmp')
+            if name in path.read_text()
+        ]
         self.assertEqual(faults, [])
 
 

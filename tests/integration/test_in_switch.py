@@ -49,9 +49,18 @@ class InSwitch(harness.Folder):
         """Writes the traces of 64 NPUs that come at different times to collectives of every kind. Returns the configuration."""
         for npu in range(64):
             nodes = [Node(0, chakra.COMP, duration=1 + npu * 37 % 64)]
-            for kind in (chakra.ALL_REDUCE, chakra.BROADCAST, chakra.REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.BARRIER):
-                nodes += [Node(2 * kind + 1, chakra.COLL, data_deps=[nodes[-1].id], comm_type=kind, comm_size=1 << 20),
-                          Node(2 * kind + 2, chakra.COMP, data_deps=[2 * kind + 1], duration=1 + npu * 11 % 7)]
+            for kind in (
+                chakra.ALL_REDUCE,
+                chakra.BROADCAST,
+                chakra.REDUCE,
+                chakra.ALL_GATHER,
+                chakra.REDUCE_SCATTER,
+                chakra.BARRIER,
+            ):
+                nodes += [
+                    Node(2 * kind + 1, chakra.COLL, data_deps=[nodes[-1].id], comm_type=kind, comm_size=1 << 20),
+                    Node(2 * kind + 2, chakra.COMP, data_deps=[2 * kind + 1], duration=1 + npu * 11 % 7),
+                ]
             chakra.write(self.folder / f"w.{npu}.et", nodes)
         return self.config(SYSTEM % rendezvous + "workload: {traces: w}\n", "kinds.yaml")
 
@@ -67,6 +76,7 @@ class InSwitch(harness.Folder):
     def test_the_resolved_configuration_gives_the_same_results(self):
         """The resolved configuration names the operations and algorithms, and gives the same finish times."""
         import h5py
+
         first = self.run_once([self.kinds("false")])
         with h5py.File(first) as results:
             resolved = results["config/resolved"][()].decode()
@@ -79,37 +89,72 @@ class InSwitch(harness.Folder):
         """Folded and not, the results are the same. A step on equal NPUs has at most four classes: NPUs in a switch are alike, those in
         a tree are not."""
         import h5py
+
         for text, most in ((SYSTEM % "false" + MODEL, 4), (SYSTEM % "false" + MODEL + SLOW, 64)):
             config = self.config(text)
             plain, folded = self.run_once([config], "plain.h5"), self.run_once([config, "--fold"], "folded.h5", ranks=2)
             self.assertEqual(harness.difference(plain, folded), "")
             with h5py.File(folded) as results:
                 self.assertLessEqual(int(results.attrs["num_classes"]), most)
-        self.assertEqual(harness.difference(self.run_once([self.kinds("true")], "plain.h5"), self.run_once([self.kinds("true"), "--fold"], "folded.h5")), "")
+        self.assertEqual(
+            harness.difference(
+                self.run_once([self.kinds("true")], "plain.h5"),
+                self.run_once([self.kinds("true"), "--fold"], "folded.h5"),
+            ),
+            "",
+        )
 
     def test_an_all_reduce_by_hand(self):
         """An all-reduce of 1 MiB by 4 NPUs takes 10 ns, two hops of 100 ns, 1 MiB at 10 GB/s, and 10 ns."""
-        config = self.config("system:\n  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 10 GB/s, latency: 100 ns, in-switch-operations: 1}]}\n"
-                             "  collectives: {all-reduce: [inSwitch]}\nworkload: {traces: w}\n")
+        config = self.config(
+            "system:\n  network: {dimensions: [{shape: Switch, size: 4, bandwidth: 10 GB/s, latency: 100 ns, in-switch-operations: 1}]}\n"
+            "  collectives: {all-reduce: [inSwitch]}\nworkload: {traces: w}\n"
+        )
         for npu in range(4):
-            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
+            chakra.write(
+                self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)]
+            )
         self.assertEqual(harness.finish_times(self.run_once([config])), [220_000 + 104_857_600] * 4)
 
     def test_in_switch_where_no_switch_offers_it_is_refused(self):
         """In-switch collectives on a ring, without operations, or with fewer operations than collectives at a time are refused with a
         message that says what is possible."""
-        text = ("system:\n  network: {dimensions: [{shape: %s, size: 4, bandwidth: 10 GB/s, latency: 100 ns%s}]}\n  collectives: {all-reduce: [%s]%s}\n"
-                "  communication: {streams: 2}\nworkload: {traces: w}\n")
+        text = (
+            "system:\n  network: {dimensions: [{shape: %s, size: 4, bandwidth: 10 GB/s, latency: 100 ns%s}]}\n  collectives: {all-reduce: [%s]%s}\n"
+            "  communication: {streams: 2}\nworkload: {traces: w}\n"
+        )
         for npu in range(4):
-            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, "sum", comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
+            chakra.write(
+                self.folder / f"w.{npu}.et",
+                [Node(1, chakra.COLL, "sum", comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)],
+            )
         offers = ", in-switch-operations: %d"
-        cases = {text % ("Ring", "", "inSwitch", ""): ["w.0.et", "NPU 0", "node 1", "'sum'", "dimension 0: inSwitch does not carry out all-reduce of 4 NPUs", "is a Ring",
-                                                       "possible: ring, direct"],
-                 text % ("Ring", offers % 2, "ring", ""): ["dimension 0 (Ring)", "offers 2 in-switch operations"],
-                 text % ("Switch", "", "inSwitch", ""): ["in-switch-operations is 0"],
-                 text % ("Switch", offers % 1, "inSwitch", ""): ["of the 1 operation that its switch offers to 4 NPUs with 2 collectives each", "share of 0"],
-                 text % ("Switch", offers % 2, "inSwitch", ", all-to-all: [inSwitch], queues: 2"): ["share of 1, and 2 queues"],
-                 text % ("Switch", offers % 2, "inSwitch", ", broadcast: [inSwitch, ring]"): ["system.collectives.broadcast", "a list of 1 algorithm"]}
+        cases = {
+            text
+            % ("Ring", "", "inSwitch", ""): [
+                "w.0.et",
+                "NPU 0",
+                "node 1",
+                "'sum'",
+                "dimension 0: inSwitch does not carry out all-reduce of 4 NPUs",
+                "is a Ring",
+                "possible: ring, direct",
+            ],
+            text % ("Ring", offers % 2, "ring", ""): ["dimension 0 (Ring)", "offers 2 in-switch operations"],
+            text % ("Switch", "", "inSwitch", ""): ["in-switch-operations is 0"],
+            text
+            % ("Switch", offers % 1, "inSwitch", ""): [
+                "of the 1 operation that its switch offers to 4 NPUs with 2 collectives each",
+                "share of 0",
+            ],
+            text
+            % ("Switch", offers % 2, "inSwitch", ", all-to-all: [inSwitch], queues: 2"): ["share of 1, and 2 queues"],
+            text
+            % ("Switch", offers % 2, "inSwitch", ", broadcast: [inSwitch, ring]"): [
+                "system.collectives.broadcast",
+                "a list of 1 algorithm",
+            ],
+        }
         for config, words in cases.items():
             with self.subTest(config):
                 outcome = harness.orrery("run", self.config(config), f"--output={self.folder / 'r.h5'}")
@@ -119,17 +164,26 @@ class InSwitch(harness.Folder):
 
     def test_both_networks_agree_where_collectives_start_together(self):
         """The only traffic of 6 NPUs is in-switch collectives that start together. With cut-through both networks give the same times."""
-        config = self.config("system:\n  network: {dimensions: [{shape: Switch, size: 6, bandwidth: 7 GB/s, latency: 333 ns, in-switch-operations: 1}]}\n"
-                             "  collectives: {all-reduce: [inSwitch], all-gather: [inSwitch], reduce-scatter: [inSwitch], broadcast: [inSwitch]}\n"
-                             "workload: {traces: w}\n")
+        config = self.config(
+            "system:\n  network: {dimensions: [{shape: Switch, size: 6, bandwidth: 7 GB/s, latency: 333 ns, in-switch-operations: 1}]}\n"
+            "  collectives: {all-reduce: [inSwitch], all-gather: [inSwitch], reduce-scatter: [inSwitch], broadcast: [inSwitch]}\n"
+            "workload: {traces: w}\n"
+        )
         kinds = (chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.BROADCAST, chakra.SCATTER)
-        nodes = [Node(id, chakra.COLL, data_deps=[id - 1] if id else [], comm_type=kind, comm_size=1_234_567) for id, kind in enumerate(kinds)]
+        nodes = [
+            Node(id, chakra.COLL, data_deps=[id - 1] if id else [], comm_type=kind, comm_size=1_234_567)
+            for id, kind in enumerate(kinds)
+        ]
         for npu in range(6):
             chakra.write(self.folder / f"w.{npu}.et", nodes)
         for rendezvous in ("false", "true"):
             arguments = [config, f"--set=system.communication.rendezvous={rendezvous}"]
             alone = harness.finish_times(self.run_once(arguments))
-            through = ["--network=congestion-aware", "--set=system.network.switching=cut-through", "--set=system.network.packet-size=4 KiB"]
+            through = [
+                "--network=congestion-aware",
+                "--set=system.network.switching=cut-through",
+                "--set=system.network.packet-size=4 KiB",
+            ]
             self.assertEqual(harness.finish_times(self.check_one_answer(arguments + through, 6, ranks=(2,))), alone)
 
     @harness.long
@@ -137,7 +191,12 @@ class InSwitch(harness.Folder):
         """The in-switch study of 8 and 64 NPUs finds that 1 GiB is faster by twice 7/8 and twice 63/64, but for a little latency, and
         draws its plot."""
         plot = self.folder / "plot.png"
-        done = harness.run_script("scripts/studies/in_switch", "--sizes=1024,1048576,1073741824", f"--plot={plot}", f"--orrery={harness.BINARY}")
+        done = harness.run_script(
+            "scripts/studies/in_switch",
+            "--sizes=1024,1048576,1073741824",
+            f"--plot={plot}",
+            f"--orrery={harness.BINARY}",
+        )
         self.assertEqual(done.code, 0, done.out + done.err)
         rows = [line for line in done.out.splitlines() if line.startswith("| 1 ")]
         self.assertEqual([row.split(" | ")[0] for row in rows], ["| 1 KiB", "| 1 MiB", "| 1 GiB"] * 2)

@@ -13,10 +13,23 @@ import harness  # noqa: E402
 import random_workload  # noqa: E402
 
 SCRIPT = "scripts/plot_kernel.py"
-COLUMNS = {"events": "events", "data_messages": "data_messages", "null_messages": "null_messages", "null_messages_received": "null_messages_received", "promise_requests": "promise_requests",
-           "events_sent": "events_sent", "posts_sent": "posts_sent", "waits": "waits",
-           "message_bytes": "message_bytes", "reductions": "reductions", "blocked_time": "blocked_time_s", "busy_time": "busy_time_s",
-           "peak_pending_events": "peak_pending_events", "peak_memory": "peak_memory_bytes", "critical_path": "critical_path"}
+COLUMNS = {
+    "events": "events",
+    "data_messages": "data_messages",
+    "null_messages": "null_messages",
+    "null_messages_received": "null_messages_received",
+    "promise_requests": "promise_requests",
+    "events_sent": "events_sent",
+    "posts_sent": "posts_sent",
+    "waits": "waits",
+    "message_bytes": "message_bytes",
+    "reductions": "reductions",
+    "blocked_time": "blocked_time_s",
+    "busy_time": "busy_time_s",
+    "peak_pending_events": "peak_pending_events",
+    "peak_memory": "peak_memory_bytes",
+    "critical_path": "critical_path",
+}
 
 
 class KernelTable(harness.Folder):
@@ -32,6 +45,7 @@ class KernelTable(harness.Folder):
     def test_json_is_what_the_file_holds(self):
         """On 1 and 3 ranks, --json prints the values of the file, their totals, and the figures that follow from them."""
         import h5py
+
         for ranks in (1, 3):
             path = self.results(ranks)
             outcome = self.show(path, "--json")
@@ -64,12 +78,24 @@ class KernelTable(harness.Folder):
     def test_peak_memory_is_that_of_the_run(self):
         """A script that has filled 400 MB starts a run. The results give what the run took, which is less."""
         import h5py
+
         workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
         arguments = [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
         path = self.folder / "small.h5"
         script = "import os, sys; filled = b'x' * 400_000_000; os.execv(sys.argv[1], sys.argv[1:])"
-        command = [sys.executable, "-c", script, harness.BINARY, "run", *map(str, arguments), f"--output={path}", "--quiet"]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE)
+        command = [
+            sys.executable,
+            "-c",
+            script,
+            harness.BINARY,
+            "run",
+            *map(str, arguments),
+            f"--output={path}",
+            "--quiet",
+        ]
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         with h5py.File(path) as results:
             peak = results["kernel/peak_memory"][0]
@@ -81,8 +107,26 @@ class KernelTable(harness.Folder):
         """On 2 ranks the text has a row for each rank and one for all, every column, and the figures that follow."""
         outcome = self.show(self.results(2))
         self.assertEqual(outcome.code, 0, outcome.err)
-        for word in ("rank", "events", "data", "null", "requests", "bytes", "reductions", "blocked", "busy", "pending", "memory", "critical",
-                     "per data message", "per hundred events", "efficiency: ", "busy: ", "best possible speedup: ", "limit: "):
+        for word in (
+            "rank",
+            "events",
+            "data",
+            "null",
+            "requests",
+            "bytes",
+            "reductions",
+            "blocked",
+            "busy",
+            "pending",
+            "memory",
+            "critical",
+            "per data message",
+            "per hundred events",
+            "efficiency: ",
+            "busy: ",
+            "best possible speedup: ",
+            "limit: ",
+        ):
             self.assertIn(word, outcome.out)
         rows = [line.split()[0] for line in outcome.out.splitlines() if line.strip()]
         for row in ("0", "1", "all"):
@@ -92,6 +136,7 @@ class KernelTable(harness.Folder):
         """A missing file, a text, a file of another program and one without events are refused with one message that names the file and
         the fault."""
         import h5py
+
         text = self.folder / "text.h5"
         text.write_text("no results")
         other = self.folder / "other.h5"
@@ -100,7 +145,12 @@ class KernelTable(harness.Folder):
         broken = self.results(1)
         with h5py.File(broken, "a") as file:
             del file["kernel/events"]
-        for path, word in ((self.folder / "missing.h5", "no such file"), (text, "HDF5"), (other, "format"), (broken, "/kernel/events")):
+        for path, word in (
+            (self.folder / "missing.h5", "no such file"),
+            (text, "HDF5"),
+            (other, "format"),
+            (broken, "/kernel/events"),
+        ):
             outcome = self.show(path)
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertEqual(len(outcome.err.strip().splitlines()), 1, outcome.err)

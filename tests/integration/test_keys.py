@@ -29,10 +29,18 @@ VALUES = {
     "system.network.packets.buffer": ["30 kB", "90 kB", "400 kB"],
     "system.network.dimensions.oversubscription": [2, 8],
     "perturbation.distributions": [[{"per": "npu", "kind": "uniform", "least": 0.9, "most": 1.2}]],
-    "perturbation.links": [[{"dimension": 0, "npus": 0, "bandwidth": 0.5}], [{"dimension": 1, "npus": "0-3", "bandwidth": 0.5}]],
+    "perturbation.links": [
+        [{"dimension": 0, "npus": 0, "bandwidth": 0.5}],
+        [{"dimension": 1, "npus": "0-3", "bandwidth": 0.5}],
+    ],
     "workload.parallel.replicas": [2],
-    "system.network.circuits": [{"switching-time": "10 us", "configurations": [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}],
-                                 "groups": {"dp": "third", "tp": "third", "all": "third"}}],
+    "system.network.circuits": [
+        {
+            "switching-time": "10 us",
+            "configurations": [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}],
+            "groups": {"dp": "third", "tp": "third", "all": "third"},
+        }
+    ],
     "workload.parallel.expert-overlap": ["true"],
 }
 # Keys that change nothing in some bases, and why: (bases, keys, reason). Regular expressions that match the whole name and the end of the path.
@@ -43,40 +51,123 @@ EXCEPTIONS = [
     ("packets.*", "workload.dependencies", "no node of these traces waits for another one"),
     ("experts.*|dualpipe", "parallel.expert-tp", "is the size of tp by default"),
     ("request|prefill|decode", "parallel.gradients", "the value that is tried is the default"),
-    ("layers.*|dlrm|step, ddp", "collectives.(active-chunks|queues|overlap-latency)", "there is one collective of one chunk at a time"),
+    (
+        "layers.*|dlrm|step, ddp",
+        "collectives.(active-chunks|queues|overlap-latency)",
+        "there is one collective of one chunk at a time",
+    ),
     ("memory .*|traces.*", "local-memory.size", "no tensors of these traces lie in local memory"),
     ("step, astra-sim's rules", "collectives.endpoint-delay", "communicators of some NPUs have 10 ns, as in ASTRA-sim"),
-    ("step.*|request|prefill|decode|cost.*|products.*|systolic.*|slow NPUs.*|noise|normal|lognormal|exponential|uniform|tail|values|stack tpu.*|gpipe|"
-     "interleaving|zb-.*|recompute|latent attention", "collectives.directions", "groups have two members of a ring"),
-    (".*stack.*|graph|dlrm|traces, switches", "collectives.directions", "the value that is tried is the default without Rings"),
-    ("(?!.*(congestion-aware|links|fast)).*", "network.switching", "the value that is tried is the default without the congestion-aware network"),
+    (
+        "step.*|request|prefill|decode|cost.*|products.*|systolic.*|slow NPUs.*|noise|normal|lognormal|exponential|uniform|tail|values|stack tpu.*|gpipe|"
+        "interleaving|zb-.*|recompute|latent attention",
+        "collectives.directions",
+        "groups have two members of a ring",
+    ),
+    (
+        ".*stack.*|graph|dlrm|traces, switches",
+        "collectives.directions",
+        "the value that is tried is the default without Rings",
+    ),
+    (
+        "(?!.*(congestion-aware|links|fast)).*",
+        "network.switching",
+        "the value that is tried is the default without the congestion-aware network",
+    ),
     ("library", "collectives.(directions|chunks)", "the value that is tried is the default"),
-    (".*stack.*|library", "network.ports|dimensions.[01].port", "both Switches have the port nic by default, at the rate that is tried"),
-    ("request|prefill|decode|dlrm", "collectives.(chunks|least-chunk|active-chunks|queues|overlap-latency)", "collectives are smaller than two of the least chunks"),
+    (
+        ".*stack.*|library",
+        "network.ports|dimensions.[01].port",
+        "both Switches have the port nic by default, at the rate that is tried",
+    ),
+    (
+        "request|prefill|decode|dlrm",
+        "collectives.(chunks|least-chunk|active-chunks|queues|overlap-latency)",
+        "collectives are smaller than two of the least chunks",
+    ),
     ("systolic, outputs", "array.filter-buffer", "the filters fit already"),
-    (".*", "(system|perturbation|workload.model).base", "what a file says itself stands above its base, and rare draws miss the few NPUs"),
+    (
+        ".*",
+        "(system|perturbation|workload.model).base",
+        "what a file says itself stands above its base, and rare draws miss the few NPUs",
+    ),
     (".*", "fast-forward", "results are the same by design"),
     (".*", "cost.source", "is a text for readers"),
-    (".*", r"layers.\d.name|workload.model.late", "names stand in the timeline, and other strides have the same remainder"),
-    (".*", "collectives.(all-reduce|all-gather|reduce-scatter|all-to-all|broadcast|reduce)", "the workload has no collective of this kind"),
-    (".*", "collectives.(optimization|dimension-order|chunk-order)", "collectives have one dimension or few chunks, in which nothing changes places"),
-    ("(gpu|packets|packets .*|packets, .*|recordings|gpu, .*)", "system.collectives.*", "no collective takes an algorithm, or only one of one chunk"),
+    (
+        ".*",
+        r"layers.\d.name|workload.model.late",
+        "names stand in the timeline, and other strides have the same remainder",
+    ),
+    (
+        ".*",
+        "collectives.(all-reduce|all-gather|reduce-scatter|all-to-all|broadcast|reduce)",
+        "the workload has no collective of this kind",
+    ),
+    (
+        ".*",
+        "collectives.(optimization|dimension-order|chunk-order)",
+        "collectives have one dimension or few chunks, in which nothing changes places",
+    ),
+    (
+        "(gpu|packets|packets .*|packets, .*|recordings|gpu, .*)",
+        "system.collectives.*",
+        "no collective takes an algorithm, or only one of one chunk",
+    ),
     ("jobs", "system.collectives.queues", "there is one collective at a time"),
-    (".*", "collectives.compute-share|communication.rendezvous", "no collective runs beside computation, and no receiver comes late"),
+    (
+        ".*",
+        "collectives.compute-share|communication.rendezvous",
+        "no collective runs beside computation, and no receiver comes late",
+    ),
     (".*", "(compute|communication).streams|communication.order|workload.streams", ONE_CHAIN),
     (".*", "workload.model.heads", "heads divide what they compute together"),
-    (".*", "model.(rotary|causal|fused-attention)|compute.efficiency|local-memory.latency|cache.bandwidth", "the blocks are bound by something else"),
-    (".*", "parallel.placement|parallel.scattered-messages", "the axes that change places have one NPU, and stages send no messages"),
+    (
+        ".*",
+        "model.(rotary|causal|fused-attention)|compute.efficiency|local-memory.latency|cache.bandwidth",
+        "the blocks are bound by something else",
+    ),
+    (
+        ".*",
+        "parallel.placement|parallel.scattered-messages",
+        "the axes that change places have one NPU, and stages send no messages",
+    ),
     ("layers.*", r"layers.\d.activations", "the last layer hands nothing on"),
     (".*", "in-switch-operations", "there is one collective at a time in the switch"),
-    (PACKETS, "packets.(resume-offset|marks|seed|window|window-follows-rate|loss|retransmission-timeout|least-rate)", NOT_SO_FAR),
-    (PACKETS, "packets.(pause-frame|buffer|share-shift|reserve|headroom|flow-control|pauses|control|transport)", NOT_SO_FAR),
-    ("packets, (dcqcn|timely|dctcp|hpcc|simai-ns3)", "packets.(additive-increase|fast-increase|fast-recovery-steps|clamps-target|gain|.*-interval)", NOT_SO_FAR),
-    ("(packets|gpu|layers|recordings|traces, recorded|packets.*|gpu.*)", "system.rules|compute.(model|peak|local-memory.*)", "nodes have recorded durations"),
-    ("(layers|layers with work)", "system.rules|parallel.(schedule|detail)", "there is one stage, and times are whole nanoseconds"),
-    ("(.*stack.*|library)", "dimensions.[01].(latency|shape)|library.(fabric|fabric-figures.*|collnet|node-dimensions|launch|shares.*)",
-     "hops are no longer than those of the measured machines, collectives take longer than a launch, and other resources and algorithms bind"),
-    (".*stack.*", "compute.(model|elementwise|attention|kernel)|parallel.(tp-overlap|gather-before-forward|exposed-share)", "the stack says the same"),
+    (
+        PACKETS,
+        "packets.(resume-offset|marks|seed|window|window-follows-rate|loss|retransmission-timeout|least-rate)",
+        NOT_SO_FAR,
+    ),
+    (
+        PACKETS,
+        "packets.(pause-frame|buffer|share-shift|reserve|headroom|flow-control|pauses|control|transport)",
+        NOT_SO_FAR,
+    ),
+    (
+        "packets, (dcqcn|timely|dctcp|hpcc|simai-ns3)",
+        "packets.(additive-increase|fast-increase|fast-recovery-steps|clamps-target|gain|.*-interval)",
+        NOT_SO_FAR,
+    ),
+    (
+        "(packets|gpu|layers|recordings|traces, recorded|packets.*|gpu.*)",
+        "system.rules|compute.(model|peak|local-memory.*)",
+        "nodes have recorded durations",
+    ),
+    (
+        "(layers|layers with work)",
+        "system.rules|parallel.(schedule|detail)",
+        "there is one stage, and times are whole nanoseconds",
+    ),
+    (
+        "(.*stack.*|library)",
+        "dimensions.[01].(latency|shape)|library.(fabric|fabric-figures.*|collnet|node-dimensions|launch|shares.*)",
+        "hops are no longer than those of the measured machines, collectives take longer than a launch, and other resources and algorithms bind",
+    ),
+    (
+        ".*stack.*",
+        "compute.(model|elementwise|attention|kernel)|parallel.(tp-overlap|gather-before-forward|exposed-share)",
+        "the stack says the same",
+    ),
     ("gpu.*", "gpu.*|packet-size", "the plan does not use it"),
     ("(prefill|decode|request)", "model.tied-embeddings", "the first and the last stage keep a table each"),
     ("jobs", "jobs.0.(allocation|seed)", "the network is a ring of equal links"),
@@ -92,12 +183,23 @@ GATE_BASES = ("step", "step, congestion-aware", "packets, dcqcn", "library", "ex
 
 def exception(base, path):
     """Returns why a key may change nothing in a base; None if it may not."""
-    return next((reason for bases, keys, reason in EXCEPTIONS if re.fullmatch(bases, base) and re.search(rf"(^|[.])({keys})$", path)), None)
+    return next(
+        (
+            reason
+            for bases, keys, reason in EXCEPTIONS
+            if re.fullmatch(bases, base) and re.search(rf"(^|[.])({keys})$", path)
+        ),
+        None,
+    )
 
 
 def keys():
     """Returns what `orrery show keys --json` says of Orrery's own keys."""
-    return [key for key in json.loads(harness.orrery("show", "keys", "--json").out) if key["section"] != "-" and not key["becomes"]]
+    return [
+        key
+        for key in json.loads(harness.orrery("show", "keys", "--json").out)
+        if key["section"] != "-" and not key["becomes"]
+    ]
 
 
 def scaled(text, factor):
@@ -120,7 +222,9 @@ def other_values(key, value, dimensions):
         return [not (now is True or now == "true")]
     words = [word["word"] for word in key["words"] if not re.search("[<^]", word["word"])]
     if key["type"] == "list of algorithms":
-        return [[word] * dimensions for word in words] + [["one" + word] for word in ("Ring", "Direct", "HalvingDoubling")]
+        return [[word] * dimensions for word in words] + [
+            ["one" + word] for word in ("Ring", "Direct", "HalvingDoubling")
+        ]
     if key["type"].startswith("list"):
         words = [[word] for word in words]
     result = list(words)
@@ -157,8 +261,16 @@ def places(config, path):
     return [place for place in found if lists_agree(config, place, names)]
 
 
-LISTS = {"system.network.dimensions", "workload.model.tables", "jobs", "perturbation.distributions", "perturbation.slow-npus", "perturbation.links",
-         "cost.network", "workload.traces"}
+LISTS = {
+    "system.network.dimensions",
+    "workload.model.tables",
+    "jobs",
+    "perturbation.distributions",
+    "perturbation.slow-npus",
+    "perturbation.links",
+    "cost.network",
+    "workload.traces",
+}
 
 
 def lists_agree(config, place, names):
@@ -198,14 +310,26 @@ class Keys(harness.Folder):
         super().setUp()
         if not key_bases.PLAN:
             plan = self.folder / "plan.json"
-            subprocess.run([sys.executable, harness.SOURCE / "scripts/make_plan.py", "two-shot", "--gpus=2", "--blocks=2", f"--output={plan}"], check=True)
+            subprocess.run(
+                [
+                    sys.executable,
+                    harness.SOURCE / "scripts/make_plan.py",
+                    "two-shot",
+                    "--gpus=2",
+                    "--blocks=2",
+                    f"--output={plan}",
+                ],
+                check=True,
+            )
             key_bases.PLAN.update(json.loads(plan.read_text()))
 
     def test_each_key_changes_a_result_or_is_named(self):
         """In each base each key that is accepted without a warning changes a result, or an exception says why not."""
         faults = []
         for name in GATE_BASES if harness.GATE else key_bases.BASES:
-            faults += [f"{name}: {path} is accepted and changes nothing with {values}" for path, values in self.idle_keys(name)]
+            faults += [
+                f"{name}: {path} is accepted and changes nothing with {values}" for path, values in self.idle_keys(name)
+            ]
         self.assertFalse(faults, "\n".join(faults))
 
     def run_config(self, config, full):
@@ -244,7 +368,9 @@ class Keys(harness.Folder):
         paths = {".".join(map(str, place)), key["path"]}
 
         def named(outcome):
-            lines = [line for line in outcome.err.splitlines() if line not in warned or "no effect" in line]  # the base may have the key, too
+            lines = [
+                line for line in outcome.err.splitlines() if line not in warned or "no effect" in line
+            ]  # the base may have the key, too
             return any(path in line for line in lines for path in paths)
 
         accepted = []
@@ -274,31 +400,90 @@ class Keys(harness.Folder):
 # Other values of keys of ASTRA-sim's files, by file. The base has 4 x 2 NPUs and collectives, computation and remote memory in its traces.
 ASTRA_SIM_MEMORIES = {
     "per NPU": {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 1000, "remote-mem-bw": 10},
-    "per node": {"memory-type": "PER_NODE_MEMORY_EXPANSION", "remote-mem-latency": 1000, "remote-mem-bw": 10, "num-npus-per-node": 4, "num-nodes": 2},
+    "per node": {
+        "memory-type": "PER_NODE_MEMORY_EXPANSION",
+        "remote-mem-latency": 1000,
+        "remote-mem-bw": 10,
+        "num-npus-per-node": 4,
+        "num-nodes": 2,
+    },
     "pool": {"memory-type": "MEMORY_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 10},
-    "hierarchical": {"memory-type": "HIERARCHICAL_POOL", "remote-mem-latency": 1000, "remote-mem-bw": 10, "num-npus-per-node": 4, "num-memory-groups": 2,
-                     "num-out-node-switches": 2, "out-node-link-bw": 50, "out-node-link-latency": 200, "in-node-fabric-bw": 256,
-                     "in-node-fabric-latency": 5, "chunk-size": 4096},
+    "hierarchical": {
+        "memory-type": "HIERARCHICAL_POOL",
+        "remote-mem-latency": 1000,
+        "remote-mem-bw": 10,
+        "num-npus-per-node": 4,
+        "num-memory-groups": 2,
+        "num-out-node-switches": 2,
+        "out-node-link-bw": 50,
+        "out-node-link-latency": 200,
+        "in-node-fabric-bw": 256,
+        "in-node-fabric-latency": 5,
+        "chunk-size": 4096,
+    },
 }
 ASTRA_SIM_VALUES = {
     "network.yml": {"topology": [["Switch", "Switch"]], "bandwidth": [[25, 50]], "latency": [[500, 900]]},
     "system.json": {
-        "all-reduce-implementation": [["direct", "ring"]], "all-gather-implementation": [["direct", "ring"]],
-        "reduce-scatter-implementation": [["direct", "ring"]], "all-to-all-implementation": [["direct", "ring"]], "collective-optimization": ["baseline"],
-        "preferred-dataset-splits": [2], "active-chunks-per-dimension": [4], "endpoint-delay": [1000], "roofline-enabled": [0], "peak-perf": [9],
-        "local-mem-bw": [10], "replay-only": [1], "scheduling-policy": ["FIFO"], "trace-enabled": [1], "boost-mode": [1], "track-local-mem": [1],
-        "local-mem-trace-filename": ["x"], "local-reduction-delay": [5], "L": [1], "o": [1], "g": [1], "G": [1], "intra-dimension-scheduling": ["FIFO"],
-        "inter-dimension-scheduling": ["baseline"], "model-shared-bus": [1]},
-    "remote_memory.json": {"memory-type": ["MEMORY_POOL", "PER_NPU_MEMORY_EXPANSION"], "remote-mem-latency": [5000], "remote-mem-bw": [3],
-                           "num-npus-per-node": [2], "num-nodes": [4], "num-memory-groups": [4], "num-out-node-switches": [4], "out-node-link-bw": [5],
-                           "out-node-link-latency": [2000], "in-node-fabric-bw": [5], "in-node-fabric-latency": [2000], "chunk-size": [1024]},
-    "flags": {"num-queues-per-dim": [2], "injection-scale": [3], "rendezvous-protocol": [""], "comm-scale": [2], "compute-scale": [2],
-              "logging-folder": ["x"], "logging-configuration": ["x"]},
+        "all-reduce-implementation": [["direct", "ring"]],
+        "all-gather-implementation": [["direct", "ring"]],
+        "reduce-scatter-implementation": [["direct", "ring"]],
+        "all-to-all-implementation": [["direct", "ring"]],
+        "collective-optimization": ["baseline"],
+        "preferred-dataset-splits": [2],
+        "active-chunks-per-dimension": [4],
+        "endpoint-delay": [1000],
+        "roofline-enabled": [0],
+        "peak-perf": [9],
+        "local-mem-bw": [10],
+        "replay-only": [1],
+        "scheduling-policy": ["FIFO"],
+        "trace-enabled": [1],
+        "boost-mode": [1],
+        "track-local-mem": [1],
+        "local-mem-trace-filename": ["x"],
+        "local-reduction-delay": [5],
+        "L": [1],
+        "o": [1],
+        "g": [1],
+        "G": [1],
+        "intra-dimension-scheduling": ["FIFO"],
+        "inter-dimension-scheduling": ["baseline"],
+        "model-shared-bus": [1],
+    },
+    "remote_memory.json": {
+        "memory-type": ["MEMORY_POOL", "PER_NPU_MEMORY_EXPANSION"],
+        "remote-mem-latency": [5000],
+        "remote-mem-bw": [3],
+        "num-npus-per-node": [2],
+        "num-nodes": [4],
+        "num-memory-groups": [4],
+        "num-out-node-switches": [4],
+        "out-node-link-bw": [5],
+        "out-node-link-latency": [2000],
+        "in-node-fabric-bw": [5],
+        "in-node-fabric-latency": [2000],
+        "chunk-size": [1024],
+    },
+    "flags": {
+        "num-queues-per-dim": [2],
+        "injection-scale": [3],
+        "rendezvous-protocol": [""],
+        "comm-scale": [2],
+        "compute-scale": [2],
+        "logging-folder": ["x"],
+        "logging-configuration": ["x"],
+    },
 }
 AS_IN_ASTRA_SIM = "ASTRA-sim 2 reads it and does nothing with it either"
-ASTRA_SIM_EXCEPTIONS = {"scheduling-policy": AS_IN_ASTRA_SIM, "trace-enabled": AS_IN_ASTRA_SIM, "boost-mode": AS_IN_ASTRA_SIM,
-                        "track-local-mem": "results have the peaks anyway", "local-mem-trace-filename": "results have the peaks anyway",
-                        "num-nodes": "is checked against the number of NPUs"}
+ASTRA_SIM_EXCEPTIONS = {
+    "scheduling-policy": AS_IN_ASTRA_SIM,
+    "trace-enabled": AS_IN_ASTRA_SIM,
+    "boost-mode": AS_IN_ASTRA_SIM,
+    "track-local-mem": "results have the peaks anyway",
+    "local-mem-trace-filename": "results have the peaks anyway",
+    "num-nodes": "is checked against the number of NPUs",
+}
 
 
 class AstraSimKeys(harness.Folder):
@@ -307,14 +492,21 @@ class AstraSimKeys(harness.Folder):
     def figures(self, memory, changes):
         """Runs ASTRA-sim's files with a value of a key changed, and returns the outcome and the figures."""
         base = {"scheduling-policy": "LIFO", "roofline-enabled": 1, "peak-perf": 1, "local-mem-bw": 100}
-        system = harness.System(("Ring", "Ring"), (4, 2), bandwidth=[50, 20], system={**base, **changes.get("system.json", {})},
-                                memory={**memory, **changes.get("remote_memory.json", {})})
+        system = harness.System(
+            ("Ring", "Ring"),
+            (4, 2),
+            bandwidth=[50, 20],
+            system={**base, **changes.get("system.json", {})},
+            memory={**memory, **changes.get("remote_memory.json", {})},
+        )
         for key, value in changes.get("network.yml", {}).items():
             setattr(system, key, value)
         flags = [f"--{key}={value}" if value else f"--{key}" for key, value in changes.get("flags", {}).items()]
         key_bases.collectives(self.folder)
         traces = f"--workload-configuration={self.folder / 'kinds'}"
-        return harness.workers.figures(["run", *map(str, system.write(self.folder)), traces, *flags, "--quiet"], self.folder)
+        return harness.workers.figures(
+            ["run", *map(str, system.write(self.folder)), traces, *flags, "--quiet"], self.folder
+        )
 
     def test_each_key_changes_a_result_or_is_named(self):
         """With each remote memory: a result changes, the key is refused, or a warning names it. Each has an effect with one of them."""
@@ -331,23 +523,46 @@ class AstraSimKeys(harness.Folder):
                         named = key in done.err and key not in outcome.err
                         if done.code or changed != figures or named:
                             effective.add(key)
-                        elif key not in ASTRA_SIM_EXCEPTIONS and memory["memory-type"] != other and not (file == "remote_memory.json" and key not in memory):
-                            self.fail(f"{file} with the memory {name}: {key} is accepted with {other} and changes nothing")
+                        elif (
+                            key not in ASTRA_SIM_EXCEPTIONS
+                            and memory["memory-type"] != other
+                            and not (file == "remote_memory.json" and key not in memory)
+                        ):
+                            self.fail(
+                                f"{file} with the memory {name}: {key} is accepted with {other} and changes nothing"
+                            )
         self.assertEqual(set().union(*ASTRA_SIM_VALUES.values()) - effective - set(ASTRA_SIM_EXCEPTIONS), set())
-        given_elsewhere = {key for key in own if key.endswith("-custom") or key.endswith("-configuration") or "custom" in key} | {"npus_count"}
-        self.assertEqual(set(own) - set().union(*ASTRA_SIM_VALUES.values()) - given_elsewhere, set(), "keys that have no other value here")
+        given_elsewhere = {
+            key for key in own if key.endswith("-custom") or key.endswith("-configuration") or "custom" in key
+        } | {"npus_count"}
+        self.assertEqual(
+            set(own) - set().union(*ASTRA_SIM_VALUES.values()) - given_elsewhere,
+            set(),
+            "keys that have no other value here",
+        )
 
 
 # ---- fields of traces ----
 
 # Attributes of nodes of Chakra traces: (kind of node, attribute, its value, another value).
 FIELDS = [
-    ("COMP", "num_ops", 10_000_000, 20_000_000), ("COMP", "tensor_size", 1_000_000, 2_000_000), ("COMP", "is_cpu_op", False, True),
-    ("MEM_LOAD", "tensor_size", 1_000_000, 2_000_000), ("MEM_STORE", "tensor_size", 1_000_000, 2_000_000),
-    ("COLL", "comm_size", 65536, 131072), ("COLL", "comm_type", chakra.ALL_REDUCE, chakra.ALL_GATHER), ("COLL", "pg_name", "all", "few"),
-    ("COLL of dimensions", "involved_dim", [True, True], [True, False]), ("COLL of dimensions", "comm_type", chakra.ALL_REDUCE, chakra.ALL_TO_ALL),
-    ("COLL of dimensions", "comm_size", 65536, 131072), ("COLL", "comm_priority", 0, 5),
-    ("SEND", "comm_size", 65536, 131072), ("SEND", "comm_tag", 1, 2), ("SEND", "comm_dst", 1, 2), ("RECV", "comm_src", 0, 3), ("RECV", "comm_tag", 1, 2),
+    ("COMP", "num_ops", 10_000_000, 20_000_000),
+    ("COMP", "tensor_size", 1_000_000, 2_000_000),
+    ("COMP", "is_cpu_op", False, True),
+    ("MEM_LOAD", "tensor_size", 1_000_000, 2_000_000),
+    ("MEM_STORE", "tensor_size", 1_000_000, 2_000_000),
+    ("COLL", "comm_size", 65536, 131072),
+    ("COLL", "comm_type", chakra.ALL_REDUCE, chakra.ALL_GATHER),
+    ("COLL", "pg_name", "all", "few"),
+    ("COLL of dimensions", "involved_dim", [True, True], [True, False]),
+    ("COLL of dimensions", "comm_type", chakra.ALL_REDUCE, chakra.ALL_TO_ALL),
+    ("COLL of dimensions", "comm_size", 65536, 131072),
+    ("COLL", "comm_priority", 0, 5),
+    ("SEND", "comm_size", 65536, 131072),
+    ("SEND", "comm_tag", 1, 2),
+    ("SEND", "comm_dst", 1, 2),
+    ("RECV", "comm_src", 0, 3),
+    ("RECV", "comm_tag", 1, 2),
 ]
 
 
@@ -359,22 +574,45 @@ class Fields(harness.Folder):
         now = {(kind, name): first for kind, name, first, _ in FIELDS}
         if changed:
             now[changed] = value
+
         def node(number, kind, *after, **more):
             own = {name: now[(kind, name)] for of, name, _, _ in FIELDS if of == kind}
             return Node(number, getattr(chakra, kind.split()[0]), data_deps=list(after), **{**own, **more})
+
         for npu in range(4):
-            nodes = [node(1, "COMP"), node(2, "COMP", is_cpu_op=True, num_ops=1, duration=10), node(3, "MEM_LOAD", 1), node(4, "MEM_STORE", 3), node(5, "COLL", 1),
-                     Node(6, chakra.COLL, data_deps=[1], comm_type=chakra.ALL_GATHER, comm_size=1 << 20, pg_name="all", comm_priority=1), node(7, "COMP", 5),
-                     node(9, "COLL of dimensions", 7)]
+            nodes = [
+                node(1, "COMP"),
+                node(2, "COMP", is_cpu_op=True, num_ops=1, duration=10),
+                node(3, "MEM_LOAD", 1),
+                node(4, "MEM_STORE", 3),
+                node(5, "COLL", 1),
+                Node(
+                    6,
+                    chakra.COLL,
+                    data_deps=[1],
+                    comm_type=chakra.ALL_GATHER,
+                    comm_size=1 << 20,
+                    pg_name="all",
+                    comm_priority=1,
+                ),
+                node(7, "COMP", 5),
+                node(9, "COLL of dimensions", 7),
+            ]
             if npu == 0:
                 nodes.append(node(8, "SEND", 7, comm_src=0))
             if npu == 1:
                 nodes.append(node(8, "RECV", 7, comm_dst=1, comm_size=65536))
             chakra.write(self.folder / f"f.{npu}.et", nodes)
         (self.folder / "groups.json").write_text('{"all": [0, 1, 2, 3], "few": [0, 1]}')
-        config = {"system": {"network": {"dimensions": [key_bases.dimension("Ring", 2), key_bases.dimension("Ring", 2)]}, "compute": key_bases.ROOFLINE,
-                             "communication": {"order": "priority"}, "remote-memory": {"kind": "per-npu", "bandwidth": "10 GB/s", "latency": "1 us"}},
-                  "workload": {"traces": "f", "groups": "groups.json"}}
+        config = {
+            "system": {
+                "network": {"dimensions": [key_bases.dimension("Ring", 2), key_bases.dimension("Ring", 2)]},
+                "compute": key_bases.ROOFLINE,
+                "communication": {"order": "priority"},
+                "remote-memory": {"kind": "per-npu", "bandwidth": "10 GB/s", "latency": "1 us"},
+            },
+            "workload": {"traces": "f", "groups": "groups.json"},
+        }
         (self.folder / "c.yaml").write_text(json.dumps(config))
         return harness.workers.figures(["run", str(self.folder / "c.yaml"), "--quiet"], self.folder)
 

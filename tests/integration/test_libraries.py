@@ -66,8 +66,10 @@ class Libraries(harness.Folder):
         """A study of three links within the nodes ranks the step with the fastest one first, and that with the slowest one last."""
         study = self.folder / "study.yaml"
         self.config()
-        study.write_text("study:\n  base: config.yaml\n  parameters:\n    link: {key: system.network.dimensions.0.bandwidth, values: [45 GB/s, 900 GB/s, 200 GB/s]}\n"
-                         "  objectives: [{minimise: step_time}]\n")
+        study.write_text(
+            "study:\n  base: config.yaml\n  parameters:\n    link: {key: system.network.dimensions.0.bandwidth, values: [45 GB/s, 900 GB/s, 200 GB/s]}\n"
+            "  objectives: [{minimise: step_time}]\n"
+        )
         ran = harness.orrery("explore", study, f"--output={self.folder / 'study'}")
         self.assertEqual(ran.code, 0, ran.err)
         places = [ran.out.index(rate) for rate in ("900 GB/s", "200 GB/s", "45 GB/s")]
@@ -78,13 +80,26 @@ class Libraries(harness.Folder):
         """Collectives of a library are flows over links: every NPU finishes at the same time on 1 to 8 ranks."""
         for model in ("model: congestion-aware\n    switching: cut-through", "model: packet"):
             with self.subTest(model=model):
-                self.check_one_answer([self.config(model=model)], 16, ranks=harness.cases((2, 3), (1, 2, 3, 4, 8), (1, 2, 3, 4, 8)))
+                self.check_one_answer(
+                    [self.config(model=model)], 16, ranks=harness.cases((2, 3), (1, 2, 3, 4, 8), (1, 2, 3, 4, 8))
+                )
 
     def test_alone_all_networks_agree(self):
         """Nothing else is under way: within 2 % where links are simulated, and within 5 % with packets."""
-        for kind, size, members in [("all-reduce", "64 MiB", 16), ("all-gather", "4 MiB", 16), ("all-to-all", "64 MiB", 16), ("all-reduce", "64 MiB", 8)]:
-            alone = [self.shown(self.config(model=model), kind, size, f"--npus={members}")["last_done_ps"]
-                     for model in ("model: congestion-unaware", "model: congestion-aware\n    switching: cut-through", "model: packet")]
+        for kind, size, members in [
+            ("all-reduce", "64 MiB", 16),
+            ("all-gather", "4 MiB", 16),
+            ("all-to-all", "64 MiB", 16),
+            ("all-reduce", "64 MiB", 8),
+        ]:
+            alone = [
+                self.shown(self.config(model=model), kind, size, f"--npus={members}")["last_done_ps"]
+                for model in (
+                    "model: congestion-unaware",
+                    "model: congestion-aware\n    switching: cut-through",
+                    "model: packet",
+                )
+            ]
             self.assertAlmostEqual(alone[1] / alone[0], 1, delta=0.02, msg=f"{kind} {size} {members}")
             self.assertAlmostEqual(alone[2] / alone[0], 1, delta=0.05, msg=f"{kind} {size} {members}")
 
@@ -106,26 +121,38 @@ class Libraries(harness.Folder):
         machine = ", all-reduce: {file: measured.txt, node: 2, bandwidths: [450 GB/s]}"
         slow = self.shown(self.config(225, machine), "all-reduce", "64 MiB", "--npus=2")
         self.assertGreater(slow["last_done_ps"], 800_000_000)
-        for wrong, said in [("{node: 2}", "all-reduce.file': the key is missing"), ("{file: measured.txt, hosts: 2}", "hosts"),
-                            ("{file: measured.txt, node: 0}", "found '0'")]:
+        for wrong, said in [
+            ("{node: 2}", "all-reduce.file': the key is missing"),
+            ("{file: measured.txt, hosts: 2}", "hosts"),
+            ("{file: measured.txt, node: 0}", "found '0'"),
+        ]:
             ran = harness.orrery("check", self.config(library=f", all-reduce: {wrong}"))
             self.assertEqual(ran.code, 3)
             self.assertIn(said, ran.err)
 
     def test_a_step_has_an_error_and_sensitivities(self):
         """The summary and the results say which error the library gives the step, what binds its exposed collectives, and what 10 % more bandwidth
-        saves: about as much as a second run with it. The shares of what binds add up to 1. A slow link errs more. One answer on several ranks."""
+        saves: about as much as a second run with it. The shares of what binds add up to 1. A slow link errs more. One answer on several ranks.
+        """
         for link, dimension, rate in ((45, 0, "49.5 GB/s"), (900, 1, "440 Gb/s")):
             config = self.config(link)
             ran, out = self.run_of(config)
             with h5py.File(out) as file:
-                step, error, saved = file["metrics/step_time"][()], file["metrics/step_error"][()], file["metrics/more_bandwidth"][:]
+                step, error, saved = (
+                    file["metrics/step_time"][()],
+                    file["metrics/step_error"][()],
+                    file["metrics/more_bandwidth"][:],
+                )
                 self.assertAlmostEqual(sum(file["metrics/bound_shares"][:]), 1, delta=1e-9)
-            self.assertIn(f"library: standard error of the step {100 * error:.2f} %; exposed collectives are bound by ", ran.out)
+            self.assertIn(
+                f"library: standard error of the step {100 * error:.2f} %; exposed collectives are bound by ", ran.out
+            )
             self.assertIn(f"saves {100 * max(saved):.2f} % in dimension {dimension}", ran.out)
             _, out = self.run_of(config, f"--set=system.network.dimensions.{dimension}.bandwidth={rate}")
             with h5py.File(out) as file:
-                self.assertAlmostEqual(1 - file["metrics/step_time"][()] / step, saved[dimension], delta=0.15 * saved[dimension] + 0.001)
+                self.assertAlmostEqual(
+                    1 - file["metrics/step_time"][()] / step, saved[dimension], delta=0.15 * saved[dimension] + 0.001
+                )
             if link == 45:
                 self.assertGreater(error, 0.1)
         self.check_one_answer([config], 16, ranks=(2, 3))
@@ -138,11 +165,28 @@ class Libraries(harness.Folder):
         times = {}
         for ports in (("near", "far"), ("nic", "nic"), (None, None)):
             dimensions = [{"shape": "Switch", "size": 8, "bandwidth": "450 GB/s", "latency": "468 ns"}]
-            dimensions += [{"shape": "Switch", "size": 2, "bandwidth": "50 GB/s", "latency": "1 us", **({"port": port} if port else {})} for port in ports]
+            dimensions += [
+                {
+                    "shape": "Switch",
+                    "size": 2,
+                    "bandwidth": "50 GB/s",
+                    "latency": "1 us",
+                    **({"port": port} if port else {}),
+                }
+                for port in ports
+            ]
             for network in ("congestion-unaware", "congestion-aware"):
                 config = self.folder / "ports.yaml"
-                config.write_text(json.dumps({"system": {"network": {"model": network, "dimensions": dimensions},
-                                                         "collectives": {"library": {"name": "nccl-h100"}}}}))
+                config.write_text(
+                    json.dumps(
+                        {
+                            "system": {
+                                "network": {"model": network, "dimensions": dimensions},
+                                "collectives": {"library": {"name": "nccl-h100"}},
+                            }
+                        }
+                    )
+                )
                 times[ports, network] = self.shown(config, "all-to-all", "1 GiB")["last_done_ps"]
         for network in ("congestion-unaware", "congestion-aware"):
             apart, shared = times[("near", "far"), network], times[("nic", "nic"), network]
@@ -151,10 +195,19 @@ class Libraries(harness.Folder):
 
     def test_an_npu_may_lose_some_of_its_links(self):
         """Of four links of 100 GB/s to a switch, an NPU that loses one or two has 300 or 200 GB/s, with a library and without. It keeps one."""
+
         def config(lost, links, **collectives):
             file = self.folder / "lost.yaml"
-            made = {"system": {"network": {"dimensions": [{"shape": "Switch", "size": 8, "bandwidth": "100 GB/s", "latency": "468 ns", "links": links}]},
-                               "collectives": collectives}}
+            made = {
+                "system": {
+                    "network": {
+                        "dimensions": [
+                            {"shape": "Switch", "size": 8, "bandwidth": "100 GB/s", "latency": "468 ns", "links": links}
+                        ]
+                    },
+                    "collectives": collectives,
+                }
+            }
             if lost:
                 made["perturbation"] = {"links": [{"dimension": 0, "npus": npus, "failed": True} for npus in lost]}
             file.write_text(json.dumps(made))
@@ -166,7 +219,10 @@ class Libraries(harness.Folder):
         alone = self.shown(config([], 4, **{"all-gather": ["direct"]}), "all-gather", "64 MiB")["last_done_ps"]
         fewer = self.shown(config([3], 4, **{"all-gather": ["direct"]}), "all-gather", "64 MiB")["last_done_ps"]
         self.assertAlmostEqual(fewer / alone, 4 / 3, delta=0.01)
-        for lost, links, said in ((["3"] * 4, 4, "nothing leads around them"), (["2,3"], 1, "each NPU has one link, and nothing leads around it")):
+        for lost, links, said in (
+            (["3"] * 4, 4, "nothing leads around them"),
+            (["2,3"], 1, "each NPU has one link, and nothing leads around it"),
+        ):
             ran = harness.orrery("check", config(lost, links))
             self.assertEqual(ran.code, 3)
             self.assertIn(said, ran.err)
@@ -177,17 +233,40 @@ class Libraries(harness.Folder):
         times = {}
         for uplink in (200, 50):
             config = self.folder / "graph.yaml"
-            graph = {"generate": "leaf-spine", "leaves": 4, "hosts-per-leaf": 4, "spines": 1, "bandwidth": "50 GB/s", "latency": "500 ns",
-                     "links": {"uplink": {"bandwidth": f"{uplink} GB/s"}}}
-            config.write_text(json.dumps({"system": {
-                "network": {"graph": graph, "dimensions": [{"shape": "Switch", "size": 4}, {"shape": "Switch", "size": 4}]},
-                "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}}}}))
+            graph = {
+                "generate": "leaf-spine",
+                "leaves": 4,
+                "hosts-per-leaf": 4,
+                "spines": 1,
+                "bandwidth": "50 GB/s",
+                "latency": "500 ns",
+                "links": {"uplink": {"bandwidth": f"{uplink} GB/s"}},
+            }
+            config.write_text(
+                json.dumps(
+                    {
+                        "system": {
+                            "network": {
+                                "graph": graph,
+                                "dimensions": [{"shape": "Switch", "size": 4}, {"shape": "Switch", "size": 4}],
+                            },
+                            "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}},
+                        }
+                    }
+                )
+            )
             for kind in ("all-to-all", "all-gather"):
                 times[uplink, kind] = self.shown(config, kind, "1 GiB")["library"]
         self.assertEqual(times[200, "all-to-all"]["bound"], "NIC")
         self.assertEqual(times[50, "all-to-all"]["bound"], "dimension 1")
-        self.assertAlmostEqual(times[50, "all-to-all"]["transfer_s"] / times[200, "all-to-all"]["transfer_s"], (12 / 12.5) / (15 / 50), delta=1e-6)
-        self.assertAlmostEqual(times[50, "all-gather"]["transfer_s"] / times[200, "all-gather"]["transfer_s"], 1, delta=1e-6)
+        self.assertAlmostEqual(
+            times[50, "all-to-all"]["transfer_s"] / times[200, "all-to-all"]["transfer_s"],
+            (12 / 12.5) / (15 / 50),
+            delta=1e-6,
+        )
+        self.assertAlmostEqual(
+            times[50, "all-gather"]["transfer_s"] / times[200, "all-gather"]["transfer_s"], 1, delta=1e-6
+        )
 
     def test_cuts_bind_in_fat_trees(self):
         """A FatTree of switches of 8 ports, oversubscribed 4 times, whose edge switches have one link up for 4 NPUs: an all-to-all over all 64 is
@@ -195,10 +274,28 @@ class Libraries(harness.Folder):
         said = {}
         for oversubscription in (1, 4):
             config = self.folder / "tree.yaml"
-            config.write_text(json.dumps({"system": {
-                "network": {"model": "congestion-aware", "dimensions": [{"shape": "FatTree", "ports": 8, "size": 64, "bandwidth": "50 GB/s",
-                                                                         "latency": "500 ns", "oversubscription": oversubscription}]},
-                "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}}}}))
+            config.write_text(
+                json.dumps(
+                    {
+                        "system": {
+                            "network": {
+                                "model": "congestion-aware",
+                                "dimensions": [
+                                    {
+                                        "shape": "FatTree",
+                                        "ports": 8,
+                                        "size": 64,
+                                        "bandwidth": "50 GB/s",
+                                        "latency": "500 ns",
+                                        "oversubscription": oversubscription,
+                                    }
+                                ],
+                            },
+                            "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}},
+                        }
+                    }
+                )
+            )
             for kind in ("all-to-all", "all-gather"):
                 said[oversubscription, kind] = self.shown(config, kind, "64 MiB")["library"]
         self.assertEqual(said[1, "all-to-all"]["bound"], "NIC")
@@ -210,12 +307,27 @@ class Libraries(harness.Folder):
     def test_cuts_have_the_links_of_their_dimension(self):
         """Each NPU of the FatTree above, oversubscribed 4 times, has a link of a second dimension too. Messages within the FatTree do not take these
         links: an all-to-all among its 64 NPUs is bound as without the second dimension."""
-        tree = {"shape": "FatTree", "ports": 8, "size": 64, "bandwidth": "50 GB/s", "latency": "500 ns", "oversubscription": 4}
+        tree = {
+            "shape": "FatTree",
+            "ports": 8,
+            "size": 64,
+            "bandwidth": "50 GB/s",
+            "latency": "500 ns",
+            "oversubscription": 4,
+        }
         pair = {"shape": "Ring", "size": 2, "bandwidth": "50 GB/s", "latency": "500 ns"}
         for dimensions in ([tree], [tree, pair]):
             config = self.folder / "trees.yaml"
-            config.write_text(json.dumps({"system": {"network": {"model": "congestion-aware", "dimensions": dimensions},
-                                                     "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}}}}))
+            config.write_text(
+                json.dumps(
+                    {
+                        "system": {
+                            "network": {"model": "congestion-aware", "dimensions": dimensions},
+                            "collectives": {"library": {"name": "nccl-h100", "node-dimensions": 0}},
+                        }
+                    }
+                )
+            )
             said = self.shown(config, "all-to-all", "64 MiB", "--npus=64")["library"]
             self.assertEqual(said["bound"], "dimension 0")
             self.assertAlmostEqual(said["bound_capacity_bytes_per_s"], 50e9 / (4 * 60 / 63), delta=1)
@@ -225,7 +337,12 @@ class Libraries(harness.Folder):
         for seconds, told in ((500, False), (5000, True)):
             (self.folder / "measured.txt").write_text(MEASURED.replace("500.00", f"{seconds}.00"))
             config = self.config(library=", all-reduce: {file: measured.txt, node: 2}")
-            config.write_text(config.read_text().replace("tp: 8, sp: true, dp: 2", "tp: 2, dp: 8").replace("size: 8", "size: 2").replace("size: 2, bandwidth: 400", "size: 8, bandwidth: 400"))
+            config.write_text(
+                config.read_text()
+                .replace("tp: 8, sp: true, dp: 2", "tp: 2, dp: 8")
+                .replace("size: 8", "size: 2")
+                .replace("size: 2, bandwidth: 400", "size: 8, bandwidth: 400")
+            )
             ran = harness.orrery("check", config)
             self.assertEqual(ran.code, 0, ran.err)
             self.assertEqual("multiplies the time of the all-reduce" in ran.err + ran.out, told)
@@ -236,7 +353,9 @@ class Libraries(harness.Folder):
         given = ", fabric-figures: {step: 50 us, ramp: 1 ms, ramp-size: 1 B, nic: 100 Gb/s}"
         own = self.shown(self.config(library=given), "all-reduce", "64 MiB")["library"]
         self.assertAlmostEqual(own["latency_s"] - plain["latency_s"], 2 * 50e-6, delta=1e-9)
-        self.assertAlmostEqual(own["ramp_s"] - plain["ramp_s"], 1e-3 - 100e-6 * (64 << 20) / ((64 << 20) + 8e6), delta=1e-6)
+        self.assertAlmostEqual(
+            own["ramp_s"] - plain["ramp_s"], 1e-3 - 100e-6 * (64 << 20) / ((64 << 20) + 8e6), delta=1e-6
+        )
         self.assertGreater(own["error"], plain["error"])
         ran = harness.orrery("check", self.config(library=", fabric-figures: {ramp-size: soon}"))
         self.assertEqual(ran.code, 3)
@@ -244,10 +363,17 @@ class Libraries(harness.Folder):
 
     def test_shares_change_times(self):
         """Each share halves the rate of its algorithm if it is half of that of the library."""
-        for share, kind, npus, own in (("ring", "all-gather", 8, 0.811), ("nvls", "all-reduce", 8, 0.604), ("all-to-all", "all-to-all", 8, 0.752),
-                                       ("nic-ring", "all-gather", 16, 0.955), ("nic-all-to-all", "all-to-all", 16, 0.85)):
+        for share, kind, npus, own in (
+            ("ring", "all-gather", 8, 0.811),
+            ("nvls", "all-reduce", 8, 0.604),
+            ("all-to-all", "all-to-all", 8, 0.752),
+            ("nic-ring", "all-gather", 16, 0.955),
+            ("nic-all-to-all", "all-to-all", 16, 0.85),
+        ):
             plain = self.shown(self.config(), kind, "1 GiB", f"--npus={npus}")["library"]
-            half = self.shown(self.config(library=f", shares: {{{share}: {own / 2}}}"), kind, "1 GiB", f"--npus={npus}")["library"]
+            half = self.shown(
+                self.config(library=f", shares: {{{share}: {own / 2}}}"), kind, "1 GiB", f"--npus={npus}"
+            )["library"]
             if share == "nvls":  # a ring is faster than that
                 self.assertEqual(half["algorithm"], "ring")
             else:
@@ -255,7 +381,12 @@ class Libraries(harness.Folder):
 
     def test_shares_are_shares(self):
         """Shares above 1 and below 0, a launch that is no time and a fabric that is not known are refused with their key."""
-        for key, value in [("shares", "{ring: 1.5}"), ("shares", "{nvls: -1}"), ("launch", "soon"), ("fabric", "ethernet")]:
+        for key, value in [
+            ("shares", "{ring: 1.5}"),
+            ("shares", "{nvls: -1}"),
+            ("launch", "soon"),
+            ("fabric", "ethernet"),
+        ]:
             ran = harness.orrery("check", self.config(library=f", {key}: {value}"))
             self.assertEqual(ran.code, 3, f"{key}: {value}")
             self.assertIn(f"system.collectives.library.{key}", ran.err)

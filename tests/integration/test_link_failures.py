@@ -27,10 +27,31 @@ class LinkFailures(harness.Folder):
         """Returns the arguments of a run in which NPU 0 sends two messages to NPU 1 at time 0."""
         config = self.folder / "graph.yaml"
         graph = {"hosts": 2, "switches": 2, "links": links, "failures": failures}
-        config.write_text(json.dumps({"system": {"network": {"switching": "store-and-forward", "graph": graph, "dimensions": [{"shape": "Switch", "size": 2}]}}}))
-        nodes = [[Node(tag, kind, comm_src=0, comm_dst=1, comm_tag=tag, comm_size=1000) for tag in (1, 2)] for kind in (chakra.SEND, chakra.RECV)]
+        config.write_text(
+            json.dumps(
+                {
+                    "system": {
+                        "network": {
+                            "switching": "store-and-forward",
+                            "graph": graph,
+                            "dimensions": [{"shape": "Switch", "size": 2}],
+                        }
+                    }
+                }
+            )
+        )
+        nodes = [
+            [Node(tag, kind, comm_src=0, comm_dst=1, comm_tag=tag, comm_size=1000) for tag in (1, 2)]
+            for kind in (chakra.SEND, chakra.RECV)
+        ]
         harness.write_workload(self.folder, nodes)
-        return [config, f"--set=workload.traces={self.folder / 'workload'}", "--set=system.communication.streams=2", *AWARE, *more]
+        return [
+            config,
+            f"--set=workload.traces={self.folder / 'workload'}",
+            "--set=system.communication.streams=2",
+            *AWARE,
+            *more,
+        ]
 
     def messages(self, path):
         """Returns how many messages each link has served, by its ends."""
@@ -42,20 +63,21 @@ class LinkFailures(harness.Folder):
         """A service that has begun ends as ever. A message that waits leaves the queue when the link fails, and one that comes later takes
         another route; both from where they are."""
         for failures, end, more in (
-                ([], 500, ()),
-                # The second message waits at NPU 0 and takes the slow links from then on.
-                ([[0, 2, "50 ns"]], 50 + 2 * 300, ()),
-                ([[0, 2, "100 ns"]], 100 + 2 * 300, ()),  # a service does not begin when the link fails
-                ([[0, 2, "101 ns"]], 500, ()),
-                # Both pass the first link. The second one comes to switch 0 at 300 ns and goes on to switch 1.
-                ([[2, 1, "250 ns"]], 300 + 200 + 300, ()),
-                # Both go on to switch 1, the second one behind the first.
-                ([[2, 1, "150 ns"]], 200 + 200 + 2 * 200 + 100, ()),
-                # The way that is left fails as well, before the service of the second message there.
-                ([[0, 2, "50 ns"], [3, 1, "1 ms"]], 650, ()),
-                # With cut-through the first byte of the second message is at switch 1 at 150 ns.
-                ([], 400, (CUT,)),
-                ([[0, 2, "50 ns"]], 50 + 2 * 100 + 200, (CUT,))):
+            ([], 500, ()),
+            # The second message waits at NPU 0 and takes the slow links from then on.
+            ([[0, 2, "50 ns"]], 50 + 2 * 300, ()),
+            ([[0, 2, "100 ns"]], 100 + 2 * 300, ()),  # a service does not begin when the link fails
+            ([[0, 2, "101 ns"]], 500, ()),
+            # Both pass the first link. The second one comes to switch 0 at 300 ns and goes on to switch 1.
+            ([[2, 1, "250 ns"]], 300 + 200 + 300, ()),
+            # Both go on to switch 1, the second one behind the first.
+            ([[2, 1, "150 ns"]], 200 + 200 + 2 * 200 + 100, ()),
+            # The way that is left fails as well, before the service of the second message there.
+            ([[0, 2, "50 ns"], [3, 1, "1 ms"]], 650, ()),
+            # With cut-through the first byte of the second message is at switch 1 at 150 ns.
+            ([], 400, (CUT,)),
+            ([[0, 2, "50 ns"]], 50 + 2 * 100 + 200, (CUT,)),
+        ):
             with self.subTest(failures=failures, more=more):
                 path = self.check_one_answer(self.arguments(LINKS, failures, *more), 2, ranks=(2,))
                 self.assertEqual(harness.finish_times(path)[1], end * 1000)
@@ -69,9 +91,13 @@ class LinkFailures(harness.Folder):
         """Without the link between the switches a message at switch 0 has no way left; without the slow links one at NPU 0 has none."""
         for links, failures, time in ((LINKS[:4], [[2, 1, "250 ns"]], 300_000), (LINKS[:2], [[0, 2, "50 ns"]], 50_000)):
             for ranks in (0, 2):
-                outcome = harness.orrery("run", *self.arguments(links, failures), f"--output={self.folder / 'refused.h5'}", ranks=ranks)
+                outcome = harness.orrery(
+                    "run", *self.arguments(links, failures), f"--output={self.folder / 'refused.h5'}", ranks=ranks
+                )
                 self.assertEqual(outcome.code, 3, outcome.err)
-                self.assertIn(f"NPU 0 sends a message to NPU 1, and no working links lead there at {time} ps", outcome.err)
+                self.assertIn(
+                    f"NPU 0 sends a message to NPU 1, and no working links lead there at {time} ps", outcome.err
+                )
 
     def test_one_answer(self):
         """A training step of 8 NPUs on two leaves and two spines, of which links fail one after the other: the same on 1 to 4 ranks, and other
@@ -80,15 +106,22 @@ class LinkFailures(harness.Folder):
         ends = {}
         for failures in ([], [[8, 10, "20 us"], [9, 11, "1 s"]]):
             (self.folder / "leaves.yaml").write_text(json.dumps({**leaves([4, 4]), "failures": failures}))
-            config.write_text("""system:
+            config.write_text(
+                """system:
   network: {graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}
   collectives: {chunks: 2, active-chunks: 2}
   compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}
 workload:
   model: {layers: 2, hidden: 512, heads: 8, sequence: 128}
   parallel: {tp: 2, sp: true, dp: 2, pp: 2, micro-batches: 2}
-""")
-            for more in ((), (CUT,), ("--set=system.rules=astra-sim",), ("--set=system.communication.rendezvous=true",)):
+"""
+            )
+            for more in (
+                (),
+                (CUT,),
+                ("--set=system.rules=astra-sim",),
+                ("--set=system.communication.rendezvous=true",),
+            ):
                 path = self.check_one_answer([config, *AWARE, "--timeline", *more], 8)
                 ends.setdefault(more, []).append(max(harness.finish_times(path)))
         for whole, failing in ends.values():

@@ -38,9 +38,22 @@ class LostWrites(harness.Folder):
     def run_with(self, command, **failures):
         """Runs a command with the disturber and returns its outcome and the number of writes."""
         report = self.folder / "calls"
-        environment = dict(os.environ, LD_PRELOAD=DISTURBER, DISTURB_PATH=".partial.", DISTURB_WRITES="1", DISTURB_REPORT=str(report),
-                           **{name: str(value) for name, value in failures.items()})
-        done = subprocess.run(harness.launch(command), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE, env=environment)
+        environment = dict(
+            os.environ,
+            LD_PRELOAD=DISTURBER,
+            DISTURB_PATH=".partial.",
+            DISTURB_WRITES="1",
+            DISTURB_REPORT=str(report),
+            **{name: str(value) for name, value in failures.items()},
+        )
+        done = subprocess.run(
+            harness.launch(command),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=harness.PATIENCE,
+            env=environment,
+        )
         return done, int(report.read_text())
 
     def fail_each(self, command, good, step, count, code):
@@ -59,7 +72,9 @@ class LostWrites(harness.Folder):
                 else:
                     self.assertEqual(done.returncode, 5, done.stderr)
                     self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-                    self.assertRegex(done.stderr, rf"error: {self.output}: cannot be written \(.*\): {os.strerror(code)}")
+                    self.assertRegex(
+                        done.stderr, rf"error: {self.output}: cannot be written \(.*\): {os.strerror(code)}"
+                    )
                     self.assertEqual(self.output.read_text(), "older")
                     refused += 1
         return refused, calls
@@ -72,8 +87,14 @@ class LostWrites(harness.Folder):
         good = self.folder / "good.h5"
         self.output.rename(good)
         step = 8 if harness.FEWER_CASES else 1
-        for count, stride, code in ((1, step, errno.ENOSPC), (3, 5 * step, errno.EIO), (1 << 30, 9 * step, errno.ENOSPC)):
-            refused, calls = self.fail_each(command, lambda: harness.difference(good, self.output) == "", stride, count, code)
+        for count, stride, code in (
+            (1, step, errno.ENOSPC),
+            (3, 5 * step, errno.EIO),
+            (1 << 30, 9 * step, errno.ENOSPC),
+        ):
+            refused, calls = self.fail_each(
+                command, lambda: harness.difference(good, self.output) == "", stride, count, code
+            )
             self.assertGreater(refused, calls // stride // 2, "most calls write something that would be lost")
 
     def test_timeline(self):

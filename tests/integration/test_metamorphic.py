@@ -11,14 +11,31 @@ import harness  # noqa: E402
 from random_workload import Workload  # noqa: E402
 
 SEEDS = range(3 if harness.FEWER_CASES else 8)
-MEMORY_KINDS = {"NO_MEMORY_EXPANSION": "none", "PER_NPU_MEMORY_EXPANSION": "per-npu", "PER_NODE_MEMORY_EXPANSION": "per-node", "MEMORY_POOL": "pool"}
-QUANTITIES = ("finish_time", "compute_time", "cpu_time", "communication_time", "exposed_communication_time", "memory_time", "exposed_memory_time",
-              "idle_time", "nodes_completed", "bytes_sent", "peak_memory")
+MEMORY_KINDS = {
+    "NO_MEMORY_EXPANSION": "none",
+    "PER_NPU_MEMORY_EXPANSION": "per-npu",
+    "PER_NODE_MEMORY_EXPANSION": "per-node",
+    "MEMORY_POOL": "pool",
+}
+QUANTITIES = (
+    "finish_time",
+    "compute_time",
+    "cpu_time",
+    "communication_time",
+    "exposed_communication_time",
+    "memory_time",
+    "exposed_memory_time",
+    "idle_time",
+    "nodes_completed",
+    "bytes_sent",
+    "peak_memory",
+)
 
 
 def rows(path):
     """Returns the values of each NPU in /npus as a tuple."""
     import h5py
+
     with h5py.File(path) as results:
         return list(zip(*(map(int, results["npus/" + name][:]) for name in QUANTITIES)))
 
@@ -41,7 +58,9 @@ class Halves(Workload):
         system.system["endpoint-delay"] = self.random.choice([2, 10, 26])
         for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):  # groups are grids of any size
             names = system.system[kind + "-implementation"]
-            system.system[kind + "-implementation"] = [{"halvingDoubling": "ring", "oneHalvingDoubling": "oneRing"}.get(name, name) for name in names]
+            system.system[kind + "-implementation"] = [
+                {"halvingDoubling": "ring", "oneHalvingDoubling": "oneRing"}.get(name, name) for name in names
+            ]
         return system
 
     def shuffle_ids(self):
@@ -59,17 +78,30 @@ class Halves(Workload):
         self.system.write(folder)
         system, memory = self.system.system, self.memory
         lines = ["system:", "  rules: physical", "  network:", "    dimensions:"]
-        for shape, size, bandwidth, latency in zip(self.system.topology, self.system.counts, self.system.bandwidth, self.system.latency):
-            lines.append(f"      - {{shape: {shape}, size: {size}, bandwidth: {bandwidth * speed} GB/s, latency: {latency / speed} ns}}")
+        for shape, size, bandwidth, latency in zip(
+            self.system.topology, self.system.counts, self.system.bandwidth, self.system.latency
+        ):
+            lines.append(
+                f"      - {{shape: {shape}, size: {size}, bandwidth: {bandwidth * speed} GB/s, latency: {latency / speed} ns}}"
+            )
         lines.append("  collectives:")
         for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
             lines.append(f"    {kind}: [{', '.join(system[kind + '-implementation'])}]")
-        lines += [f"    optimization: {system['collective-optimization']}", f"    chunks: {system['preferred-dataset-splits']}",
-                  f"    active-chunks: {system['active-chunks-per-dimension']}", f"    queues: {self.queues}", f"    endpoint-delay: {system['endpoint-delay'] / speed} ns",
-                  f"  compute: {{local-memory: {{bandwidth: {system['local-mem-bw'] * speed} GB/s}}}}",
-                  f"  communication: {{rendezvous: {str(self.rendezvous).lower()}}}", f"  remote-memory:\n    kind: {MEMORY_KINDS[memory['memory-type']]}"]
+        lines += [
+            f"    optimization: {system['collective-optimization']}",
+            f"    chunks: {system['preferred-dataset-splits']}",
+            f"    active-chunks: {system['active-chunks-per-dimension']}",
+            f"    queues: {self.queues}",
+            f"    endpoint-delay: {system['endpoint-delay'] / speed} ns",
+            f"  compute: {{local-memory: {{bandwidth: {system['local-mem-bw'] * speed} GB/s}}}}",
+            f"  communication: {{rendezvous: {str(self.rendezvous).lower()}}}",
+            f"  remote-memory:\n    kind: {MEMORY_KINDS[memory['memory-type']]}",
+        ]
         if "remote-mem-bw" in memory:
-            lines += [f"    bandwidth: {memory['remote-mem-bw'] * speed} GB/s", f"    latency: {memory['remote-mem-latency'] / speed} ns"]
+            lines += [
+                f"    bandwidth: {memory['remote-mem-bw'] * speed} GB/s",
+                f"    latency: {memory['remote-mem-latency'] / speed} ns",
+            ]
         if "num-npus-per-node" in memory:
             lines.append(f"    npus-per-node: {memory['num-npus-per-node']}")
         lines += ["workload:", "  traces: workload"] + (["  groups: comm_group.json"] if self.groups else [])
@@ -82,7 +114,12 @@ class Symmetric(Workload):
     """A workload on one dimension in which `permutation`, of the NPUs' ids, changes nothing but names."""
 
     def draw_memory(self):
-        return self.random.choice([{"memory-type": "NO_MEMORY_EXPANSION"}, {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 250, "remote-mem-bw": 33}])
+        return self.random.choice(
+            [
+                {"memory-type": "NO_MEMORY_EXPANSION"},
+                {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 250, "remote-mem-bw": 33},
+            ]
+        )
 
     def draw_system(self):
         r, n = self.random, self.random.randint(3, 12)
@@ -96,7 +133,9 @@ class Symmetric(Workload):
         for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
             system[kind + "-implementation"] = [r.choice(["ring", "direct"]) if shape == "Ring" else "direct"]
         flags = [f"--num-queues-per-dim={self.queues}"] + (["--rendezvous-protocol=true"] if self.rendezvous else [])
-        return harness.System([shape], [n], r.choice([25.0, 33.3, 100.0]), r.choice([1.0, 500.0]), system, self.memory, flags=flags)
+        return harness.System(
+            [shape], [n], r.choice([25.0, 33.3, 100.0]), r.choice([1.0, 500.0]), system, self.memory, flags=flags
+        )
 
     def permuted(self):
         """Returns the traces and groups of the same workload with the NPUs renamed."""
@@ -122,7 +161,11 @@ class Tenant(Workload):
 
     def draw_system(self):
         if self.beside:
-            self.rendezvous, self.chained, self.roofline = self.beside.rendezvous, self.beside.chained, self.beside.roofline
+            self.rendezvous, self.chained, self.roofline = (
+                self.beside.rendezvous,
+                self.beside.chained,
+                self.beside.roofline,
+            )
             return self.beside.system
         while (system := super().draw_system()).num_npus < 4:
             pass
@@ -155,10 +198,16 @@ class Metamorphic(harness.Folder):
         for seed in SEEDS:
             with self.subTest(f"seed {seed}"):
                 workload = Symmetric(80_000 + seed)
-                before = rows(self.run_once([harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)))
+                before = rows(
+                    self.run_once(
+                        [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder)
+                    )
+                )
                 traces, groups = workload.permuted()
                 workload.system.groups = groups or None
-                after = rows(self.run_once([harness.write_workload(self.folder, traces)] + workload.system.write(self.folder)))
+                after = rows(
+                    self.run_once([harness.write_workload(self.folder, traces)] + workload.system.write(self.folder))
+                )
                 self.assertEqual([after[npu] for npu in workload.permutation], before)
                 self.clear_folder()
 

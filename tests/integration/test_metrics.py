@@ -49,23 +49,37 @@ workload:
 def metrics(path):
     """Returns the scalar metrics by their names."""
     import h5py
+
     with h5py.File(path) as results:
         return {name: item[()] for name, item in results["metrics"].items() if hasattr(item, "dtype")}
 
 
 # nccl-tests, doc/PERFORMANCE.md, src/gather.cu and src/scatter.cu: bytes of the bus for each of comm_size, with n members.
-ON_THE_BUS = {"all-reduce": lambda n: 2 * (n - 1) / n, "all-gather": lambda n: n - 1, "reduce-scatter": lambda n: (n - 1) / n, "all-to-all": lambda n: (n - 1) / n,
-              "broadcast": lambda n: 1, "reduce": lambda n: 1, "gather": lambda n: n - 1, "scatter": lambda n: (n - 1) / n}
+ON_THE_BUS = {
+    "all-reduce": lambda n: 2 * (n - 1) / n,
+    "all-gather": lambda n: n - 1,
+    "reduce-scatter": lambda n: (n - 1) / n,
+    "all-to-all": lambda n: (n - 1) / n,
+    "broadcast": lambda n: 1,
+    "reduce": lambda n: 1,
+    "gather": lambda n: n - 1,
+    "scatter": lambda n: (n - 1) / n,
+}
 
 
 def bus_bandwidths(path):
     """Returns {(kind, members): (count, time in ps, bytes/s)} of /metrics/collectives."""
     import h5py
+
     with h5py.File(path) as results:
         rows = results["metrics/collectives"]
         names = [name if isinstance(name, str) else name.decode() for name in rows["kind"].attrs["values"]]
-        return {(names[kind], int(members)): (int(count), int(time), float(rate))
-                for kind, members, count, time, rate in zip(*(rows[name][:] for name in ("kind", "members", "count", "time", "bus_bandwidth")))}
+        return {
+            (names[kind], int(members)): (int(count), int(time), float(rate))
+            for kind, members, count, time, rate in zip(
+                *(rows[name][:] for name in ("kind", "members", "count", "time", "bus_bandwidth"))
+            )
+        }
 
 
 class Metrics(harness.Folder):
@@ -77,7 +91,12 @@ class Metrics(harness.Folder):
     def test_the_bubble_of_a_pipeline_is_that_of_theory(self):
         """Pipelines of P stages with m micro-batches of 3 ms each take P - 1 times more for filling and draining: the bubble is (P - 1)
         / (m + P - 1), and utilisations follow from it."""
-        for stages, batches, schedule, replicas in ((4, 6, "1f1b", 1), (4, 6, "gpipe", 2), (2, 1, "1f1b", 1), (1, 4, "1f1b", 2)):
+        for stages, batches, schedule, replicas in (
+            (4, 6, "1f1b", 1),
+            (4, 6, "gpipe", 2),
+            (2, 1, "1f1b", 1),
+            (1, 4, "1f1b", 2),
+        ):
             with self.subTest(stages=stages, batches=batches, schedule=schedule):
                 layers = "".join(LAYER % i for i in range(stages))
                 config = self.write(PIPELINE % (stages * replicas, layers, stages, replicas, batches, schedule))
@@ -115,54 +134,90 @@ class Metrics(harness.Folder):
             self.assertAlmostEqual(found["ideal_pipeline_bubble"], 3 / 9)
             self.assertEqual([round(time / 1e9, 3) for time in harness.finish_times(path)], [16, 16, 14, 14])
         outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
-        self.assertIn("pipeline: NPUs receive or stand idle for 18.75 % of the step; the ideal bubble is 33.33 % of the passes alone", outcome.out)
+        self.assertIn(
+            "pipeline: NPUs receive or stand idle for 18.75 % of the step; the ideal bubble is 33.33 % of the passes alone",
+            outcome.out,
+        )
 
     def test_utilisation_is_that_of_the_peak_of_the_precision(self):
         """With twice the peak for fp8, products that memory does not bound take half the time, and utilisation refers to the peak of
         the precision."""
-        text = TRANSFORMER.replace("peak: 100 TFLOPS, local-memory: {bandwidth: 1 TB/s}", "peak: {bf16: 1 TFLOPS, fp8: 2 TFLOPS}, local-memory: {bandwidth: 1000 TB/s}")
+        text = TRANSFORMER.replace(
+            "peak: 100 TFLOPS, local-memory: {bandwidth: 1 TB/s}",
+            "peak: {bf16: 1 TFLOPS, fp8: 2 TFLOPS}, local-memory: {bandwidth: 1000 TB/s}",
+        )
         config = self.write(text % "none")
-        found = {precision: metrics(self.run_once([config, f"--set=workload.parallel.precision={precision}"], f"{precision}.h5")) for precision in ("bf16", "fp8")}
-        one = metrics(self.run_once([config, "--set=system.compute.peak=2 TFLOPS", "--set=workload.parallel.precision=fp8"]))
-        self.assertEqual([one[name] for name in ("step_time", "model_flops_utilisation")], [found["fp8"][name] for name in ("step_time", "model_flops_utilisation")])
+        found = {
+            precision: metrics(
+                self.run_once([config, f"--set=workload.parallel.precision={precision}"], f"{precision}.h5")
+            )
+            for precision in ("bf16", "fp8")
+        }
+        one = metrics(
+            self.run_once([config, "--set=system.compute.peak=2 TFLOPS", "--set=workload.parallel.precision=fp8"])
+        )
+        self.assertEqual(
+            [one[name] for name in ("step_time", "model_flops_utilisation")],
+            [found["fp8"][name] for name in ("step_time", "model_flops_utilisation")],
+        )
         busy = {precision: found[precision]["compute_share"] * found[precision]["step_time"] for precision in found}
         self.assertAlmostEqual(busy["bf16"] / busy["fp8"], 2, places=3)
         for precision in found:
-            self.assertAlmostEqual(found[precision]["hardware_flops_utilisation"] / found[precision]["compute_share"], 1, places=3)
+            self.assertAlmostEqual(
+                found[precision]["hardware_flops_utilisation"] / found[precision]["compute_share"], 1, places=3
+            )
 
     def test_metrics_agree_with_the_rest_of_the_file(self):
         """A transformer step of 8 NPUs, three iterations: shares, bytes, bandwidths, tokens per second and FLOPs follow from the NPUs,
         collectives and formulas."""
         import h5py
+
         for recompute in ("none", "full"):
             path = self.run_once([self.write(TRANSFORMER % recompute), "--iterations=3", "--record-iterations=3"])
             found = metrics(path)
             with h5py.File(path) as results:
                 npus = {name: item[:].astype(object) for name, item in results["npus"].items()}
                 whole = 8 * max(npus["finish_time"])
-                self.assertAlmostEqual(float(found["exposed_communication_share"]), npus["exposed_communication_time"].sum() / whole)
+                self.assertAlmostEqual(
+                    float(found["exposed_communication_share"]), npus["exposed_communication_time"].sum() / whole
+                )
                 shares = ("compute", "cpu", "exposed_communication", "exposed_memory", "idle")
                 self.assertAlmostEqual(sum(found[f"{name}_share"] for name in shares), 1)
                 self.assertEqual([3 * n for n in found["bytes_per_step"]], list(results["network/bytes"][:]))
                 for name, item in results["metrics"].items():
                     if hasattr(item, "dtype"):
-                        self.assertTrue(item.attrs["units"] and item.attrs["description"] and item.attrs["long_name"], name)
+                        self.assertTrue(
+                            item.attrs["units"] and item.attrs["description"] and item.attrs["long_name"], name
+                        )
                 rows, all_of_them = results["metrics/collectives"], results["collectives"]
-                for kind, members, count, bandwidth in zip(rows["kind"], rows["members"], rows["count"], rows["bus_bandwidth"]):
-                    those = [i for i in range(len(all_of_them["kind"])) if (all_of_them["kind"][i], all_of_them["members"][i]) == (kind, members)]
+                for kind, members, count, bandwidth in zip(
+                    rows["kind"], rows["members"], rows["count"], rows["bus_bandwidth"]
+                ):
+                    those = [
+                        i
+                        for i in range(len(all_of_them["kind"]))
+                        if (all_of_them["kind"][i], all_of_them["members"][i]) == (kind, members)
+                    ]
                     self.assertEqual(len(those), count)
                     times = [float(all_of_them["finish"][i] - all_of_them["last_arrival"][i]) for i in those]
-                    self.assertAlmostEqual(sum(t * all_of_them["bus_bandwidth"][i] for t, i in zip(times, those)) / sum(times) / bandwidth, 1)
+                    self.assertAlmostEqual(
+                        sum(t * all_of_them["bus_bandwidth"][i] for t, i in zip(times, those)) / sum(times) / bandwidth,
+                        1,
+                    )
             step = found["step_time"] * 1e-12
             self.assertAlmostEqual(found["tokens_per_second"] * step / (2 * 2 * 128), 1, places=6)
             self.assertAlmostEqual(found["tokens_per_second_per_npu"] * 8, found["tokens_per_second"])
             B, s, l, h = 2 * 2, 128, 4, 256
-            model = 72 * B * s * l * h * h * (1 + s / (12 * h))  # Narayanan et al., without masked scores and a vocabulary
+            model = (
+                72 * B * s * l * h * h * (1 + s / (12 * h))
+            )  # Narayanan et al., without masked scores and a vocabulary
             self.assertAlmostEqual(found["model_flops_utilisation"] * step * 8 * 100e12 / model, 1, places=6)
             # The fused core computes scores again, 2.5 times instead of twice; full recomputation a forward pass more; and the optimizer.
             more = found["hardware_flops_utilisation"] / found["model_flops_utilisation"]
             attention = 2 * B * s * s * l * h
-            executed = model + 0.5 * attention + (model / 3 if recompute == "full" else 0) + 12 * 8 * l * (12 * h * h / 4)
+            executed = (
+                model + 0.5 * attention + (model / 3 if recompute == "full" else 0) + 12 * 8 * l * (12 * h * h / 4)
+            )
             self.assertAlmostEqual(more * model / executed, 1, delta=0.02)
 
     def test_metrics_are_the_same_on_any_number_of_ranks(self):
@@ -172,23 +227,45 @@ class Metrics(harness.Folder):
     def collectives_of_all_kinds(self, **system):
         """Writes eight NPUs, late each by its own, that join collectives of every kind and two sizes: of all, of pairs, and of the
         first six. Returns the arguments."""
-        kinds = (chakra.ALL_REDUCE, chakra.ALL_GATHER, chakra.REDUCE_SCATTER, chakra.ALL_TO_ALL, chakra.BROADCAST, chakra.REDUCE, chakra.GATHER, chakra.SCATTER, chakra.BARRIER)
+        kinds = (
+            chakra.ALL_REDUCE,
+            chakra.ALL_GATHER,
+            chakra.REDUCE_SCATTER,
+            chakra.ALL_TO_ALL,
+            chakra.BROADCAST,
+            chakra.REDUCE,
+            chakra.GATHER,
+            chakra.SCATTER,
+            chakra.BARRIER,
+        )
         traces = []
         for npu in range(8):
             nodes = [chakra.Node(0, chakra.COMP, "late", duration=npu * 3 % 5)]
             for kind in kinds:
                 for size in (64000, 8000):
                     for group in ["", f"pair{npu // 2}"] + ["six"] * (npu < 6):
-                        nodes.append(chakra.Node(len(nodes), chakra.COLL, "collective", [len(nodes) - 1], comm_type=kind, comm_size=size,
-                                                 **({"pg_name": group} if group else {})))
+                        nodes.append(
+                            chakra.Node(
+                                len(nodes),
+                                chakra.COLL,
+                                "collective",
+                                [len(nodes) - 1],
+                                comm_type=kind,
+                                comm_size=size,
+                                **({"pg_name": group} if group else {}),
+                            )
+                        )
             traces.append(nodes)
         groups = {f"pair{i}": [2 * i, 2 * i + 1] for i in range(4)} | {"six": list(range(6))}
-        return [harness.write_workload(self.folder, traces)] + harness.System(counts=(8,), groups=groups, system=system).write(self.folder)
+        return [harness.write_workload(self.folder, traces)] + harness.System(
+            counts=(8,), groups=groups, system=system
+        ).write(self.folder)
 
     def test_bus_bandwidths_follow_the_formulas_of_nccl_tests(self):
         """Collectives of every kind, of 2, 6 and 8 members: bus bandwidths follow from bytes and times of all of them, recorded or not,
         and are the same on 1 to 8 ranks."""
         import h5py
+
         arguments = self.collectives_of_all_kinds() + ["--iterations=2"]
         recorded = self.run_once(arguments + ["--record-iterations=2"], "recorded.h5")
         found = bus_bandwidths(recorded)
@@ -198,15 +275,34 @@ class Metrics(harness.Folder):
             rows = {name: item[:] for name, item in results["collectives"].items()}
             names = results["collectives/kind"].attrs["values"]
         for (kind, members), (count, time, rate) in found.items():
-            those = [i for i in range(len(rows["kind"])) if (names[rows["kind"][i]], rows["members"][i]) == (kind, members)]
-            self.assertEqual((len(those), sum(int(rows["finish"][i] - rows["last_arrival"][i]) for i in those)), (count, time))
-            self.assertAlmostEqual(rate * time * 1e-12 / sum(int(rows["bytes"][i]) * ON_THE_BUS[kind](members) for i in those), 1, msg=kind)
+            those = [
+                i for i in range(len(rows["kind"])) if (names[rows["kind"][i]], rows["members"][i]) == (kind, members)
+            ]
+            self.assertEqual(
+                (len(those), sum(int(rows["finish"][i] - rows["last_arrival"][i]) for i in those)), (count, time)
+            )
+            self.assertAlmostEqual(
+                rate * time * 1e-12 / sum(int(rows["bytes"][i]) * ON_THE_BUS[kind](members) for i in those), 1, msg=kind
+            )
             for i in those:
-                each = ON_THE_BUS[kind](members) * int(rows["bytes"][i]) / (float(rows["finish"][i] - rows["last_arrival"][i]) * 1e-12)
+                each = (
+                    ON_THE_BUS[kind](members)
+                    * int(rows["bytes"][i])
+                    / (float(rows["finish"][i] - rows["last_arrival"][i]) * 1e-12)
+                )
                 self.assertAlmostEqual(rows["bus_bandwidth"][i] / each, 1, msg=kind)
         for ranks in (0, 3) if harness.FEWER_CASES else (0, 1, 2, 3, 4, 8):
-            for more in ([], [f"--partition={harness.scattered_partition(self.folder / 'partition', 8, max(ranks, 1))}"]):
-                self.assertEqual(bus_bandwidths(self.run_once(arguments + ["--record-iterations=0"] + more, "other.h5", ranks=ranks)), found, f"{ranks} ranks {more}")
+            for more in (
+                [],
+                [f"--partition={harness.scattered_partition(self.folder / 'partition', 8, max(ranks, 1))}"],
+            ):
+                self.assertEqual(
+                    bus_bandwidths(
+                        self.run_once(arguments + ["--record-iterations=0"] + more, "other.h5", ranks=ranks)
+                    ),
+                    found,
+                    f"{ranks} ranks {more}",
+                )
 
     def test_bus_bandwidths_are_the_same_folded(self):
         """A transformer step of 8 NPUs has the same bus bandwidths folded and not."""
@@ -214,13 +310,26 @@ class Metrics(harness.Folder):
         found = bus_bandwidths(self.run_once(arguments))
         self.assertEqual(set(found), {("all-reduce", 4), ("all-reduce", 2)})
         for ranks in (0, 2, 3):
-            self.assertEqual(bus_bandwidths(self.run_once(arguments + ["--fold", "--record-iterations=0"], "folded.h5", ranks=ranks)), found, f"{ranks} ranks")
+            self.assertEqual(
+                bus_bandwidths(
+                    self.run_once(arguments + ["--fold", "--record-iterations=0"], "folded.h5", ranks=ranks)
+                ),
+                found,
+                f"{ranks} ranks",
+            )
 
     def test_the_summary_shows_bus_bandwidths(self):
         """The summary shows the same bus bandwidths with records and without. A replay has no collectives and says so."""
         lines = []
         for system, more in (({}, []), ({}, ["--record-iterations=0"]), ({"replay-only": 1}, [])):
-            outcome = harness.orrery("run", *self.collectives_of_all_kinds(**system), f"--output={self.folder / 'r.h5'}", "--force", "--verbose", *more)
+            outcome = harness.orrery(
+                "run",
+                *self.collectives_of_all_kinds(**system),
+                f"--output={self.folder / 'r.h5'}",
+                "--force",
+                "--verbose",
+                *more,
+            )
             self.assertEqual(outcome.code, 0, outcome.err)
             lines.append(re.search(r"^bus bandwidth: (.*)$", outcome.out, re.MULTILINE)[1])
         self.assertEqual(lines[0], lines[1])
@@ -233,13 +342,26 @@ class Metrics(harness.Folder):
         outcome = harness.orrery("run", config, f"--output={self.folder / 'r.h5'}", "--progress=none", "--verbose")
         self.assertEqual(outcome.code, 0, outcome.err)
         found = metrics(self.folder / "r.h5")
-        line = re.search(r"^training: ([\d.]+) (\w?) ?tokens/s, .* tokens/s/NPU; MFU ([\d.]+) %, HFU ([\d.]+) % \(masked scores of attention do not count\)$", outcome.out, re.MULTILINE)
+        line = re.search(
+            r"^training: ([\d.]+) (\w?) ?tokens/s, .* tokens/s/NPU; MFU ([\d.]+) %, HFU ([\d.]+) % \(masked scores of attention do not count\)$",
+            outcome.out,
+            re.MULTILINE,
+        )
         self.assertTrue(line, outcome.out)
         self.assertAlmostEqual(float(line[3]), 100 * found["model_flops_utilisation"], places=1)
         self.assertAlmostEqual(float(line[4]), 100 * found["hardware_flops_utilisation"], places=1)
-        for text in ("step time ", "time          all NPUs ", "  compute ", "  data ", "sent in a step: dimension 0 ", "bus bandwidth: all-reduce of "):
+        for text in (
+            "step time ",
+            "time          all NPUs ",
+            "  compute ",
+            "  data ",
+            "sent in a step: dimension 0 ",
+            "bus bandwidth: all-reduce of ",
+        ):
             self.assertIn(text, outcome.out)
-        again = harness.orrery("run", config, "--iterations=4", f"--output={self.folder / 's.h5'}", "--progress=none", "--verbose")
+        again = harness.orrery(
+            "run", config, "--iterations=4", f"--output={self.folder / 's.h5'}", "--progress=none", "--verbose"
+        )
         self.assertRegex(again.out, r"step time [\d.]+ \w+ \(8 NPUs; the mean of 4 iterations in [\d.]+ \w+\)")
 
 

@@ -16,7 +16,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness  # noqa: E402
 
 COUNTER = sys.argv.pop() if sys.argv[-1].endswith(".so") else None
-CONFIG = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=4", "--set=workload.parallel.micro-batches=4"]
+CONFIG = [
+    harness.SOURCE / "configs/llama3-8b-64.yaml",
+    "--noise=0.05",
+    "--set=workload.model.layers=4",
+    "--set=workload.parallel.micro-batches=4",
+]
 
 
 def mpi_functions(path, kind):
@@ -38,13 +43,23 @@ class MpiCalls(harness.Folder):
 
     def count(self, iterations, ranks, what="calls"):
         """Returns the events of a run and the MPI calls of all ranks, or only those that send."""
-        outcome = self.counted("run", *CONFIG, "--verbose", f"--iterations={iterations}", f"--output={self.folder / 'r.h5'}", "--force", ranks=ranks)
+        outcome = self.counted(
+            "run",
+            *CONFIG,
+            "--verbose",
+            f"--iterations={iterations}",
+            f"--output={self.folder / 'r.h5'}",
+            "--force",
+            ranks=ranks,
+        )
         counts = [int(n) for n in re.findall(rf"MPI {what}: (\d+)", outcome.err)]
         return int(re.search(r"(\d+) events in", outcome.out + outcome.err)[1]), sum(counts)
 
     def test_every_function_is_counted(self):
         """Every MPI function that the program uses is in tests/support/count_mpi_calls.cpp."""
-        used = mpi_functions(harness.BINARY, "--undefined-only") - {"MPI_Comm_f2c"}  # converts a handle, and does not communicate
+        used = mpi_functions(harness.BINARY, "--undefined-only") - {
+            "MPI_Comm_f2c"
+        }  # converts a handle, and does not communicate
         self.assertGreater(len(used), 10)
         self.assertEqual(used - mpi_functions(COUNTER, "--defined-only"), set(), "of tests/support/count_mpi_calls.cpp")
 

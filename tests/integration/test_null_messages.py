@@ -26,12 +26,18 @@ class NullMessages(harness.Folder):
 
     def check_counts(self, path, ranks):
         import h5py
+
         with h5py.File(path) as results:
             kernel = {name: column[:] for name, column in results["kernel"].items() if column.shape == (ranks,)}
-        events, data, null, received, questions = (int(kernel[name].sum()) for name in
-                                                   ("events", "data_messages", "null_messages", "null_messages_received", "promise_requests"))
-        print(f"{ranks} ranks: {events} events, {data} data messages, {null} null: {null / data:.2f} per data message, "
-              f"{100 * null / events:.2f} per 100 events", file=sys.stderr)
+        events, data, null, received, questions = (
+            int(kernel[name].sum())
+            for name in ("events", "data_messages", "null_messages", "null_messages_received", "promise_requests")
+        )
+        print(
+            f"{ranks} ranks: {events} events, {data} data messages, {null} null: {null / data:.2f} per data message, "
+            f"{100 * null / events:.2f} per 100 events",
+            file=sys.stderr,
+        )
         self.assertGreater(data, 0)
         self.assertEqual(received, null)
         signs_of_life = ranks * (ranks - 1) * int((kernel["busy_time"] + kernel["blocked_time"]).max())

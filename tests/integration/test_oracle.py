@@ -30,7 +30,15 @@ def expected(folder, workload, network):
     """Returns the finish times in ps as the oracle has them. Raises NotImplementedError where it has no rule."""
     system = workload.system
     dimensions = oracle.Network(system.topology, system.counts, system.bandwidth, system.latency)
-    arguments = folder / "workload", dimensions, system.system, system.memory, workload.groups, workload.queues, workload.rendezvous
+    arguments = (
+        folder / "workload",
+        dimensions,
+        system.system,
+        system.memory,
+        workload.groups,
+        workload.queues,
+        workload.rendezvous,
+    )
     if network == "aware":
         times = event_oracle.EventSimulation(*arguments, aware=True).run()
         if None in times:
@@ -54,7 +62,9 @@ def expected_without_links(arguments, workload):
 
 def compare(seed, ranks, network, folder):
     """Returns what differs for one seed; empty if nothing does. Raises NotImplementedError if no oracle has a rule for it."""
-    return compare_workload(random_workload.Workload(seed, all_algorithms=True, one_dimension=network == "aware"), ranks, network, folder)
+    return compare_workload(
+        random_workload.Workload(seed, all_algorithms=True, one_dimension=network == "aware"), ranks, network, folder
+    )
 
 
 def compare_workload(workload, ranks, network, folder):
@@ -62,7 +72,9 @@ def compare_workload(workload, ranks, network, folder):
     files = [harness.write_workload(folder, workload.traces)] + workload.system.write(folder)
     want = expected(folder, workload, network)
     output = folder / "results.h5"
-    outcome = harness.orrery("run", *files, f"--network=congestion-{network}", f"--output={output}", "--force", "--quiet", ranks=ranks)
+    outcome = harness.orrery(
+        "run", *files, f"--network=congestion-{network}", f"--output={output}", "--force", "--quiet", ranks=ranks
+    )
     if outcome.code != 0:
         return f"exit code {outcome.code}: {outcome.err[-1500:]}"
     got = harness.finish_times(output)
@@ -77,10 +89,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--cases", "--count", dest="count", type=int, default=100, help="how many seeds")
-    parser.add_argument("--ranks", type=int, default=0, help="MPI ranks; 0: without mpirun; -1: without it, on 2 and on 3 in turn")
-    parser.add_argument("--network", choices=["unaware", "aware"], default="unaware", help="whether the network model is aware of congestion")
+    parser.add_argument(
+        "--ranks", type=int, default=0, help="MPI ranks; 0: without mpirun; -1: without it, on 2 and on 3 in turn"
+    )
+    parser.add_argument(
+        "--network",
+        choices=["unaware", "aware"],
+        default="unaware",
+        help="whether the network model is aware of congestion",
+    )
     parser.add_argument("--keep", type=pathlib.Path, help="folder in which the input files stay")
-    parser.add_argument("--most-differences", type=int, default=MOST_DIFFERENCES, help="stop after so many; default: %(default)s")
+    parser.add_argument(
+        "--most-differences", type=int, default=MOST_DIFFERENCES, help="stop after so many; default: %(default)s"
+    )
     args = parser.parse_args()
     failed, skipped = 0, collections.Counter()
     for seed in range(args.seed, args.seed + args.count):
@@ -97,7 +118,10 @@ def main():
         if difference:
             failed += 1
             print(f"seed {seed}: {difference}")
-            print(f"  repeat: tests/integration/test_oracle.py --seed {seed} --cases 1 --ranks {ranks} --network {args.network} --keep FOLDER", flush=True)
+            print(
+                f"  repeat: tests/integration/test_oracle.py --seed {seed} --cases 1 --ranks {ranks} --network {args.network} --keep FOLDER",
+                flush=True,
+            )
         if failed == args.most_differences:
             sys.exit(f"{failed} workloads differ; no others are tried")
     print(f"{args.count - failed - skipped.total()} passed, {failed} failed, {skipped.total()} skipped")

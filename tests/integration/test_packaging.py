@@ -27,12 +27,18 @@ CMAKE = (harness.SOURCE / "CMakeLists.txt").read_text()
 VERSION = re.search(r"project\(orrery VERSION ([\d.]+)", CMAKE)[1]
 NEEDED = ("cpack", "dpkg-deb", "dpkg-shlibdeps", "file")
 # The libraries of CMakeLists.txt as Spack and EasyBuild call them, where that is no change of case.
-OTHER_NAMES = {"zlib": {"zlib", "zlib-api"}, "nlohmann_json": {"nlohmann_json", "nlohmann-json"}, "mpi": {"mpi", "foss"}}
+OTHER_NAMES = {
+    "zlib": {"zlib", "zlib-api"},
+    "nlohmann_json": {"nlohmann_json", "nlohmann-json"},
+    "mpi": {"mpi", "foss"},
+}
 
 
 def printed(*command, **more):
     """Runs another program to success and returns what it prints."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=harness.PATIENCE, **more)
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, timeout=harness.PATIENCE, **more
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -67,15 +73,31 @@ class Package(unittest.TestCase):
         """Name, version and architecture are right, each linked library is a dependency, and mpirun and Python's packages are recommended."""
         architecture = printed("dpkg", "--print-architecture").strip()
         self.assertEqual(self.package.name, f"orrery_{VERSION}_{architecture}.deb")
-        self.assertEqual([self.field(name) for name in ("Package", "Version", "Architecture")], ["orrery", VERSION, architecture])
-        for library in ("libc6", "libfmt", "libhdf5", "libmetis", "libopenmpi", "libprotobuf", "libsimdjson", "libspdlog", "libtinyxml2", "libyaml-cpp", "zlib1g"):
+        self.assertEqual(
+            [self.field(name) for name in ("Package", "Version", "Architecture")], ["orrery", VERSION, architecture]
+        )
+        for library in (
+            "libc6",
+            "libfmt",
+            "libhdf5",
+            "libmetis",
+            "libopenmpi",
+            "libprotobuf",
+            "libsimdjson",
+            "libspdlog",
+            "libtinyxml2",
+            "libyaml-cpp",
+            "zlib1g",
+        ):
             self.assertRegex(self.field("Depends"), rf"(^|, ){library}")
         recommended = set(self.field("Recommends").split(", "))
         setup = (harness.SOURCE / "scripts/setup.sh").read_text()
         self.assertEqual(recommended, {"openmpi-bin", *re.search(r"^  (python3 .*)$", setup, re.M)[1].split()})
         self.assertRegex(self.field("Maintainer"), r"^.+ <\S+@\S+>$")
 
-    @unittest.skipUnless(os.environ.get("ORRERY_TEST_DEB_INSTALL"), "it needs the network; set ORRERY_TEST_DEB_INSTALL to run it")
+    @unittest.skipUnless(
+        os.environ.get("ORRERY_TEST_DEB_INSTALL"), "it needs the network; set ORRERY_TEST_DEB_INSTALL to run it"
+    )
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("debootstrap"), "it needs root and debootstrap")
     def test_it_installs_on_a_clean_debian(self):
         """scripts/packaging/check_deb.sh installs the package in a chroot, runs it there and removes it."""
@@ -84,7 +106,9 @@ class Package(unittest.TestCase):
 
 
 @harness.long
-@unittest.skipUnless(all(map(shutil.which, ("cmake", "ldd", "readelf", "strip"))), "it needs cmake, ldd, readelf and strip")
+@unittest.skipUnless(
+    all(map(shutil.which, ("cmake", "ldd", "readelf", "strip"))), "it needs cmake, ldd, readelf and strip"
+)
 class Portable(unittest.TestCase):
     """The archive and the wheel that make_portable.py makes of the build, installed and run where only MPI and the system are to be found."""
 
@@ -94,8 +118,14 @@ class Portable(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         printed(sys.executable, RECIPES / "make_portable.py", BUILD, "--output", cls.folder / "made")
         [cls.archive], [cls.wheel] = (cls.folder / "made").glob("*.tar.gz"), (cls.folder / "made").glob("*.whl")
-        cls.clean = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(cls.folder), "LANG": "C.UTF-8", "OMPI_ALLOW_RUN_AS_ROOT": "1",
-                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **harness.MPI}
+        cls.clean = {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(cls.folder),
+            "LANG": "C.UTF-8",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            **harness.MPI,
+        }
 
     def run_clean(self, *command):
         """Runs a command with nothing of this repository in its environment, outside of it; returns what it prints."""
@@ -108,16 +138,31 @@ class Portable(unittest.TestCase):
             if pathlib.Path(path).parent.resolve() == carried.resolve():
                 own.append(name.split(".")[0])
             else:
-                self.assertRegex(name, r"^lib(c|m|gcc_s|stdc\+\+|resolv|mpi|open-\w+|hwloc|event\w*|udev|dl|rt|pthread|util)(?![A-Za-z])")
-        for library in ("libhdf5", "libmetis", "libyaml-cpp", "libprotobuf", "libsimdjson", "libfmt", "libspdlog", "libtinyxml2", "libz"):
+                self.assertRegex(
+                    name,
+                    r"^lib(c|m|gcc_s|stdc\+\+|resolv|mpi|open-\w+|hwloc|event\w*|udev|dl|rt|pthread|util)(?![A-Za-z])",
+                )
+        for library in (
+            "libhdf5",
+            "libmetis",
+            "libyaml-cpp",
+            "libprotobuf",
+            "libsimdjson",
+            "libfmt",
+            "libspdlog",
+            "libtinyxml2",
+            "libz",
+        ):
             self.assertTrue(any(name.startswith(library) for name in own), library)
         self.assertFalse({"libmpi", "libc", "libstdc++"} & set(own))
 
     def check_runs(self, program, python):
         """One rank and two give the same times for a preset, and the report is made by the given Python."""
         config = self.folder / "step.yaml"
-        config.write_text("system: {base: dgx-h100-superpod, network: {dimensions: [{shape: Switch, size: 8, bandwidth: 450 GB/s, latency: 468 ns}]}}\n"
-                          "workload: {model: {base: llama3-8b, layers: 2}, parallel: {tp: 8, micro-batches: 2}}\n")
+        config.write_text(
+            "system: {base: dgx-h100-superpod, network: {dimensions: [{shape: Switch, size: 8, bandwidth: 450 GB/s, latency: 468 ns}]}}\n"
+            "workload: {model: {base: llama3-8b, layers: 2}, parallel: {tp: 8, micro-batches: 2}}\n"
+        )
         times = []
         for name, launch in (("one", []), ("two", ["mpirun", "-np", "2"])):
             results = self.folder / f"{program.parent.parent.name}-{name}.h5"
@@ -138,7 +183,9 @@ class Portable(unittest.TestCase):
         self.check_libraries(program)
         self.check_runs(program, {"ORRERY_PYTHON": "/usr/bin/python3"})
         if shutil.which("dpkg-query"):
-            self.assertTrue(any("hdf5" in name for name in files_below(self.folder / "elsewhere/share/doc/orrery/libraries")))
+            self.assertTrue(
+                any("hdf5" in name for name in files_below(self.folder / "elsewhere/share/doc/orrery/libraries"))
+            )
 
     def test_the_wheel_brings_the_program(self):
         """pip installs it without a network. Its command, its Python and its report run."""
@@ -149,16 +196,24 @@ class Portable(unittest.TestCase):
         self.check_libraries(program)
         self.assertIn(VERSION, self.run_clean(environment / "bin/orrery", "--version"))
         self.check_runs(environment / "bin/orrery", {})
-        code = ("import orrery; run = orrery.run({'system': {'base': 'dgx-h100-superpod'}, 'workload': {'model': {'base': 'llama3-8b', 'layers': 2}, "
-                "'parallel': {'tp': 8, 'dp': 128}}}, fold=True, ranks=2, progress=False); print(run.num_npus, orrery.program.find())")
-        self.assertEqual(self.run_clean(environment / "bin/python", "-W", "ignore", "-c", code).split(), ["1024", str(program)])
+        code = (
+            "import orrery; run = orrery.run({'system': {'base': 'dgx-h100-superpod'}, 'workload': {'model': {'base': 'llama3-8b', 'layers': 2}, "
+            "'parallel': {'tp': 8, 'dp': 128}}}, fold=True, ranks=2, progress=False); print(run.num_npus, orrery.program.find())"
+        )
+        self.assertEqual(
+            self.run_clean(environment / "bin/python", "-W", "ignore", "-c", code).split(), ["1024", str(program)]
+        )
         self.run_clean(environment / "bin/pip", "uninstall", "--yes", "orrery")
         self.assertFalse((environment / "bin/orrery").exists() or program.exists())
 
     def test_what_cannot_be_packed(self):
         """A folder without a build. The script says what it expects, and writes nothing."""
-        done = subprocess.run([sys.executable, RECIPES / "make_portable.py", self.folder, "--output", self.folder / "none"], capture_output=True, text=True,
-                              timeout=harness.PATIENCE)
+        done = subprocess.run(
+            [sys.executable, RECIPES / "make_portable.py", self.folder, "--output", self.folder / "none"],
+            capture_output=True,
+            text=True,
+            timeout=harness.PATIENCE,
+        )
         self.assertEqual(done.returncode, 1)
         self.assertIn("expected a folder such as build/release", done.stderr)
         self.assertEqual(list((self.folder / "none").iterdir()), [])
@@ -174,15 +229,34 @@ class Pip(unittest.TestCase):
         self.addCleanup(shutil.rmtree, folder)
         printed("/usr/bin/python3", "-m", "venv", "--system-site-packages", folder)
         before = files_below(RECIPES)
-        code = ("import orrery; run = orrery.run({'system': {'network': {'dimensions': [{'shape': 'Ring', 'size': 4, 'bandwidth': '50 GB/s', 'latency': '1 us'}]}, "
-                "'compute': {'model': 'roofline', 'peak': '100 TFLOPS', 'local-memory': {'bandwidth': '1000 GB/s'}}}, 'workload': {'model': {'layers': 2, "
-                "'hidden': 64, 'heads': 4, 'sequence': 64, 'vocabulary': 64}, 'parallel': {'tp': 4}}}); print(orrery.__file__, run.num_npus)")
+        code = (
+            "import orrery; run = orrery.run({'system': {'network': {'dimensions': [{'shape': 'Ring', 'size': 4, 'bandwidth': '50 GB/s', 'latency': '1 us'}]}, "
+            "'compute': {'model': 'roofline', 'peak': '100 TFLOPS', 'local-memory': {'bandwidth': '1000 GB/s'}}}, 'workload': {'model': {'layers': 2, "
+            "'hidden': 64, 'heads': 4, 'sequence': 64, 'vocabulary': 64}, 'parallel': {'tp': 4}}}); print(orrery.__file__, run.num_npus)"
+        )
         for options, place in (([], folder), (["--editable"], harness.SOURCE)):
-            printed(folder / "bin/pip", "install", "--no-index", "--quiet", *options, harness.SOURCE, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
-            found = printed(folder / "bin/python", "-c", code, cwd=folder, env={**os.environ, "ORRERY_PROGRAM": harness.BINARY, "PYTHONDONTWRITEBYTECODE": "1"})
+            printed(
+                folder / "bin/pip",
+                "install",
+                "--no-index",
+                "--quiet",
+                *options,
+                harness.SOURCE,
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+            )
+            found = printed(
+                folder / "bin/python",
+                "-c",
+                code,
+                cwd=folder,
+                env={**os.environ, "ORRERY_PROGRAM": harness.BINARY, "PYTHONDONTWRITEBYTECODE": "1"},
+            )
             self.assertTrue(found.startswith(str(place)), found)
             self.assertTrue(found.endswith(" 4\n"), found)
-        self.assertEqual({name for name in files_below(RECIPES) if "__pycache__" not in name}, {name for name in before if "__pycache__" not in name})
+        self.assertEqual(
+            {name for name in files_below(RECIPES) if "__pycache__" not in name},
+            {name for name in before if "__pycache__" not in name},
+        )
 
 
 class Recipes(unittest.TestCase):
@@ -199,8 +273,14 @@ class Recipes(unittest.TestCase):
     def test_spack(self):
         """The Spack package is Python, has the version of the project and depends on each library."""
         tree = ast.parse((RECIPES / "spack/packages/orrery/package.py").read_text())
-        calls = [(node.func.id, node.args[0].value) for node in ast.walk(tree)
-                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args and isinstance(node.args[0], ast.Constant)]
+        calls = [
+            (node.func.id, node.args[0].value)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ]
         self.assertIn(("version", VERSION), calls)
         self.check_libraries([re.split("[@+]", text)[0] for name, text in calls if name == "depends_on"])
 
@@ -218,9 +298,11 @@ class Recipes(unittest.TestCase):
     @unittest.skipUnless(shutil.which("tclsh"), "there is no tclsh")
     def test_module_file(self):
         """Tcl executes the module file. It puts folders of the installation in front of the paths of the user."""
-        script = ("foreach name {conflict module-whatis} { proc $name args {} }\n"
-                  "proc prepend-path {name folder} { puts \"$name $folder\" }\n"
-                  f"source {RECIPES / 'modulefile'}\nModulesHelp\n")
+        script = (
+            "foreach name {conflict module-whatis} { proc $name args {} }\n"
+            'proc prepend-path {name folder} { puts "$name $folder" }\n'
+            f"source {RECIPES / 'modulefile'}\nModulesHelp\n"
+        )
         paths = dict(line.split(" ", 1) for line in printed("tclsh", input=script).splitlines())
         prefix = f"/opt/orrery/{VERSION}"
         self.assertEqual(paths["PATH"], f"{prefix}/bin")
@@ -241,7 +323,9 @@ class Recipes(unittest.TestCase):
         for name in " ".join(used).split():
             self.assertIn(name.split("/")[0], copied)
 
-    @unittest.skipUnless(shutil.which("docker") and os.environ.get("ORRERY_TEST_DOCKER"), "set ORRERY_TEST_DOCKER to build the image")
+    @unittest.skipUnless(
+        shutil.which("docker") and os.environ.get("ORRERY_TEST_DOCKER"), "set ORRERY_TEST_DOCKER to build the image"
+    )
     def test_docker_builds(self):
         """Docker builds the image, and the program in it tells its version."""
         printed("docker", "build", "--file", RECIPES / "Dockerfile", "--tag", "orrery-test", harness.SOURCE)

@@ -46,7 +46,9 @@ def permutation(ports, size, **packets):
 
 def groups(flows, **packets):
     """Returns five switches with a link between each two and eight hosts each, and flows: a Dragonfly with one switch in a group."""
-    links = [[host, 40 + host // 8, *LINK] for host in range(40)] + [[40 + a, 40 + b, *LINK] for a in range(5) for b in range(a)]
+    links = [[host, 40 + host // 8, *LINK] for host in range(40)] + [
+        [40 + a, 40 + b, *LINK] for a in range(5) for b in range(a)
+    ]
     graph = {"hosts": 40, "switches": 5, "links": links}
     return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
 
@@ -58,8 +60,10 @@ def last(results):
 class Routing(harness.Folder):
     def test_permutation(self):
         """Hashes of 16 flows collide on the links of a fat tree with room for all of them. Packets that choose for themselves do not."""
-        ends = {routing: last(self.simulate_flows(permutation(4, "1 MB", routing=routing, loss="selective")))
-                for routing in ("flow-hash", *SPREAD)}
+        ends = {
+            routing: last(self.simulate_flows(permutation(4, "1 MB", routing=routing, loss="selective")))
+            for routing in ("flow-hash", *SPREAD)
+        }
         alone = 1001 * PACKET + 5 * PACKET + 6 * DELAY
         self.assertGreater(ends["flow-hash"], 1.9 * alone, ends)
         for routing in SPREAD:
@@ -67,7 +71,8 @@ class Routing(harness.Folder):
 
     def test_detours(self):
         """Each of eight hosts of a switch sends to one of the next switch. One link is between the two. With Valiant routing most messages
-        take another switch between, each on one path, so that no packet overtakes another and go-back-n finds no gap."""
+        take another switch between, each on one path, so that no packet overtakes another and go-back-n finds no gap.
+        """
         flows = [{"from": host, "to": 8 + host, "size": "200 kB"} for host in range(8)]
         minimal, detours = (self.simulate_flows(groups(flows, routing=routing)) for routing in ("flow-hash", "valiant"))
         self.assertGreater(last(minimal), 8 * 200 * PACKET)
@@ -96,16 +101,25 @@ class Routing(harness.Folder):
                 first = self.simulate_flows(scenario)
                 self.assertTrue(all(flow["acknowledged_ps"] > 0 for flow in first["flows"]), (routing, more))
                 for ranks in (1, 2, 3, 4) if routing == "adaptive" else (3,):
-                    self.assertEqual(self.simulate_flows(scenario, ranks=ranks), first, f"{routing} {more} on {ranks} ranks")
+                    self.assertEqual(
+                        self.simulate_flows(scenario, ranks=ranks), first, f"{routing} {more} on {ranks} ranks"
+                    )
 
     def test_run(self):
         """A training step on two leaves and two spines with adaptive routes and small buffers: the same results on 1 to 4 ranks."""
         (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))
         config = self.folder / "step.yaml"
-        config.write_text(test_packet_network.STEP.replace("{dimensions: [DIMENSIONS]}", "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}")
-                          .replace("RENDEZVOUS", "false"))
-        settings = ["--set=system.network.packets.routing=adaptive", "--set=system.network.packets.loss=selective",
-                    "--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=60 kB"]
+        config.write_text(
+            test_packet_network.STEP.replace(
+                "{dimensions: [DIMENSIONS]}", "{graph: leaves.yaml, dimensions: [{shape: Switch, size: 8}]}"
+            ).replace("RENDEZVOUS", "false")
+        )
+        settings = [
+            "--set=system.network.packets.routing=adaptive",
+            "--set=system.network.packets.loss=selective",
+            "--set=system.network.packets.pauses=false",
+            "--set=system.network.packets.buffer=60 kB",
+        ]
         self.check_one_answer([str(config), "--network=packet", *settings], 8)
 
 
@@ -115,11 +129,18 @@ class Loss(harness.Folder):
         time that is given, and takes the other link. Without a time-out it never comes."""
         flows = [{"from": 0, "to": 1, "size": "1 kB"}]
         way = 4 * (PACKET + DELAY)
-        for packets, waits in (({"loss": "selective"}, 16 * 8_320_000), ({"loss": "selective", "retransmission-timeout": "50 us"}, 50_000_000),
-                               ({"retransmission-timeout": "path"}, 16 * 8_320_000), ({}, None),
-                               ({"loss": "selective", "retransmission-timeout": "none"}, None)):
-            path = [port["peer"] for port in self.simulate_flows(two_links(flows, **packets))["ports"]
-                    if port["node"] == 2 and port["peer"] > 3 and port["packets"] > 0]
+        for packets, waits in (
+            ({"loss": "selective"}, 16 * 8_320_000),
+            ({"loss": "selective", "retransmission-timeout": "50 us"}, 50_000_000),
+            ({"retransmission-timeout": "path"}, 16 * 8_320_000),
+            ({}, None),
+            ({"loss": "selective", "retransmission-timeout": "none"}, None),
+        ):
+            path = [
+                port["peer"]
+                for port in self.simulate_flows(two_links(flows, **packets))["ports"]
+                if port["node"] == 2 and port["peer"] > 3 and port["packets"] > 0
+            ]
             for link in (4, 5):
                 is_lost = path == [link]
                 code, expected = (0, way) if not is_lost else (4, -1) if waits is None else (0, waits + way)
@@ -131,10 +152,18 @@ class Loss(harness.Folder):
         ends because the message does not."""
         flows = [{"from": 0, "to": 1, "size": "1 MB"}]
         failures = [[2, 4, "20 us"], [2, 5, "20 us"]]
-        for packets in ({"loss": "selective"}, {"retransmission-timeout": "path"}, {"preset": "uec"}, {"preset": "uec", "trimming": False}):
+        for packets in (
+            {"loss": "selective"},
+            {"retransmission-timeout": "path"},
+            {"preset": "uec"},
+            {"preset": "uec", "trimming": False},
+        ):
             for ranks in (0, 2):
-                self.refuse_flows(two_links(flows, failures, **packets), "host 0 sends a message to host 1, and failed links have left no way",
-                                  ranks=ranks)
+                self.refuse_flows(
+                    two_links(flows, failures, **packets),
+                    "host 0 sends a message to host 1, and failed links have left no way",
+                    ranks=ranks,
+                )
         self.assertEqual(self.simulate_flows(two_links(flows, failures), code=4)["flows"][0]["received_ps"], -1)
 
     def test_table_again(self):
@@ -143,10 +172,17 @@ class Loss(harness.Folder):
         rows = [[0, 1, 3], [1, 0, 3], [2, 0, 0], [2, 1, 1], [3, 1, 1], [3, 0, 0]]
         links = [[0, 2, *LINK], [1, 2, *LINK], [0, 3, "10 Gb/s", "1 us"], [1, 3, "10 Gb/s", "1 us"]]
         graph = {"hosts": 2, "switches": 2, "links": links, "routes": {"table": rows}, "placement": [1, 0]}
-        config = {"system": {"network": {"model": "packet", "graph": graph, "dimensions": [{"shape": "Switch", "size": 2}]}},
-                  "workload": {"model": {"kind": "layers", "layers": [{"name": "gradients", "parameters": 100_000}]}, "parallel": {"dp": 2}}}
+        config = {
+            "system": {"network": {"model": "packet", "graph": graph, "dimensions": [{"shape": "Switch", "size": 2}]}},
+            "workload": {
+                "model": {"kind": "layers", "layers": [{"name": "gradients", "parameters": 100_000}]},
+                "parallel": {"dp": 2},
+            },
+        }
+
         def finish(name, settings=()):
             return harness.finish_times(self.run_once([str(self.folder / name), *settings], f"{name}.h5"))
+
         (self.folder / "run.yaml").write_text(json.dumps(config))
         expected = finish("run.yaml")
         with h5py.File(self.folder / "run.yaml.h5") as results:
@@ -195,12 +231,24 @@ class Loss(harness.Folder):
     def test_refusals(self):
         """Routes by packet need a receiver that takes packets in any order, and a control that does not compare the links of one path."""
         flows = [{"from": 0, "to": 1, "size": "1 kB"}]
-        self.refuse_flows(star(2, flows, routing="adaptive"), "system.network.packets.routing", "found adaptive with loss: go-back-n", "loss: selective")
-        self.refuse_flows(star(2, flows, routing="packet-hash", loss="selective", control="hpcc"), "found packet-hash with control: hpcc")
-        self.refuse_flows(star(2, flows, **{"retransmission-timeout": "soon"}), "retransmission-timeout", "expected none or path")
+        self.refuse_flows(
+            star(2, flows, routing="adaptive"),
+            "system.network.packets.routing",
+            "found adaptive with loss: go-back-n",
+            "loss: selective",
+        )
+        self.refuse_flows(
+            star(2, flows, routing="packet-hash", loss="selective", control="hpcc"),
+            "found packet-hash with control: hpcc",
+        )
+        self.refuse_flows(
+            star(2, flows, **{"retransmission-timeout": "soon"}), "retransmission-timeout", "expected none or path"
+        )
         config = self.folder / "shape.yaml"
-        config.write_text("system: {network: {model: packet, dimensions: [{shape: Switch, size: 4, bandwidth: 100 GB/s, latency: 1 us}], "
-                          "packets: {routing: round-robin, loss: selective}}}\nworkload: {model: {layers: 1, hidden: 64, heads: 1, sequence: 8}}\n")
+        config.write_text(
+            "system: {network: {model: packet, dimensions: [{shape: Switch, size: 4, bandwidth: 100 GB/s, latency: 1 us}], "
+            "packets: {routing: round-robin, loss: selective}}}\nworkload: {model: {layers: 1, hidden: 64, heads: 1, sequence: 8}}\n"
+        )
         outcome = harness.orrery("check", config)
         self.assertEqual(outcome.code, 3, outcome.out)
         self.assertIn("found round-robin on the links of shapes", outcome.err)
@@ -210,7 +258,9 @@ class Swift(harness.Folder):
     def test_alone(self):
         """A flow that is alone has delays below the target, so that it keeps the window of its path or more: Swift changes no time."""
         flows = [{"from": 0, "to": 1, "size": "1 MB"}]
-        expected, found = (self.simulate_flows(star(2, flows, control=control))["flows"] for control in ("none", "swift"))
+        expected, found = (
+            self.simulate_flows(star(2, flows, control=control))["flows"] for control in ("none", "swift")
+        )
         self.assertEqual(found, expected)
 
     def test_queue(self):

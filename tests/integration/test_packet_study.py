@@ -35,7 +35,9 @@ class FlowSlowdown(harness.Folder):
         for control in flow_slowdown.CONTROLS:
             if control != "HPCC":  # its longer headers are a slowdown
                 with self.subTest(control=control):
-                    found = self.slowdowns(control, [(0, 5, 6, 1000), (0.001, 17, 40, 2_000_000), (0.002, 0, 319, 1_000_000)])
+                    found = self.slowdowns(
+                        control, [(0, 5, 6, 1000), (0.001, 17, 40, 2_000_000), (0.002, 0, 319, 1_000_000)]
+                    )
                     self.assertLess(max(value for _, value in found), 1.01)
 
     def test_short_flows(self):

@@ -36,7 +36,9 @@ class Strategies(harness.Folder):
     def test_a_random_workload(self):
         """A random workload of up to 32 NPUs gives the same results under every strategy on 1 to 4 ranks."""
         workload = random_workload.Workload(9105, max_npus=32, operations=(60, 120))
-        self.check([harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"])
+        self.check(
+            [harness.write_workload(self.folder, workload.traces)] + workload.system.write(self.folder) + ["--timeline"]
+        )
 
     def test_stage_traces(self):
         """STAGE's traces of GPT on 64 NPUs give the same results under every strategy on 1 to 4 ranks. Needs shared/."""
@@ -51,11 +53,15 @@ class Command(harness.Folder):
     def partition(self, files, strategy, ranks, *more):
         """Runs `orrery partition`. Returns the rank map and the printed cut: cut bytes, bytes, cut communicators, communicators, cut
         messages, messages; None if no cut was printed."""
-        outcome = harness.orrery("partition", *files, f"--ranks={ranks}", f"--strategy={strategy}", f"--output={self.map}", "--force", *more)
+        outcome = harness.orrery(
+            "partition", *files, f"--ranks={ranks}", f"--strategy={strategy}", f"--output={self.map}", "--force", *more
+        )
         self.assertEqual(outcome.code, 0, outcome.err)
         self.out = outcome.out
         found = CUT.search(outcome.out)
-        return [int(line) for line in self.map.read_text().split()], [int(text) for text in found.groups()] if found else None
+        return [int(line) for line in self.map.read_text().split()], [
+            int(text) for text in found.groups()
+        ] if found else None
 
     def balance(self):
         return float(re.search(r"balance: ([\d.]+)", self.out)[1])
@@ -67,11 +73,26 @@ class Command(harness.Folder):
         traces = []
         for npu in range(npus):
             after, before = (npu + 1) % npus, (npu - 1) % npus
-            traces.append([Node(1, chakra.COMP, "forward", duration=10), Node(2, chakra.COLL, "reduce", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 24, pg_name=str(of(npu))),
-                           Node(3, chakra.SEND, "send", [2], comm_src=npu, comm_dst=after, comm_tag=0, comm_size=1000),
-                           Node(4, chakra.RECV, "receive", [2], comm_src=before, comm_dst=npu, comm_tag=0, comm_size=1000)])
+            traces.append(
+                [
+                    Node(1, chakra.COMP, "forward", duration=10),
+                    Node(
+                        2,
+                        chakra.COLL,
+                        "reduce",
+                        [1],
+                        comm_type=chakra.ALL_REDUCE,
+                        comm_size=1 << 24,
+                        pg_name=str(of(npu)),
+                    ),
+                    Node(3, chakra.SEND, "send", [2], comm_src=npu, comm_dst=after, comm_tag=0, comm_size=1000),
+                    Node(4, chakra.RECV, "receive", [2], comm_src=before, comm_dst=npu, comm_tag=0, comm_size=1000),
+                ]
+            )
         groups = {str(c): [npu for npu in range(npus) if of(npu) == c] for c in range(clusters)}
-        return [harness.write_workload(self.folder, traces)] + harness.System(["Ring", "Ring"], [clusters, size], groups=groups).write(self.folder)
+        return [harness.write_workload(self.folder, traces)] + harness.System(
+            ["Ring", "Ring"], [clusters, size], groups=groups
+        ).write(self.folder)
 
     def test_metis_finds_clusters(self):
         """METIS puts each of four clusters of four NPUs on a rank of its own, cuts the small messages only, and gives the same map
@@ -134,37 +155,67 @@ class Command(harness.Folder):
         """Each map in partitions/ gives the results of one rank, and blocks_8.part.2 is what the strategy block makes."""
         folder = harness.SOURCE / "partitions"
         eight = self.clusters(2, 4, of=lambda npu: npu % 2)
-        llama = [harness.SOURCE / "configs/llama3-8b-64.yaml", "--set=workload.model.layers=4", "--set=workload.parallel.micro-batches=4", "--noise=0.05"]
-        for arguments, names in ((eight, ("blocks_8.part.2", "pairs_8.part.4", "stripes_8.part.2")), (llama, ("llama3-8b-64.part.2",))):
+        llama = [
+            harness.SOURCE / "configs/llama3-8b-64.yaml",
+            "--set=workload.model.layers=4",
+            "--set=workload.parallel.micro-batches=4",
+            "--noise=0.05",
+        ]
+        for arguments, names in (
+            (eight, ("blocks_8.part.2", "pairs_8.part.4", "stripes_8.part.2")),
+            (llama, ("llama3-8b-64.part.2",)),
+        ):
             alone = self.run_once(arguments, "alone.h5")
             for name in names:
                 with self.subTest(name):
-                    other = self.run_once([*arguments, f"--partition={folder / name}"], "other.h5", ranks=int(name.rsplit(".", 1)[1]))
+                    other = self.run_once(
+                        [*arguments, f"--partition={folder / name}"], "other.h5", ranks=int(name.rsplit(".", 1)[1])
+                    )
                     self.assertEqual(harness.difference(alone, other), "")
         ranks, _ = self.partition(eight, "block", 2)
-        self.assertEqual(ranks, [int(line) for line in (folder / "blocks_8.part.2").read_text().split("\n") if line and line[0] not in "#%"])
+        self.assertEqual(
+            ranks,
+            [
+                int(line)
+                for line in (folder / "blocks_8.part.2").read_text().split("\n")
+                if line and line[0] not in "#%"
+            ],
+        )
 
     def test_a_partition_without_a_workload(self):
         """Without a workload, round-robin gives a map and no cut; METIS is refused because it needs traces."""
         files = [flag for flag in harness.System(["Ring"], [6]).write(self.folder) if "memory" not in flag]
         ranks, cut = self.partition(files, "round-robin", 4)
         self.assertEqual((ranks, cut, self.balance()), ([0, 1, 2, 3, 0, 1], None, 4 / 3 // 0.001 / 1000))
-        outcome = harness.orrery("partition", *files, "--ranks=2", "--strategy=metis", f"--output={self.map}", "--force")
+        outcome = harness.orrery(
+            "partition", *files, "--ranks=2", "--strategy=metis", f"--output={self.map}", "--force"
+        )
         self.assertEqual(outcome.code, 3, outcome.err)
         self.assertIn("traces", outcome.err)
 
     def test_a_misspelt_strategy_is_refused(self):
         """A misspelt strategy is refused by `partition` and `run` with one message that names the strategy that was meant."""
         files = self.clusters()
-        for strategy, meant in (("metsi", "'metis'"), ("round-robbin", "'round-robin'"), ("blok", "'block'"), ("dimension", "'dimension:0'")):
-            for arguments in (["partition", *files, "--ranks=2", f"--output={self.map}", f"--strategy={strategy}"],
-                              ["run", *files, f"--output={self.folder / 'results.h5'}", f"--partition={strategy}"]):
+        for strategy, meant in (
+            ("metsi", "'metis'"),
+            ("round-robbin", "'round-robin'"),
+            ("blok", "'block'"),
+            ("dimension", "'dimension:0'"),
+        ):
+            for arguments in (
+                ["partition", *files, "--ranks=2", f"--output={self.map}", f"--strategy={strategy}"],
+                ["run", *files, f"--output={self.folder / 'results.h5'}", f"--partition={strategy}"],
+            ):
                 outcome = harness.orrery(*arguments)
                 self.assertEqual(outcome.code, 3, outcome.err)
                 self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
                 self.assertIn(f"Did you mean {meant}?", outcome.err)
-                self.assertIn("option --strategy: " if arguments[0] == "partition" else "option --partition: ", outcome.err)
-        outcome = harness.orrery("run", *files, f"--output={self.folder / 'results.h5'}", "--partition=dimension:2", ranks=2)
+                self.assertIn(
+                    "option --strategy: " if arguments[0] == "partition" else "option --partition: ", outcome.err
+                )
+        outcome = harness.orrery(
+            "run", *files, f"--output={self.folder / 'results.h5'}", "--partition=dimension:2", ranks=2
+        )
         self.assertEqual(outcome.code, 3, outcome.err)
         self.assertRegex(outcome.err, "option --partition: .* 0 to 1")
 

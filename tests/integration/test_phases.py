@@ -39,21 +39,47 @@ class Phases(harness.Folder):
     def setUp(self):
         super().setUp()
         self.config = self.folder / "config.yaml"
-        self.config.write_text("system:\n  network:\n    dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}]\n"
-                               "workload:\n  traces: w.{npu}.et\n")
+        self.config.write_text(
+            "system:\n  network:\n    dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us}]\n"
+            "workload:\n  traces: w.{npu}.et\n"
+        )
         for npu in range(4):
-            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COMP, "work", duration=5 + npu),
-                                                       Node(2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)])
+            chakra.write(
+                self.folder / f"w.{npu}.et",
+                [
+                    Node(1, chakra.COMP, "work", duration=5 + npu),
+                    Node(2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20),
+                ],
+            )
         (self.folder / "out").mkdir()
         self.output = self.folder / "out/results.h5"
         self.output.write_bytes(b"older")
         self.begun = self.folder / "begun"
 
     def start(self, how, where, first, *more, ranks=0, rank=0, count=1):
-        command = harness.launch(["run", self.config, "--timeline", "--quiet", "--force", "--progress=none", f"--output={self.output}", *more], ranks)
+        command = harness.launch(
+            [
+                "run",
+                self.config,
+                "--timeline",
+                "--quiet",
+                "--force",
+                "--progress=none",
+                f"--output={self.output}",
+                *more,
+            ],
+            ranks,
+        )
         at = command.index(harness.BINARY)
         self.begun.unlink(missing_ok=True)
-        settings = {"DISTURB_BEGUN": self.begun, "DISTURB_HOW": how, "DISTURB_FIRST": first, "DISTURB_COUNT": count, "DISTURB_RANK": rank, **where}
+        settings = {
+            "DISTURB_BEGUN": self.begun,
+            "DISTURB_HOW": how,
+            "DISTURB_FIRST": first,
+            "DISTURB_COUNT": count,
+            "DISTURB_RANK": rank,
+            **where,
+        }
         command[at:at] = ["env", f"LD_PRELOAD={DISTURBER}", *(f"{name}={value}" for name, value in settings.items())]
         return harness.Background(self, command)
 
@@ -87,26 +113,45 @@ class Phases(harness.Folder):
         job = self.start("stop", TRACE, 3, *PATIENCE, ranks=2, rank=1)
         self.wait_until_suspended(job, 2)
         job.signal("SIGUSR1")
-        self.assert_ended(job, INTERRUPTED, r"stopped by SIGUSR1, but rank 0 .* for 2 s before or after the simulation\. No results are written", True)
+        self.assert_ended(
+            job,
+            INTERRUPTED,
+            r"stopped by SIGUSR1, but rank 0 .* for 2 s before or after the simulation\. No results are written",
+            True,
+        )
 
     @harness.long
     def test_the_watchdog_while_traces_are_read(self):
         """Without a limit, the watchdog ends a run of two ranks of which one is suspended while it reads."""
         job = self.start("stop", TRACE, 3, "--set=run.watchdog=2 s", ranks=2, rank=1)
-        self.assert_ended(job, BY_WATCHDOG, r"rank 0 .* has waited \d+ s for other ranks before or after the simulation \(run.watchdog\)", True)
+        self.assert_ended(
+            job,
+            BY_WATCHDOG,
+            r"rank 0 .* has waited \d+ s for other ranks before or after the simulation \(run.watchdog\)",
+            True,
+        )
 
     @harness.long
     def test_a_stop_while_results_are_written(self):
         """The disk does not answer, in the middle of the writing or when the file is synced. A signal or the limit ends the run with 75 and
         without a partial file. So it does if rank 0, which writes, is suspended."""
-        for how, first, ranks, name in (("hang", 60, 0, "SIGTERM"), ("stop", 60, 2, "SIGUSR1"), ("hang", 60, 3, "SIGUSR1")):
+        for how, first, ranks, name in (
+            ("hang", 60, 0, "SIGTERM"),
+            ("stop", 60, 2, "SIGUSR1"),
+            ("hang", 60, 3, "SIGUSR1"),
+        ):
             with self.subTest(how=how, first=first, ranks=ranks):
                 job = self.start(how, WRITES, first, *PATIENCE, ranks=ranks)
                 job.wait_until(self.begun.exists, "writing")
                 if how == "stop":
                     self.wait_until_suspended(job, ranks)
                 job.signal(name)
-                self.assert_ended(job, INTERRUPTED, f"stopped by {name}, but rank [01] .* for 2 s while results were written. No results are written", how == "stop")
+                self.assert_ended(
+                    job,
+                    INTERRUPTED,
+                    f"stopped by {name}, but rank [01] .* for 2 s while results were written. No results are written",
+                    how == "stop",
+                )
 
     @harness.long
     def test_the_limit_while_results_are_written(self):
@@ -120,17 +165,33 @@ class Phases(harness.Folder):
         for how, ranks in (("hang", 0), ("stop", 2)):
             with self.subTest(how=how, ranks=ranks):
                 job = self.start(how, WRITES, 60, "--set=run.watchdog=2 s", ranks=ranks)
-                self.assert_ended(job, OUTPUT, "no results can be written: rank [01] .* has seen nothing get on for 2 s", how == "stop")
+                self.assert_ended(
+                    job,
+                    OUTPUT,
+                    "no results can be written: rank [01] .* has seen nothing get on for 2 s",
+                    how == "stop",
+                )
 
     def test_the_end_names_the_checkpoint(self):
         """A run that writes checkpoints is stopped, and the disk does not answer while its results are written. The message names the
         checkpoint from which the run goes on."""
         checkpoint = self.folder / "run.chk"
-        job = self.start("hang", {**WRITES, "DISTURB_PATH": "results.h5.partial."}, 60, *PATIENCE, "--iterations=100000000",
-                         f"--checkpoint={checkpoint}", "--checkpoint-interval=0.1")
+        job = self.start(
+            "hang",
+            {**WRITES, "DISTURB_PATH": "results.h5.partial."},
+            60,
+            *PATIENCE,
+            "--iterations=100000000",
+            f"--checkpoint={checkpoint}",
+            "--checkpoint-interval=0.1",
+        )
         job.wait_until(checkpoint.exists, "a checkpoint")
         job.signal("SIGUSR1")
-        self.assert_ended(job, INTERRUPTED, f"while results were written. No results are written, and none replaced. --restart={checkpoint} goes on")
+        self.assert_ended(
+            job,
+            INTERRUPTED,
+            f"while results were written. No results are written, and none replaced. --restart={checkpoint} goes on",
+        )
 
     @harness.long
     def test_slow_writing_is_not_cut_off(self):

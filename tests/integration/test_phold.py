@@ -15,10 +15,26 @@ import harness  # noqa: E402
 
 BENCH = sys.argv.pop() if len(sys.argv) > 1 and pathlib.Path(sys.argv[-1]).name.startswith("bench_") else None
 SMALL = ("--pending=256", "--lps=64", "--lookahead=100", "--mean=1000", "--end=100000")
-LINE = re.compile(r"ranks (\d+)  events/lookahead/rank ([\d.]+)  events (\d+)  .* data messages (\d+)  null (\d+) .*  reductions (\d+)")
-REFUSED = {"--pending=0": "--pending", "--pending=many": "many", "--lps=1": "--lps", "--lps=400000000": "--lps", "--remote=1.5": "--remote", "--remote=-0.1": "--remote",
-           "--remote=nan": "nan", "--lookahead=0": "--lookahead", "--lookahead=-5": "--lookahead", "--mean=-1": "--mean", "--mean=inf": "inf", "--end=-1": "--end",
-           "--end=1000000000000000000": "--end", "--bogus=1": "bogus", "surplus": "surplus"}
+LINE = re.compile(
+    r"ranks (\d+)  events/lookahead/rank ([\d.]+)  events (\d+)  .* data messages (\d+)  null (\d+) .*  reductions (\d+)"
+)
+REFUSED = {
+    "--pending=0": "--pending",
+    "--pending=many": "many",
+    "--lps=1": "--lps",
+    "--lps=400000000": "--lps",
+    "--remote=1.5": "--remote",
+    "--remote=-0.1": "--remote",
+    "--remote=nan": "nan",
+    "--lookahead=0": "--lookahead",
+    "--lookahead=-5": "--lookahead",
+    "--mean=-1": "--mean",
+    "--mean=inf": "inf",
+    "--end=-1": "--end",
+    "--end=1000000000000000000": "--end",
+    "--bogus=1": "bogus",
+    "surplus": "surplus",
+}
 
 
 class Phold(harness.unittest.TestCase):

@@ -40,11 +40,16 @@ class Plot(harness.Folder):
         not."""
         heights = []
         for size, tensors in ((None, []), (None, ["x", "1000"]), ("80 GiB", ["x", "1000"])):
-            nodes = [chakra.Node(1, chakra.COMP, duration=5, outputs=tensors), chakra.Node(2, chakra.COMP, data_deps=[1], duration=5, inputs=tensors)]
+            nodes = [
+                chakra.Node(1, chakra.COMP, duration=5, outputs=tensors),
+                chakra.Node(2, chakra.COMP, data_deps=[1], duration=5, inputs=tensors),
+            ]
             chakra.write(self.folder / "w.et", nodes)
             config = self.folder / "config.yaml"
             memory = f", compute: {{local-memory: {{size: {size}}}}}" if size else ""
-            config.write_text(f"system: {{network: {{dimensions: [{{shape: Ring, size: 4, bandwidth: 1 GB/s, latency: 1 us}}]}}{memory}}}\nworkload: {{traces: {{all: w.et}}}}\n")
+            config.write_text(
+                f"system: {{network: {{dimensions: [{{shape: Ring, size: 4, bandwidth: 1 GB/s, latency: 1 us}}]}}{memory}}}\nworkload: {{traces: {{all: w.et}}}}\n"
+            )
             outcome = self.plot(self.run_once([config, "--timeline"]), "--output", self.folder / "memory.png")
             self.assertEqual(outcome.code, 0, outcome.err)
             heights.append(int.from_bytes((self.folder / "memory.png").read_bytes()[20:24], "big"))
@@ -62,8 +67,12 @@ class Plot(harness.Folder):
     def test_says_which_argument_is_wrong(self):
         """A time has no unit or the wrong order, NPUs are no list, or the run kept no timeline: the script ends with an error that names it."""
         results = self.results()
-        for option, value, word in (("--time", "1,2 ms", "1,2 ms"), ("--time", "2 ms,1 ms", "the earlier one first"), ("--npus", "first", "first"),
-                                    ("--npus", "0", "--timeline")):
+        for option, value, word in (
+            ("--time", "1,2 ms", "1,2 ms"),
+            ("--time", "2 ms,1 ms", "the earlier one first"),
+            ("--npus", "first", "first"),
+            ("--npus", "0", "--timeline"),
+        ):
             outcome = self.plot(results, option, value)
             self.assertNotEqual(outcome.code, 0)
             self.assertIn(word, outcome.err)
@@ -103,7 +112,9 @@ class Links(harness.Folder):
     def results(self, *more):
         system = harness.System(("Ring", "FullyConnected", "Switch", "Ring"), (3, 3, 2, 2))
         nodes = [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)]
-        return self.run_once([harness.write_workload(self.folder, [nodes] * 36)] + system.write(self.folder) + list(more))
+        return self.run_once(
+            [harness.write_workload(self.folder, [nodes] * 36)] + system.write(self.folder) + list(more)
+        )
 
     @harness.long
     def test_draws_every_quantity(self):
@@ -120,14 +131,22 @@ class Links(harness.Folder):
     def test_draws_switches_of_other_kinds(self):
         """Links of an oversubscribed switch, a mesh, a fat tree and a dragonfly give a picture."""
         link = "bandwidth: 10 GB/s, latency: 100 ns"
-        dimensions = (f"{{shape: Switch, size: 2, {link}, oversubscription: 2}}, {{shape: Mesh, size: 3, {link}}}, {{shape: FatTree, ports: 4, size: 8, {link}}}, "
-                      f"{{shape: Dragonfly, npus-per-router: 1, size: 4, {link}}}")
-        chakra.write(self.folder / "all.et", [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)])
+        dimensions = (
+            f"{{shape: Switch, size: 2, {link}, oversubscription: 2}}, {{shape: Mesh, size: 3, {link}}}, {{shape: FatTree, ports: 4, size: 8, {link}}}, "
+            f"{{shape: Dragonfly, npus-per-router: 1, size: 4, {link}}}"
+        )
+        chakra.write(
+            self.folder / "all.et", [chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_TO_ALL, comm_size=1 << 20)]
+        )
         config = self.folder / "config.yaml"
-        config.write_text(f"system: {{network: {{model: congestion-aware, dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n")
+        config.write_text(
+            f"system: {{network: {{model: congestion-aware, dimensions: [{dimensions}]}}}}\nworkload: {{traces: {{all: all.et}}}}\n"
+        )
         outcome = self.plot(self.run_once([config]), "--output", self.folder / "kinds.png")
         self.assertEqual(outcome.code, 0, outcome.err)
-        width, height = (int.from_bytes((self.folder / "kinds.png").read_bytes()[at:at + 4], "big") for at in (16, 20))
+        width, height = (
+            int.from_bytes((self.folder / "kinds.png").read_bytes()[at : at + 4], "big") for at in (16, 20)
+        )
         self.assertEqual(width, 1650)
         self.assertLess(height, 2 * width)
 
@@ -136,11 +155,18 @@ class Links(harness.Folder):
         nothing; and a ring of hosts without switches."""
         ring = self.folder / "ring.yaml"
         links = ", ".join(f"[{h}, {(h + 1) % 4}, 10 GB/s, 1 us]" for h in range(4))
-        ring.write_text(f"system: {{network: {{graph: {{hosts: 4, links: [{links}]}}, dimensions: [{{shape: Ring, size: 4}}]}}}}\n")
+        ring.write_text(
+            f"system: {{network: {{graph: {{hosts: 4, links: [{links}]}}, dimensions: [{{shape: Ring, size: 4}}]}}}}\n"
+        )
         nodes = [[chakra.Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)]] * 4
         harness.write_workload(self.folder, nodes)
-        for number, arguments in enumerate(([harness.SOURCE / "configs/graph-16.yaml", "--network=congestion-aware"], [harness.SOURCE / "configs/graph-16.yaml"],
-                                            [ring, "--network=congestion-aware", f"--set=workload.traces={self.folder / 'workload'}"])):
+        for number, arguments in enumerate(
+            (
+                [harness.SOURCE / "configs/graph-16.yaml", "--network=congestion-aware"],
+                [harness.SOURCE / "configs/graph-16.yaml"],
+                [ring, "--network=congestion-aware", f"--set=workload.traces={self.folder / 'workload'}"],
+            )
+        ):
             picture = self.folder / f"graph{number}.png"
             outcome = self.plot(self.run_once(arguments), "--output", picture)
             self.assertEqual(outcome.code, 0, outcome.err)
@@ -150,6 +176,7 @@ class Links(harness.Folder):
         """Hosts 0 to 3 with a switch for each pair, two leaves and a spine, and a switch that nothing is joined to."""
         sys.path.insert(0, str(harness.SOURCE / "scripts/python"))
         from orrery.plots import graph_map
+
         links = [(0, 4), (1, 4), (2, 5), (3, 5), (0, 6), (1, 6), (2, 7), (3, 7), (6, 8), (7, 8)]
         x, tiers = graph_map.places_of(4, links, 10)
         self.assertEqual(tiers.tolist(), [0, 0, 0, 0, -1, -1, 1, 1, 2, 3])

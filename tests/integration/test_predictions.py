@@ -19,14 +19,18 @@ import trends  # noqa: E402
 
 PRESETS = harness.SOURCE / "configs"
 MODEL = "{kind: transformer, layers: 4, hidden: 2048, heads: 16, kv-heads: 8, ffn: 8192, vocabulary: 32000, sequence: 2048, gated: true, rotary: true}"
-CONFIG = """stack: %(stack)s
+CONFIG = (
+    """stack: %(stack)s
 system:
   base: systems/dgx-h100-superpod.yaml
   network: {dimensions: [{shape: Switch, size: 8, bandwidth: 450 GB/s, latency: 468 ns}, {shape: Switch, size: 2, bandwidth: 400 Gb/s, latency: 1 us}]}
 workload:
-  model: """ + MODEL + """
+  model: """
+    + MODEL
+    + """
   parallel: {%(parallel)s}
 """
+)
 NCCL_TESTS = """# nThread 1 nGpus 1 minBytes 1024 maxBytes 67108864
 #  Rank  0 Group  0 Pid   11 on  node1 device  0 [0x00] NVIDIA H100
 #  Rank  1 Group  0 Pid   12 on  node1 device  1 [0x00] NVIDIA H100
@@ -44,7 +48,9 @@ def step_ps(outcome):
 
 
 class Predictions(harness.Folder):
-    def config(self, parallel="tp: 4, sp: true, dp: 4, micro-batches: 2, zero: 1", stack="h100-nemo", name="config.yaml"):
+    def config(
+        self, parallel="tp: 4, sp: true, dp: 4, micro-batches: 2, zero: 1", stack="h100-nemo", name="config.yaml"
+    ):
         path = self.folder / name
         path.write_text(CONFIG % {"stack": stack, "parallel": parallel})
         return path
@@ -63,10 +69,12 @@ class Predictions(harness.Folder):
         """16 NPUs in two nodes with a stack: every NPU finishes at the same time on 1 to 4 ranks, in any partition and folded. So do they
         with a pipeline, context parallelism as a ring, split tensor-parallel collectives, with ZeRO 3 whose collectives are half exposed,
         and with noise and sums that run beside gathers."""
-        for parallel in ["tp: 4, sp: true, dp: 4, micro-batches: 2, zero: 1, tp-overlap: 0.7, between-steps: 1 ms",
-                         "tp: 2, sp: true, cp: 2, pp: 2, dp: 2, micro-batches: 4, zero: 1, cp-exchange: ring",
-                         "dp: 16, zero: 3, exposed-share: 0.5, micro-batch: 1",
-                         "tp: 2, sp: true, dp: 8, replicas: 2, zero: 3, exposed-share: 0.3, micro-batches: 2"]:
+        for parallel in [
+            "tp: 4, sp: true, dp: 4, micro-batches: 2, zero: 1, tp-overlap: 0.7, between-steps: 1 ms",
+            "tp: 2, sp: true, cp: 2, pp: 2, dp: 2, micro-batches: 4, zero: 1, cp-exchange: ring",
+            "dp: 16, zero: 3, exposed-share: 0.5, micro-batch: 1",
+            "tp: 2, sp: true, dp: 8, replicas: 2, zero: 3, exposed-share: 0.3, micro-batches: 2",
+        ]:
             with self.subTest(parallel=parallel):
                 run = [self.config(parallel)] + (["--set=perturbation.noise=0.1"] if "replicas" in parallel else [])
                 self.check_one_answer(run, 16)
@@ -92,10 +100,12 @@ class Predictions(harness.Folder):
         """The step with more of the communication beside compute is never longer: split tensor-parallel collectives, keys and values in a
         ring (of long sequences: the ring moves them once more), parameters gathered before the forward pass, and less exposed ZeRO 3 (of
         large layers: each part pays a latency). Collectives take no compute units here."""
-        for parallel, key, values, more in [("tp: 8, sp: true, dp: 2, micro-batches: 2", "tp-overlap", (0, 0.3, 0.6, 0.9), []),
-                                            ("cp: 4, dp: 4", "cp-exchange", ("gather", "ring"), ["--set=workload.model.sequence=65536"]),
-                                            ("dp: 16, zero: 1", "gather-before-forward", ("false", "true"), []),
-                                            ("dp: 16, zero: 3", "exposed-share", (0.9, 0.6, 0.3, 0), ["--set=workload.model.hidden=8192"])]:
+        for parallel, key, values, more in [
+            ("tp: 8, sp: true, dp: 2, micro-batches: 2", "tp-overlap", (0, 0.3, 0.6, 0.9), []),
+            ("cp: 4, dp: 4", "cp-exchange", ("gather", "ring"), ["--set=workload.model.sequence=65536"]),
+            ("dp: 16, zero: 1", "gather-before-forward", ("false", "true"), []),
+            ("dp: 16, zero: 3", "exposed-share", (0.9, 0.6, 0.3, 0), ["--set=workload.model.hidden=8192"]),
+        ]:
             with self.subTest(key=key):
                 more = [*more, "--set=system.collectives.compute-share=0"]
                 times = [self.step(self.config(f"{parallel}, {key}: {value}"), *more) for value in values]
@@ -110,13 +120,17 @@ class Predictions(harness.Folder):
             tp, dp, pp, cp = draw.choice([1, 2, 4]), draw.choice([2, 4]), draw.choice([1, 2]), draw.choice([1, 1, 2])
             zero = case % 4
             npus = tp * dp * pp * cp
-            dimension = "{shape: Switch, size: %d, bandwidth: " + draw.choice(["25", "100", "400"]) + " GB/s, latency: 500 ns}"
+            dimension = (
+                "{shape: Switch, size: %d, bandwidth: " + draw.choice(["25", "100", "400"]) + " GB/s, latency: 500 ns}"
+            )
             sizes = [npus // 2, 2] if npus >= 4 and draw.random() < 0.5 else [npus]
             config = self.folder / "overlap.yaml"
-            config.write_text("system:\n  base: systems/dgx-h100-superpod.yaml\n  network: {dimensions: ["
-                              f"{', '.join(dimension % size for size in sizes)}]}}\nworkload:\n  model: {MODEL}\n  parallel: "
-                              f"{{tp: {tp}, dp: {dp}, pp: {pp}, cp: {cp}, sp: {'true' if tp > 1 else 'false'}, zero: {zero}, "
-                              f"micro-batches: {draw.choice([1, 2, 4])}, bucket: {draw.choice([0, 50, 500])} MB}}\n")
+            config.write_text(
+                "system:\n  base: systems/dgx-h100-superpod.yaml\n  network: {dimensions: ["
+                f"{', '.join(dimension % size for size in sizes)}]}}\nworkload:\n  model: {MODEL}\n  parallel: "
+                f"{{tp: {tp}, dp: {dp}, pp: {pp}, cp: {cp}, sp: {'true' if tp > 1 else 'false'}, zero: {zero}, "
+                f"micro-batches: {draw.choice([1, 2, 4])}, bucket: {draw.choice([0, 50, 500])} MB}}\n"
+            )
             with self.subTest(case=case):
                 after = self.step(config, "--set=workload.parallel.overlap=false")
                 self.assertLessEqual(self.step(config), after)
@@ -129,12 +143,15 @@ class Predictions(harness.Folder):
         config = self.folder / "library.yaml"
 
         def times(kind, correction=""):
-            config.write_text("system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 450 GB/s, latency: 500 ns}]}\n"
-                              f"  collectives: {{library: {{name: nccl-h100{correction}}}}}\n")
+            config.write_text(
+                "system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 450 GB/s, latency: 500 ns}]}\n"
+                f"  collectives: {{library: {{name: nccl-h100{correction}}}}}\n"
+            )
             shown = harness.orrery("show", "collective", config, f"--kind={kind}", "--bytes=16777216 B", "--json")
             self.assertEqual(shown.code, 0, shown.err)
             figures = json.loads(shown.out)
             return figures["first_done_ps"], figures["last_done_ps"]
+
         first, last = times("all-reduce")
         self.assertEqual(first, last)
         measured = times("all-reduce", f", all-reduce: {table}")
@@ -148,13 +165,21 @@ class Predictions(harness.Folder):
         plain = self.folder / "plain.yaml"
         plain.write_text(config.read_text().split("\n", 1)[1])
         self.assertIn("system.compute.model: products", self.refused(plain, "--set=system.compute.attention=0.5"))
-        self.assertIn("system.collectives.library.name", self.refused(plain, "--set=system.collectives.library.fabric=efa"))
+        self.assertIn(
+            "system.collectives.library.name", self.refused(plain, "--set=system.collectives.library.fabric=efa")
+        )
         table = self.folder / "kernels.csv"
         table.write_text("operator,m,k,n,microseconds\nproduct,1,2,x,4\n")
-        self.assertIn("kernels.csv:2: key 'n': found 'x'", self.refused(plain, "--set=system.compute.model=table", f"--set=system.compute.table={table}"))
+        self.assertIn(
+            "kernels.csv:2: key 'n': found 'x'",
+            self.refused(plain, "--set=system.compute.model=table", f"--set=system.compute.table={table}"),
+        )
         table.write_text("operator,m,k,n,microseconds\nproduct,1024,1024,1024,4\n")
         config.write_text(plain.read_text())
-        self.assertIn("no kernel for the operator", self.refused(config, "--set=system.compute.model=table", f"--set=system.compute.table={table}"))
+        self.assertIn(
+            "no kernel for the operator",
+            self.refused(config, "--set=system.compute.model=table", f"--set=system.compute.table={table}"),
+        )
 
     def test_table_gives_what_it_holds(self):
         """A table whose kernels take 1 us for each 2^30 multiplications or 10^6 bytes: the step of one NPU takes the sum of its operations.
@@ -165,8 +190,12 @@ class Predictions(harness.Folder):
             lines = ["operator,pass,m,k,n,bytes,microseconds"]
             for m, k, n in [(512, 512, 512), (8192, 8192, 32768)]:
                 lines += [f"product,,{m},{k},{n},,{m * k * n / 2**30}"]
-            lines += [f"attention,{p},{m},128,2048,,{m * 128 * 2048 / 2**30}" for p in ("", "backward") for m in (1024, 65536)]
-            return lines + [f"elementwise,{p},,,,{b},{b / bytes_per_microsecond}" for p in ("", "backward") for b in (1000, 10**9)]
+            lines += [
+                f"attention,{p},{m},128,2048,,{m * 128 * 2048 / 2**30}" for p in ("", "backward") for m in (1024, 65536)
+            ]
+            return lines + [
+                f"elementwise,{p},,,,{b},{b / bytes_per_microsecond}" for p in ("", "backward") for b in (1000, 10**9)
+            ]
 
         config = self.config("dp: 16")
         config.write_text(config.read_text().split("\n", 1)[1])
@@ -175,8 +204,15 @@ class Predictions(harness.Folder):
         for rate in (1e7, 1e6):
             lines = kernels(rate)
             table.write_text("\n".join(lines) + "\n")
-            ran = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none",
-                                 "--set=workload.model.layers=1", "--set=workload.model.vocabulary=0")
+            ran = harness.orrery(
+                "run",
+                *arguments,
+                f"--output={self.folder / 'results.h5'}",
+                "--force",
+                "--progress=none",
+                "--set=workload.model.layers=1",
+                "--set=workload.model.vocabulary=0",
+            )
             self.assertEqual(ran.code, 0, ran.err)
             with h5py.File(self.folder / "results.h5") as results:
                 times[rate] = int(results["/npus/compute_time"][0])
@@ -196,12 +232,19 @@ class Predictions(harness.Folder):
         with h5py.File(columns, "a") as file:
             del file["m"]
             file["m"] = [1.0, 2.0]
-        self.assertRegex(self.refused(*arguments[:-1], f"--set=system.compute.table={columns}"), r"kernels\.h5: key '\w+': it has \d+ rows, and")
+        self.assertRegex(
+            self.refused(*arguments[:-1], f"--set=system.compute.table={columns}"),
+            r"kernels\.h5: key '\w+': it has \d+ rows, and",
+        )
         table.write_text(table.read_text() + "attenton.qkv,,64,64,64,,1\n")
-        warned = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none")
+        warned = harness.orrery(
+            "run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none"
+        )
         self.assertIn("kernels of 'attenton.qkv' are those of no operator of the workload", warned.err)
         table.write_text(table.read_text().replace("512,512,512,,0.125", "4096,4096,4096,,64"))
-        warned = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none")
+        warned = harness.orrery(
+            "run", *arguments, f"--output={self.folder / 'results.h5'}", "--force", "--progress=none"
+        )
         self.assertRegex(warned.err, r"attention\.qkv: m 2048 lies outside of the 4096 to 8192 that were measured")
 
     def test_calibration_finds_the_number_again(self):
@@ -211,16 +254,23 @@ class Predictions(harness.Folder):
         measured = self.step(config, "--set=system.compute.efficiency=0.5") / 1e12
         fitted = harness.orrery("calibrate", "step", config, "--measured", f"{measured:.6f}s")
         self.assertEqual(fitted.code, 0, fitted.err)
-        self.assertAlmostEqual(float(re.match(r"system\.compute\.efficiency: ([\d.]+)", fitted.out)[1]), 0.5, delta=0.001)
+        self.assertAlmostEqual(
+            float(re.match(r"system\.compute\.efficiency: ([\d.]+)", fitted.out)[1]), 0.5, delta=0.001
+        )
         self.assertRegex(fitted.out, r"1 % more of it makes the step 0\.\d+ % shorter")
-        config = self.config("tp: 8, sp: true, dp: 2, micro-batches: 2")  # a share from 0 to below 1, and one that makes steps longer
+        config = self.config(
+            "tp: 8, sp: true, dp: 2, micro-batches: 2"
+        )  # a share from 0 to below 1, and one that makes steps longer
         for key, value in (("workload.parallel.tp-overlap", 0.4), ("system.collectives.compute-share", 0.3)):
             measured = self.step(config, f"--set={key}={value}") / 1e12
             fitted = harness.orrery("calibrate", "step", config, "--measured", f"{measured:.9f}s", f"--key={key}")
             self.assertEqual(fitted.code, 0, fitted.err)
             again = float(re.match(rf"{re.escape(key)}: ([\d.]+)", fitted.out)[1])
             self.assertAlmostEqual(self.step(config, f"--set={key}={again}") / 1e12 / measured, 1, delta=1e-3)
-        for key, code, words in (("workload.parallel.micro-batches", 3, "expected a share"), ("system.no-such", 2, "no-such")):
+        for key, code, words in (
+            ("workload.parallel.micro-batches", 3, "expected a share"),
+            ("system.no-such", 2, "no-such"),
+        ):
             refused = harness.orrery("calibrate", "step", config, "--measured", "1s", f"--key={key}")
             self.assertEqual(refused.code, code)
             self.assertIn(words, refused.err)
@@ -244,7 +294,10 @@ class Predictions(harness.Folder):
             self.assertEqual(refused.code, 3)
             self.assertIn(words, refused.err)
         table.write_text("# Collective test starting: all_gather_perf\n" + NCCL_TESTS)
-        self.assertIn("found the output of all_gather_perf", harness.orrery("calibrate", "collectives", table, "--library=nccl-h100").err)
+        self.assertIn(
+            "found the output of all_gather_perf",
+            harness.orrery("calibrate", "collectives", table, "--library=nccl-h100").err,
+        )
         table.write_text(NCCL_TESTS)
         refused = harness.orrery("calibrate", "collectives", table, "--library=no-such")
         self.assertEqual(refused.code, 3)
@@ -258,7 +311,11 @@ class Predictions(harness.Folder):
         finds 0.6, and is right about the third; without the rates of the stack it is not."""
         file, out = self.folder / "rows.csv", self.folder / "out.json"
         model = {"kind": "transformer", "layers": 4, "hidden": 4096, "heads": 32, "sequence": 4096, "vocabulary": 32000}
-        layouts = ({"tp": 8, "sp": True}, {"tp": 4, "sp": True, "dp": 2}, {"tp": 2, "sp": True, "dp": 4, "micro-batch": 2})
+        layouts = (
+            {"tp": 8, "sp": True},
+            {"tp": 4, "sp": True, "dp": 2},
+            {"tp": 2, "sp": True, "dp": 4, "micro-batch": 2},
+        )
 
         def study(name, times, *options):
             with open(file, "w", newline="") as rows:
@@ -267,11 +324,15 @@ class Predictions(harness.Folder):
                 for number, (layout, time) in enumerate(zip(layouts, times)):
                     config = json.dumps({"model": model, "parallel": layout | {"micro-batches": 2}})
                     writer.writerow([number, "training step", "H100 NeMo", "h100", 8, config, "bf16", time])
-            done = harness.run_script(f"scripts/studies/{name}", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}", *options)
+            done = harness.run_script(
+                f"scripts/studies/{name}", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}", *options
+            )
             self.assertEqual(done.code, 0, done.err)
             return json.loads(out.read_text())
 
-        times = [row["predicted"] for row in study("validation", [1, 1, 1], "--set=system.compute.efficiency=0.6")["rows"]]
+        times = [
+            row["predicted"] for row in study("validation", [1, 1, 1], "--set=system.compute.efficiency=0.6")["rows"]
+        ]
         found = study("validation_two_rows", times, "--keep", "attention", "elementwise", "compute-share", "fp8")
         self.assertEqual(found["stacks"]["h100-nemo"]["rows"], ["0", "2"])
         self.assertAlmostEqual(found["stacks"]["h100-nemo"]["efficiency"], 0.6, delta=0.01)
@@ -281,25 +342,50 @@ class Predictions(harness.Folder):
 
     def test_rows_that_cannot_be_read(self):
         """Of five rows of a file two are training steps that can be predicted. The study names the others with the column and what it found,
-        counts those of another kind, and ends with 1. A file without a column, or without a training step, is refused."""
+        counts those of another kind, and ends with 1. A file without a column, or without a training step, is refused.
+        """
         file, out = self.folder / "rows.csv", self.folder / "out.json"
         columns = "id,kind,group,hardware,gpus,config,precision,step_or_us".split(",")
-        config = json.dumps({"model": {"kind": "transformer", "layers": 2, "hidden": 1024, "heads": 8, "sequence": 1024, "vocabulary": 32000},
-                             "parallel": {"tp": 8, "sp": True}, "tp_overlap": True})
+        config = json.dumps(
+            {
+                "model": {
+                    "kind": "transformer",
+                    "layers": 2,
+                    "hidden": 1024,
+                    "heads": 8,
+                    "sequence": 1024,
+                    "vocabulary": 32000,
+                },
+                "parallel": {"tp": 8, "sp": True},
+                "tp_overlap": True,
+            }
+        )
         good = ["training step", "H100 NeMo", "h100", 8, config, "bf16", 0.01]
-        rows = [["good", *good], ["empty", *good[:-1], ""], ["json", *good[:4], "{", *good[5:]], ["card", *good[:2], "h900", *good[3:]],
-                ["again", *good], ["other", "collective", *good[1:]]]
+        rows = [
+            ["good", *good],
+            ["empty", *good[:-1], ""],
+            ["json", *good[:4], "{", *good[5:]],
+            ["card", *good[:2], "h900", *good[3:]],
+            ["again", *good],
+            ["other", "collective", *good[1:]],
+        ]
 
         def study(lines, names=columns):
             with open(file, "w", newline="") as stream:
                 csv.writer(stream).writerows([names, *lines])
-            return harness.run_script("scripts/studies/validation", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}")
+            return harness.run_script(
+                "scripts/studies/validation", f"--rows={file}", f"--json={out}", f"--orrery={harness.BINARY}"
+            )
 
         done = study(rows)
         self.assertEqual(done.code, 1)
         self.assertEqual([row["id"] for row in json.loads(out.read_text())["rows"]], ["good", "again"])
-        for words in ("row 2 ('empty'): column step_or_us: found nothing; expected seconds", "row 3 ('json'): column config: found '{'",
-                      "row 4 ('card'): column hardware: found 'h900'", "1 rows of kind 'collective' are left out: scripts/studies/collectives"):
+        for words in (
+            "row 2 ('empty'): column step_or_us: found nothing; expected seconds",
+            "row 3 ('json'): column config: found '{'",
+            "row 4 ('card'): column hardware: found 'h900'",
+            "1 rows of kind 'collective' are left out: scripts/studies/collectives",
+        ):
             self.assertIn(words, done.err)
         self.assertEqual(study(rows[:1]).code, 0)
         done = study(rows[5:])
@@ -311,7 +397,10 @@ class Predictions(harness.Folder):
     def test_tp_overlap_is_that_of_the_stack(self):
         """The stack h100-nemo overlaps tensor-parallel collectives with products, so that a step with `tp-overlap: 0` takes longer."""
         config = self.config(parallel="tp: 8, sp: true, dp: 2, micro-batches: 2")
-        times = [self.step(config, *more) for more in ((), ("--set=workload.parallel.tp-overlap=0.8",), ("--set=workload.parallel.tp-overlap=0",))]
+        times = [
+            self.step(config, *more)
+            for more in ((), ("--set=workload.parallel.tp-overlap=0.8",), ("--set=workload.parallel.tp-overlap=0",))
+        ]
         self.assertEqual(times[0], times[1])
         self.assertLess(times[0], 0.99 * times[2])
 
@@ -320,7 +409,9 @@ class Predictions(harness.Folder):
         """The sixteen published steps of MaxText on slices of TPU v5p: 7 % on the mean, nine of ten within 15 %."""
         out = self.folder / "errors.json"
         rows = harness.SOURCE / "scripts/studies/measured/tpu_v5p_maxtext.csv"
-        done = harness.run_script("scripts/studies/validation", f"--rows={rows}", f"--json={out}", f"--orrery={harness.BINARY}")
+        done = harness.run_script(
+            "scripts/studies/validation", f"--rows={rows}", f"--json={out}", f"--orrery={harness.BINARY}"
+        )
         self.assertEqual(done.code, 0, done.err)
         found = json.loads(out.read_text())["groups"]["TPU v5p MaxText"]
         self.assertEqual(found["rows"], 16)
@@ -340,13 +431,29 @@ class Predictions(harness.Folder):
     def test_trends(self):
         """Steps of four rows: a longer sequence halves the rate, twice the NPUs at the same batch take a tenth of it, FP8 adds a half. The
         predictions take other shares, and one has the wrong sign."""
-        def row(gpus, micro_batches, measured, predicted, sequence=2048, precision="bf16"):
-            config = {"model": {"sequence": sequence}, "parallel": {"dp": gpus, "micro-batches": micro_batches, "precision": precision}}
-            entry = {"config": json.dumps(config), "gpus": str(gpus), "precision": precision, "hardware": "h100"}
-            return {"stack": "s", "settings": trends.settings_of(entry), "flops": 100 / gpus * sequence / 2048, "measured": measured, "predicted": predicted}
 
-        found = trends.trends([row(1, 4, 1.0, 1.0), row(2, 2, 0.5 / 0.9, 0.5 / 0.95), row(1, 4, 4.0, 3.2, sequence=4096),
-                               row(1, 4, 1 / 1.5, 1 / 0.9, precision="fp8")])
+        def row(gpus, micro_batches, measured, predicted, sequence=2048, precision="bf16"):
+            config = {
+                "model": {"sequence": sequence},
+                "parallel": {"dp": gpus, "micro-batches": micro_batches, "precision": precision},
+            }
+            entry = {"config": json.dumps(config), "gpus": str(gpus), "precision": precision, "hardware": "h100"}
+            return {
+                "stack": "s",
+                "settings": trends.settings_of(entry),
+                "flops": 100 / gpus * sequence / 2048,
+                "measured": measured,
+                "predicted": predicted,
+            }
+
+        found = trends.trends(
+            [
+                row(1, 4, 1.0, 1.0),
+                row(2, 2, 0.5 / 0.9, 0.5 / 0.95),
+                row(1, 4, 4.0, 3.2, sequence=4096),
+                row(1, 4, 1 / 1.5, 1 / 0.9, precision="fp8"),
+            ]
+        )
         self.assertEqual(sorted(found), ["FP8 against BF16", "sequence", "strong scaling"])
         for name, error, signs in (("strong scaling", 0.05, 1), ("sequence", 0.125, 1), ("FP8 against BF16", 0.6, 0)):
             self.assertAlmostEqual(found[name]["mean"], error)

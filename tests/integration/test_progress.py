@@ -29,7 +29,9 @@ class Progress(harness.Folder):
         terminal got."""
         terminal, end = pty.openpty()
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        command = harness.launch(["run", CONFIG, harness.FOR_EVER, f"--output={self.folder / 'results.h5'}", *arguments])
+        command = harness.launch(
+            ["run", CONFIG, harness.FOR_EVER, f"--output={self.folder / 'results.h5'}", *arguments]
+        )
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=end)
         self.addCleanup(process.kill)
         os.close(end)
@@ -67,37 +69,71 @@ class Progress(harness.Folder):
         """Without a terminal each line stands alone, without control characters, and names the NPUs of all ranks."""
         for ranks in (0, 2):
             with self.subTest(ranks=ranks):
-                run = harness.Background(self, harness.launch(["run", CONFIG, harness.FOR_EVER, f"--output={self.folder / 'results.h5'}", "--force",
-                                                               "--progress-interval=0.1"], ranks))
+                run = harness.Background(
+                    self,
+                    harness.launch(
+                        [
+                            "run",
+                            CONFIG,
+                            harness.FOR_EVER,
+                            f"--output={self.folder / 'results.h5'}",
+                            "--force",
+                            "--progress-interval=0.1",
+                        ],
+                        ranks,
+                    ),
+                )
                 run.wait_until_simulating()
                 run.signal("SIGTERM")
                 text = run.end().err
                 self.assertNotRegex(text, r"[\r\x1b]")
                 lines = [line for line in text.splitlines() if " of nodes, " in line]
                 for line in lines:
-                    self.assertRegex(line, r"^orrery: \d+\.\d % of nodes, \d+ of 64 NPUs done, [\d.]+( [kMG])? events/s, .+ left, simulated .+ in .+$")
+                    self.assertRegex(
+                        line,
+                        r"^orrery: \d+\.\d % of nodes, \d+ of 64 NPUs done, [\d.]+( [kMG])? events/s, .+ left, simulated .+ in .+$",
+                    )
 
     def test_reading_is_shown(self):
         """Rank 0 tells how many of its traces it has read: half of them on two ranks, folded or not. `quiet` and `none` silence it."""
         nodes = [chakra.Node(i + 1, chakra.COMP, duration=1) for i in range(2000)]
         flags = harness.System(counts=(8,)).write(self.folder)
         workload = harness.write_workload(self.folder, [nodes] * 8)
-        arguments = ["run", workload, *flags, f"--output={self.folder / 'results.h5'}", "--force", "--progress-interval=0.000001"]
+        arguments = [
+            "run",
+            workload,
+            *flags,
+            f"--output={self.folder / 'results.h5'}",
+            "--force",
+            "--progress-interval=0.000001",
+        ]
         for ranks, own, more in ((0, 8, []), (2, 4, []), (2, 4, ["--fold"])):
             with self.subTest(ranks=ranks, more=more):
                 text = harness.orrery(*arguments, *more, ranks=ranks).err
-                lines = re.findall(rf"^orrery: reading: the traces of (\d+) of {own} NPUs of rank 0 in \d+ s$", text, re.MULTILINE)
-                self.assertEqual(lines[-own + 1:], [str(number) for number in range(1, own)])
+                lines = re.findall(
+                    rf"^orrery: reading: the traces of (\d+) of {own} NPUs of rank 0 in \d+ s$", text, re.MULTILINE
+                )
+                self.assertEqual(lines[-own + 1 :], [str(number) for number in range(1, own)])
         for silent in ("--quiet", "--progress=none"):
             self.assertNotIn("reading", harness.orrery(*arguments, silent).err)
 
     def test_the_part_of_a_large_file_is_shown(self):
         """Of a trace of 20 MB rank 0 tells which part of it has been read, from few per cent to 100 %."""
         flags = harness.System(counts=(1,)).write(self.folder)
-        workload = harness.write_workload(self.folder, [[chakra.Node(i + 1, chakra.COMP, name=f"{i:100000}", duration=1) for i in range(200)]])
-        text = harness.orrery("run", workload, *flags, f"--output={self.folder / 'results.h5'}", "--progress-interval=0.000001").err
-        parts = [int(part) for part in re.findall(r"^orrery: reading: the traces of 0 of 1 NPUs of rank 0 and (\d+) % of the next file in \d+ s$",
-                                                  text, re.MULTILINE)]
+        workload = harness.write_workload(
+            self.folder, [[chakra.Node(i + 1, chakra.COMP, name=f"{i:100000}", duration=1) for i in range(200)]]
+        )
+        text = harness.orrery(
+            "run", workload, *flags, f"--output={self.folder / 'results.h5'}", "--progress-interval=0.000001"
+        ).err
+        parts = [
+            int(part)
+            for part in re.findall(
+                r"^orrery: reading: the traces of 0 of 1 NPUs of rank 0 and (\d+) % of the next file in \d+ s$",
+                text,
+                re.MULTILINE,
+            )
+        ]
         self.assertGreater(len(parts), 10)
         self.assertEqual(parts, sorted(parts))
         self.assertLess(parts[0], 10)
@@ -108,8 +144,20 @@ class Progress(harness.Folder):
         nodes = [chakra.Node(i + 1, chakra.COMP, duration=1) for i in range(1000)]
         flags = harness.System(counts=(2,)).write(self.folder)
         workload = harness.write_workload(self.folder, [nodes[:1], nodes])
-        run = harness.Background(self, harness.launch(["run", workload, *flags, "--iterations=100000", f"--output={self.folder / 'results.h5'}",
-                                                       *harness.PROGRESS], 2))
+        run = harness.Background(
+            self,
+            harness.launch(
+                [
+                    "run",
+                    workload,
+                    *flags,
+                    "--iterations=100000",
+                    f"--output={self.folder / 'results.h5'}",
+                    *harness.PROGRESS,
+                ],
+                2,
+            ),
+        )
         run.wait_until(lambda: run.text().count(" 1 of 2 NPUs done") > 1, "telling that rank 0 is done")
         run.signal("SIGTERM")
         text = run.end().err

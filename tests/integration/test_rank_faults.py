@@ -41,10 +41,15 @@ class RankFaults(harness.Folder):
     def setUp(self):
         super().setUp()
         npus = 6
-        traces = [[Node(1, chakra.COMP, "work", duration=10 + npu),
-                   Node(2, chakra.SEND, "on", [1], comm_dst=(npu + 1) % npus, comm_tag=1, comm_size=4096),
-                   Node(3, chakra.RECV, "back", [], comm_src=(npu - 1) % npus, comm_tag=1, comm_size=4096),
-                   Node(4, chakra.COLL, "sum", [2, 3], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)] for npu in range(npus)]
+        traces = [
+            [
+                Node(1, chakra.COMP, "work", duration=10 + npu),
+                Node(2, chakra.SEND, "on", [1], comm_dst=(npu + 1) % npus, comm_tag=1, comm_size=4096),
+                Node(3, chakra.RECV, "back", [], comm_src=(npu - 1) % npus, comm_tag=1, comm_size=4096),
+                Node(4, chakra.COLL, "sum", [2, 3], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20),
+            ]
+            for npu in range(npus)
+        ]
         harness.write_workload(self.folder, traces)
         config = self.folder / "config.yaml"
         config.write_text(CONFIG.format(npus=npus))
@@ -61,7 +66,9 @@ class RankFaults(harness.Folder):
 
     def processes(self):
         """Returns the processes of the job that are left."""
-        return subprocess.run(["pgrep", "-f", f"orrery run.*{self.folder}"], capture_output=True, text=True).stdout.split()
+        return subprocess.run(
+            ["pgrep", "-f", f"orrery run.*{self.folder}"], capture_output=True, text=True
+        ).stdout.split()
 
     def undisturbed(self, ranks):
         """Makes the good file and returns the number of MPI calls of each rank."""
@@ -146,7 +153,9 @@ class RankFaults(harness.Folder):
             self.assertTrue(is_new, f"only the end of MPI may last for ever: {outcome.err}")
         else:
             self.assertIn(outcome.code, (0, INTERRUPTED), outcome.err)
-            if outcome.code == INTERRUPTED:  # mpirun wakes the rank and kills it a second later; it may say something in this time
+            if (
+                outcome.code == INTERRUPTED
+            ):  # mpirun wakes the rank and kills it a second later; it may say something in this time
                 self.assertTrue(1 <= outcome.err.count("orrery: error:") <= 2, outcome.err)
         if rank > 0:
             self.assertEqual(self.partial_files(), [])
@@ -157,18 +166,27 @@ class RankFaults(harness.Folder):
     def test_suspended_for_ever(self):
         """A rank is suspended for ever before an MPI call, in any phase. --max-walltime ends the job with code 75."""
         for ranks in (2, 3):
-            codes = self.disturb_each(ranks, "stop", 120, self.check_stopped, ("--max-walltime=1", "--set=run.watchdog=10 s"))
+            codes = self.disturb_each(
+                ranks, "stop", 120, self.check_stopped, ("--max-walltime=1", "--set=run.watchdog=10 s")
+            )
             self.assertIn(INTERRUPTED, codes)
 
     def test_nothing_is_left_open(self):
         """Whole runs, interrupted ones and those with several simulations receive each message, complete each request and free each
         communicator."""
-        for ranks, code, more in ((2, 0, harness.PROGRESS), (3, 0, ("--network=congestion-aware",)), (3, 0, ("--repetitions=3", "--noise=0.1")),
-                                  (2, INTERRUPTED, (harness.FOR_EVER, "--max-walltime=1", *harness.PROGRESS))):
+        for ranks, code, more in (
+            (2, 0, harness.PROGRESS),
+            (3, 0, ("--network=congestion-aware",)),
+            (3, 0, ("--repetitions=3", "--noise=0.1")),
+            (2, INTERRUPTED, (harness.FOR_EVER, "--max-walltime=1", *harness.PROGRESS)),
+        ):
             with self.subTest(ranks=ranks, more=more):
                 outcome = self.start(ranks, CHECKER, {}, more).end()
                 self.assertEqual(outcome.code, code, outcome.err)
-                found = re.search(r"MPI: (\d+) sent, (\d+) received, (\d+) requests, (\d+) completed, (-?\d+) communicators open", outcome.err)
+                found = re.search(
+                    r"MPI: (\d+) sent, (\d+) received, (\d+) requests, (\d+) completed, (-?\d+) communicators open",
+                    outcome.err,
+                )
                 sent, received, requests, completed, communicators = map(int, found.groups())
                 self.assertGreater(requests, 10)
                 self.assertEqual((sent, requests, communicators), (received, completed, 0), found[0])

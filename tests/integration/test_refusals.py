@@ -25,15 +25,35 @@ def good_traces():
     for npu in range(4):
         pair = "1" if npu < 2 else "2"
         after, before = (npu + 1) % 4, (npu - 1) % 4
-        traces.append([
-            Node(10, chakra.COMP, "forward", duration=5, inputs=["x", 4096, "weights", "1048576.0"], outputs=["y", 8192]),
-            Node(20, chakra.COLL, "gradients", [10], comm_type=chakra.ALL_REDUCE, comm_size=MIB, inputs=["y", "8192.0"], outputs=[]),
-            Node(30, chakra.SEND, "to_next", [20], comm_src=npu, comm_dst=after, comm_tag=7, comm_size=1000),
-            Node(40, chakra.RECV, "from_previous", [20], comm_src=before, comm_dst=npu, comm_tag=7, comm_size=1000),
-            Node(50, chakra.COLL, "in_pair", [30, 40], comm_type=chakra.REDUCE_SCATTER, comm_size=MIB, pg_name=pair),
-            Node(55, chakra.COLL, "gather", [50], comm_type=chakra.ALL_GATHER, comm_size=MIB, pg_name=pair),
-            Node(60, chakra.COMP, "update", [55], duration=3, inputs=["weights", MIB], outputs=["weights", MIB]),
-        ])
+        traces.append(
+            [
+                Node(
+                    10,
+                    chakra.COMP,
+                    "forward",
+                    duration=5,
+                    inputs=["x", 4096, "weights", "1048576.0"],
+                    outputs=["y", 8192],
+                ),
+                Node(
+                    20,
+                    chakra.COLL,
+                    "gradients",
+                    [10],
+                    comm_type=chakra.ALL_REDUCE,
+                    comm_size=MIB,
+                    inputs=["y", "8192.0"],
+                    outputs=[],
+                ),
+                Node(30, chakra.SEND, "to_next", [20], comm_src=npu, comm_dst=after, comm_tag=7, comm_size=1000),
+                Node(40, chakra.RECV, "from_previous", [20], comm_src=before, comm_dst=npu, comm_tag=7, comm_size=1000),
+                Node(
+                    50, chakra.COLL, "in_pair", [30, 40], comm_type=chakra.REDUCE_SCATTER, comm_size=MIB, pg_name=pair
+                ),
+                Node(55, chakra.COLL, "gather", [50], comm_type=chakra.ALL_GATHER, comm_size=MIB, pg_name=pair),
+                Node(60, chakra.COMP, "update", [55], duration=3, inputs=["weights", MIB], outputs=["weights", MIB]),
+            ]
+        )
     return traces
 
 
@@ -47,8 +67,8 @@ class Job:
     def __init__(self, folder):
         self.folder = folder
         self.traces, self.system = good_traces(), good_system()
-        self.after = []           # what is done to the files once they are written
-        self.arguments = None     # instead of ASTRA-sim's files
+        self.after = []  # what is done to the files once they are written
+        self.arguments = None  # instead of ASTRA-sim's files
 
     def node(self, name, npu=FAULTY):
         return next(node for node in self.traces[npu] if node.name == name)
@@ -69,6 +89,7 @@ CASES = {}
 def case(expected, codes=(3,), place=None):
     """Registers a way to spoil a job. The message has to match each of the regular expressions `expected`. `place` is the name of the
     node at NPU 2 that the message has to give, with the trace's file and the NPU."""
+
     def register(spoil):
         patterns = [expected] if isinstance(expected, str) else list(expected)
         if place:
@@ -76,13 +97,16 @@ def case(expected, codes=(3,), place=None):
             patterns += [rf"workload\.{FAULTY}\.et", rf"NPU {FAULTY}\b", rf"node {number}\b", rf"'{place}'"]
         CASES[spoil.__name__] = (spoil, patterns, codes)
         return spoil
+
     return register
 
 
 def rewritten(job, change):
     """Changes the bytes of the trace of NPU 2."""
+
     def now():
         job.file().write_bytes(change(job.file().read_bytes()))
+
     job.after.append(now)
 
 
@@ -93,9 +117,10 @@ def more_npus_than_any_machine_simulates(job):
 
 # ---- files that are no traces ----
 
+
 @case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+", r"(?i)truncated|ends|cut"])
 def truncated_message(job):
-    rewritten(job, lambda data: data[:len(data) * 2 // 3])
+    rewritten(job, lambda data: data[: len(data) * 2 // 3])
 
 
 @case([r"workload\.2\.et", r"NPU 2\b", r"byte \d+"])
@@ -117,7 +142,8 @@ def garbage(job):
 def garbage_in_one_message(job):
     def spoil(data):
         at = data.index(b"in_pair") - 4
-        return data[:at] + b"\xff" * 12 + data[at + 12:]
+        return data[:at] + b"\xff" * 12 + data[at + 12 :]
+
     rewritten(job, spoil)
 
 
@@ -152,6 +178,7 @@ def folder_in_place_of_a_file(job):
 
 
 # ---- nodes ----
+
 
 @case(r"(?i)duplicate|twice|second|already|same id", place="gradients")
 def duplicate_id(job):
@@ -263,6 +290,7 @@ def dimension_out_of_range(job):
 
 # ---- NPUs that do not fit each other ----
 
+
 @case([r"workload\.1\.et", r"NPU 1\b", r"node 30\b", r"'to_next'", r"(?i)receive"])
 def send_without_receive(job):
     job.traces[FAULTY].remove(job.node("from_previous"))
@@ -285,7 +313,10 @@ def message_sizes_that_differ(job):
     job.node("from_previous").attributes["comm_size"] = 999
 
 
-@case([r"the members of all NPUs disagree", r"all-reduce", r"all-gather", r"NPU 0 has node 20 'gradients'"], place="gradients")
+@case(
+    [r"the members of all NPUs disagree", r"all-reduce", r"all-gather", r"NPU 0 has node 20 'gradients'"],
+    place="gradients",
+)
 def kinds_that_differ(job):
     job.node("gradients").attributes["comm_type"] = chakra.ALL_GATHER
 
@@ -295,30 +326,59 @@ def sizes_that_differ(job):
     job.node("gradients").attributes["comm_size"] = MIB // 2
 
 
-@case([r"workload\.3\.et: NPU 3, node 50 'in_pair'", r"group '2' disagree on the order", r"NPU 2 has node 55 'gather' \(all-gather of \d+ bytes\) before node 50 'in_pair' \(reduce-scatter",
-       r"NPU 3 has node 50 'in_pair' .* before node 55 'gather'"])
+@case(
+    [
+        r"workload\.3\.et: NPU 3, node 50 'in_pair'",
+        r"group '2' disagree on the order",
+        r"NPU 2 has node 55 'gather' \(all-gather of \d+ bytes\) before node 50 'in_pair' \(reduce-scatter",
+        r"NPU 3 has node 50 'in_pair' .* before node 55 'gather'",
+    ]
+)
 def orders_that_differ(job):
     first, second, end = job.node("in_pair"), job.node("gather"), job.node("update")
     first.data_deps, second.data_deps, end.data_deps = [55], [30, 40], [50]
 
 
-@case([r"workload\.3\.et: NPU 3, node 5 'first'", r"group '2' disagree on the order", r"NPU 3 has node 5 'first' .* before node 9 'last'"])
+@case(
+    [
+        r"workload\.3\.et: NPU 3, node 5 'first'",
+        r"group '2' disagree on the order",
+        r"NPU 3 has node 5 'first' .* before node 9 'last'",
+    ]
+)
 def orders_that_differ_where_others_are_free(job):
     """Two collectives that nothing else orders, and a third one that is free on both members."""
     for npu, order in ((2, (9, 5)), (3, (5, 9))):
-        nodes = {5: Node(5, chakra.COLL, "first", comm_type=chakra.BROADCAST, comm_size=8, pg_name="2"),
-                 9: Node(9, chakra.COLL, "last", comm_type=chakra.BROADCAST, comm_size=16, pg_name="2")}
+        nodes = {
+            5: Node(5, chakra.COLL, "first", comm_type=chakra.BROADCAST, comm_size=8, pg_name="2"),
+            9: Node(9, chakra.COLL, "last", comm_type=chakra.BROADCAST, comm_size=16, pg_name="2"),
+        }
         nodes[order[1]].data_deps = [order[0]]
         free = Node(2, chakra.COLL, "free", comm_type=chakra.BROADCAST, comm_size=32, pg_name="2")
         job.traces[npu] += [nodes[5], nodes[9], free]
 
 
-@case([r"group '2' disagree on their collective number 1", r"workload\.2\.et: NPU 2, node 3 'small'", r"NPU 3, node 3 'large' of .*workload\.3\.et"])
+@case(
+    [
+        r"group '2' disagree on their collective number 1",
+        r"workload\.2\.et: NPU 2, node 3 'small'",
+        r"NPU 3, node 3 'large' of .*workload\.3\.et",
+    ]
+)
 def orders_that_time_decides(job):
     """No dependency fixes the order: the run finds it."""
     for npu, names in ((2, ("small", "large")), (3, ("large", "small"))):
         for id, name in zip((3, 4), names):
-            job.traces[npu].append(Node(id, chakra.COLL, name, comm_type=chakra.BROADCAST, comm_size=8 if name == "small" else 16, pg_name="2"))
+            job.traces[npu].append(
+                Node(
+                    id,
+                    chakra.COLL,
+                    name,
+                    comm_type=chakra.BROADCAST,
+                    comm_size=8 if name == "small" else 16,
+                    pg_name="2",
+                )
+            )
 
 
 @case([r"workload\.3\.et: NPU 3, node 55 'gather'", r"NPU 3 has node 55 'gather' .*, which NPU 2 has not"])
@@ -329,6 +389,7 @@ def one_collective_too_few(job):
 
 # ---- beyond the range of time and bytes: 2^63 ps, 2^63 bytes ----
 
+
 def on_all(job, name, **attributes):
     for npu in range(4):
         job.node(name, npu).attributes.update(attributes)
@@ -336,51 +397,51 @@ def on_all(job, name, **attributes):
 
 @case(r"starts at 8e\+06 s.*106 days", place="update")
 def simulated_time_too_long(job):
-    job.node("forward").duration = job.node("update").duration = 8 * 10 ** 12
+    job.node("forward").duration = job.node("update").duration = 8 * 10**12
 
 
 @case([r"NPU 0\b", r"node 55\b", r"'gather'", r"106 days"])
 def collective_at_the_end_of_time(job):
     for npu in range(4):
-        job.node("forward", npu).duration = 9 * 10 ** 12
-    on_all(job, "gather", comm_size=3 * 10 ** 16)
+        job.node("forward", npu).duration = 9 * 10**12
+    on_all(job, "gather", comm_size=3 * 10**16)
 
 
 @case([r"workload\.0\.et", r"NPU 0\b", r"node 20\b", r"'gradients'", r"takes.*106 days"])
 def collective_too_long(job):
     job.system.bandwidth = [1.0]
-    on_all(job, "gradients", comm_size=2 ** 53 + 1)
+    on_all(job, "gradients", comm_size=2**53 + 1)
 
 
 @case([r"workload\.0\.et", r"NPU 0\b", r"node 20\b", r"'gradients'", r"moves more than 2\^63 - 1 bytes"])
 def bytes_of_a_collective(job):
     job.system.bandwidth = [1e6]
-    on_all(job, "gradients", comm_size=2 * 10 ** 18)
+    on_all(job, "gradients", comm_size=2 * 10**18)
 
 
 @case([r"dimension 0\b", r"more than 2\^63 - 1 bytes in all"])
 def bytes_in_all(job):
     job.system.bandwidth = [1e6]
     for name in ("gradients", "in_pair", "gather"):
-        on_all(job, name, comm_size=10 ** 18)
+        on_all(job, name, comm_size=10**18)
 
 
 @case(r"message.*106 days", place="to_next")
 def message_too_long(job):
-    job.node("to_next").attributes["comm_size"] = job.node("from_previous", 3).attributes["comm_size"] = 2 ** 62
+    job.node("to_next").attributes["comm_size"] = job.node("from_previous", 3).attributes["comm_size"] = 2**62
 
 
 @case([r"NPU 2\b", r"'fetch'", r"106 days"])
 def remote_memory_busy_too_long(job):
     job.system.memory = {"memory-type": "MEMORY_POOL", "remote-mem-latency": 100, "remote-mem-bw": 1}
     for npu in range(4):
-        job.traces[npu].append(Node(70, chakra.MEM_LOAD, "fetch", tensor_size=4 * 10 ** 15))
+        job.traces[npu].append(Node(70, chakra.MEM_LOAD, "fetch", tensor_size=4 * 10**15))
         job.node("forward", npu).data_deps = [70]
 
 
 @case(r"comm_size is 9223372036854775808.*at most 9223372036854775807", place="gradients")
 def size_beyond_the_results(job):
-    job.node("gradients").attributes["comm_size"] = Typed("uint64", 2 ** 63)
+    job.node("gradients").attributes["comm_size"] = Typed("uint64", 2**63)
 
 
 @case([r"NPU 2\b", r"(?i)remote"])
@@ -395,6 +456,7 @@ def remote_access_without_a_size(job):
 
 
 # ---- configuration ----
+
 
 @case([r"workload\.[4-7]\.et"])
 def more_npus_than_traces(job):
@@ -431,12 +493,17 @@ def key_of_the_network_missing(job):
     def spoil():
         path = job.folder / "network.yml"
         path.write_text("".join(line for line in path.read_text().splitlines(True) if "latency" not in line))
+
     job.after.append(spoil)
 
 
 @case([r"network\.yml:\d+:", r"(?i)YAML"])
 def network_that_is_no_yaml(job):
-    job.after.append(lambda: (job.folder / "network.yml").write_text("topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0\nlatency: ]\n"))
+    job.after.append(
+        lambda: (job.folder / "network.yml").write_text(
+            "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0\nlatency: ]\n"
+        )
+    )
 
 
 @case([r"network\.yml"])
@@ -490,6 +557,7 @@ def groups_that_are_no_json(job):
 def own_configuration(job, text):
     def spoil():
         (job.folder / "job.yaml").write_text(text)
+
     job.after.append(spoil)
     job.arguments = [job.folder / "job.yaml"]
 
@@ -519,14 +587,33 @@ def duplicate_key(job):
     own_configuration(job, OWN + "workload:\n  traces: other\n")
 
 
-@case([r"topology, dimension 0 \(FatTree\)", r"congestion-unaware network does not have this shape", r"Ring, Mesh, FullyConnected or Switch", r"congestion-aware"])
+@case(
+    [
+        r"topology, dimension 0 \(FatTree\)",
+        r"congestion-unaware network does not have this shape",
+        r"Ring, Mesh, FullyConnected or Switch",
+        r"congestion-aware",
+    ]
+)
 def fat_tree_without_links(job):
     own_configuration(job, OWN.replace("shape: Ring, ", "shape: FatTree, ports: 4, "))
 
 
-@case([r"job\.yaml:5: key 'system\.network\.dimensions\.0'", r"topology, dimension 0 \(Dragonfly\)", r"its size is 4", r"a multiple of 8 up to 72: 1 to 9 groups of 4 routers with 2 NPUs each"])
+@case(
+    [
+        r"job\.yaml:5: key 'system\.network\.dimensions\.0'",
+        r"topology, dimension 0 \(Dragonfly\)",
+        r"its size is 4",
+        r"a multiple of 8 up to 72: 1 to 9 groups of 4 routers with 2 NPUs each",
+    ]
+)
 def dragonfly_that_does_not_fit(job):
-    own_configuration(job, OWN.replace("shape: Ring, ", "shape: Dragonfly, npus-per-router: 2, ").replace("network:\n", "network:\n    model: congestion-aware\n"))
+    own_configuration(
+        job,
+        OWN.replace("shape: Ring, ", "shape: Dragonfly, npus-per-router: 2, ").replace(
+            "network:\n", "network:\n    model: congestion-aware\n"
+        ),
+    )
 
 
 @case([r"job\.yaml", r"dimensions\.0\.size", r"found '4x1x1'", r"the sizes of 2 rings such as 4x8"])
@@ -534,14 +621,30 @@ def torus_of_other_dimensions(job):
     own_configuration(job, OWN.replace("shape: Ring, size: 4", "shape: Torus2D, size: 4x1x1"))
 
 
-@case([r"job\.yaml:4: key 'system\.network\.dimensions\.0'", r"topology, dimension 0 \(Torus2D\)", r"its oversubscription is 2", r"only a Switch or FatTree"])
+@case(
+    [
+        r"job\.yaml:4: key 'system\.network\.dimensions\.0'",
+        r"topology, dimension 0 \(Torus2D\)",
+        r"its oversubscription is 2",
+        r"only a Switch or FatTree",
+    ]
+)
 def oversubscribed_torus(job):
     own_configuration(job, OWN.replace("shape: Ring, size: 4", "shape: Torus2D, size: 4, oversubscription: 2"))
 
 
-@case([r"job\.yaml", r"perturbation\.links\.0\.npus", r"a failed link cuts the Mesh of NPU 0 in two", r"Ring or FullyConnected"])
+@case(
+    [
+        r"job\.yaml",
+        r"perturbation\.links\.0\.npus",
+        r"a failed link cuts the Mesh of NPU 0 in two",
+        r"Ring or FullyConnected",
+    ]
+)
 def mesh_cut_in_two(job):
-    own_configuration(job, OWN.replace("Ring", "Mesh") + "perturbation: {links: [{dimension: 0, npus: \"1,2\", failed: true}]}\n")
+    own_configuration(
+        job, OWN.replace("Ring", "Mesh") + 'perturbation: {links: [{dimension: 0, npus: "1,2", failed: true}]}\n'
+    )
 
 
 class Refusals(harness.Folder):
@@ -559,7 +662,9 @@ class Refusals(harness.Folder):
             if older:
                 output.write_text("older results")
             before = sorted(path.name for path in self.folder.iterdir())
-            outcome = harness.orrery("run", *arguments, f"--output={output}", *(["--force"] if older else []), "--progress=none", ranks=ranks)
+            outcome = harness.orrery(
+                "run", *arguments, f"--output={output}", *(["--force"] if older else []), "--progress=none", ranks=ranks
+            )
             self.assertIn(outcome.code, codes, outcome.err)
             self.assertEqual(len(harness.errors(outcome)), 1, f"one message of an error: {outcome.err}")
             text = "\n".join(harness.messages(outcome))
@@ -608,8 +713,12 @@ class Check(harness.Folder):
         for name in ("missing_size", "destination_out_of_range", "unknown_node_type"):
             CASES[name][0](job)
         del job.node("gradients", 0).attributes["comm_size"]
-        patterns = [r"workload\.0\.et: NPU 0, node 20 'gradients' .*comm_size", r"NPU 2, node 20 'gradients' .*comm_size", r"NPU 2, node 30 'to_next'",
-                    r"NPU 2, node 60 'update' .*type 99"]
+        patterns = [
+            r"workload\.0\.et: NPU 0, node 20 'gradients' .*comm_size",
+            r"NPU 2, node 20 'gradients' .*comm_size",
+            r"NPU 2, node 30 'to_next'",
+            r"NPU 2, node 60 'update' .*type 99",
+        ]
         self.assert_faults(self.faults(job), patterns)
 
     def test_finds_every_kind_of_fault_at_once(self):
@@ -620,16 +729,35 @@ class Check(harness.Folder):
         job.node("to_next", 3).attributes["comm_tag"] = Typed("int64", 1 << 40)
         job.node("in_pair", 1).attributes["comm_type"] = chakra.ALL_TO_ALL
         job.traces[0].append(Node(70, chakra.MEM_LOAD, "fetch", [60], tensor_size=1000))
-        patterns = [r"NPU 0, node 40 'from_previous': a receive without a send", r"NPU 0, node 70 'fetch': .*remote memory",
-                    r"NPU 1, node 50 'in_pair': the members of group '1' disagree", r"NPU 2, node 20 'gradients'.*type 42",
-                    r"NPU 3, node 30 'to_next': a send without a receive: NPU 3 sends 1 message ", r"NPU 3, node 30 'to_next': comm_tag is 1099511627776; expected"]
+        patterns = [
+            r"NPU 0, node 40 'from_previous': a receive without a send",
+            r"NPU 0, node 70 'fetch': .*remote memory",
+            r"NPU 1, node 50 'in_pair': the members of group '1' disagree",
+            r"NPU 2, node 20 'gradients'.*type 42",
+            r"NPU 3, node 30 'to_next': a send without a receive: NPU 3 sends 1 message ",
+            r"NPU 3, node 30 'to_next': comm_tag is 1099511627776; expected",
+        ]
         self.assert_faults(self.faults(job), patterns)
 
     def test_finds_every_fault_of_the_configuration(self):
         """Misspelt keys, a number without a unit, a wrong type and a duplicate key in one file give a message each."""
         job = Job(self.folder)
-        own_configuration(job, OWN.replace("bandwidth", "bandwith").replace("500 ns", "500").replace("groups", "grups") + "run: {force: 1}\nrun: {}\n")
-        self.assert_faults(self.faults(job), ["bandwidth': the key is missing", "bandwith': unknown key", "latency", "grups", "force", "stands here again"])
+        own_configuration(
+            job,
+            OWN.replace("bandwidth", "bandwith").replace("500 ns", "500").replace("groups", "grups")
+            + "run: {force: 1}\nrun: {}\n",
+        )
+        self.assert_faults(
+            self.faults(job),
+            [
+                "bandwidth': the key is missing",
+                "bandwith': unknown key",
+                "latency",
+                "grups",
+                "force",
+                "stands here again",
+            ],
+        )
 
     def test_finds_every_fault_of_the_network(self):
         """Five wrong values in network.yml give five messages."""
@@ -637,7 +765,13 @@ class Check(harness.Folder):
         job.system.topology, job.system.bandwidth, job.system.latency = ["Rong"], [0.0, -1.0], ["fast"]
         faults = self.faults(job)
         self.assertEqual(len(faults), 5, faults)
-        for key in (r"topology\[0\].*Rong", r"bandwidth\[0\]", r"bandwidth\[1\]", r"bandwidth': found a list of 2; expected a list of 1,", r"latency\[0\]"):
+        for key in (
+            r"topology\[0\].*Rong",
+            r"bandwidth\[0\]",
+            r"bandwidth\[1\]",
+            r"bandwidth': found a list of 2; expected a list of 1,",
+            r"latency\[0\]",
+        ):
             self.assertRegex("\n".join(faults), key)
 
     def test_a_faulty_configuration_does_not_hide_the_traces(self):
@@ -649,18 +783,37 @@ class Check(harness.Folder):
         job.node("to_next", 3).attributes["comm_size"] = 7
         job.system.latency = [-1.0]
         job.system.system["all-reduce-implementation"] = ["spiral"]
-        patterns = [r"network\.yml.*latency", r"system\.json.*spiral", r"NPU 0, node 40 .*sends 7 bytes in 1 message", r"NPU 2, node 20"]
+        patterns = [
+            r"network\.yml.*latency",
+            r"system\.json.*spiral",
+            r"NPU 0, node 40 .*sends 7 bytes in 1 message",
+            r"NPU 2, node 20",
+        ]
         self.assert_faults(self.faults(job), patterns)
 
     def test_numbers_out_of_range_are_refused_with_their_range(self):
         """Three settings out of range give a message each, with the setting and the range."""
         job = Job(self.folder)
         own_configuration(job, OWN)
-        outcome = harness.orrery("check", *job.write(), "--set", "system.compute.noise=2", "--set", "system.collectives.chunks=0",
-                                 "--set", "workload.iterations=4294967296")
+        outcome = harness.orrery(
+            "check",
+            *job.write(),
+            "--set",
+            "system.compute.noise=2",
+            "--set",
+            "system.collectives.chunks=0",
+            "--set",
+            "workload.iterations=4294967296",
+        )
         self.assertEqual(outcome.code, 3, outcome.err)
-        self.assert_faults(harness.errors(outcome), [r"--set system\.collectives\.chunks=0: .*1 or more", r"--set system\.compute\.noise=2: .*below 1",
-                                                     r"--set workload\.iterations=4294967296: .*1 to 4294967295"])
+        self.assert_faults(
+            harness.errors(outcome),
+            [
+                r"--set system\.collectives\.chunks=0: .*1 or more",
+                r"--set system\.compute\.noise=2: .*below 1",
+                r"--set workload\.iterations=4294967296: .*1 to 4294967295",
+            ],
+        )
 
     def test_many_absent_traces_are_told_at_once(self):
         """A network of four million NPUs for a job of 4 and the last NPU: the run gives up after 1,000 traces that cannot be read, on 1
@@ -670,7 +823,9 @@ class Check(harness.Folder):
         arguments = job.write()
         (self.folder / "workload.3999999.et").touch()
         for ranks in (0, 3):
-            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks)
+            outcome = harness.orrery(
+                "run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks
+            )
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertRegex(outcome.err, r"workload\.4\.et: NPU 4: there is no such file")
             self.assertIn("1000 traces cannot be read; no others are tried", outcome.err)
@@ -703,13 +858,18 @@ class Check(harness.Folder):
         arguments = job.write()
         texts = set()
         for ranks in (0, 2, 3):
-            outcome = harness.orrery("run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks)
+            outcome = harness.orrery(
+                "run", *arguments, f"--output={self.folder / 'results.h5'}", "--progress=none", ranks=ranks
+            )
             self.assertEqual(outcome.code, 3, outcome.err)
             texts.add("\n".join(harness.messages(outcome)))
         self.assertEqual(len(texts), 1, texts)
         text = texts.pop()
         for npu in range(4):
-            self.assertRegex(text, rf"workload\.{npu}\.et: NPU {npu}, node 30 'to_next' .*comm_dst is {50 + npu}, but the system has 4 NPUs")
+            self.assertRegex(
+                text,
+                rf"workload\.{npu}\.et: NPU {npu}, node 30 'to_next' .*comm_dst is {50 + npu}, but the system has 4 NPUs",
+            )
             self.assertRegex(text, rf"workload\.{npu}\.et: NPU {npu}, node 60 'update' .*type 99")
 
     def test_refuses_files_that_are_not_regular(self):
@@ -720,7 +880,9 @@ class Check(harness.Folder):
         os.mkfifo(pipe)
         for flag in ("system", "network", "remote-memory", "comm-group"):
             for path in (pipe, "/dev/zero", self.folder):
-                changed = [argument for argument in arguments if f"--{flag}-conf" not in str(argument)] + [f"--{flag}-configuration={path}"]
+                changed = [argument for argument in arguments if f"--{flag}-conf" not in str(argument)] + [
+                    f"--{flag}-configuration={path}"
+                ]
                 outcome = harness.orrery("check", *changed)
                 self.assertEqual(outcome.code, 3, outcome.err)
                 self.assertRegex(outcome.err, rf"{path}: this is (not a regular file|a directory)")
@@ -745,8 +907,10 @@ class Check(harness.Folder):
 
 for case_name in CASES:
     for number in (0, 3):
+
         def run_case(self, name=case_name, ranks=number):
             self.refuse(name, ranks)
+
         setattr(Refusals, f"test_{case_name}" + (f"_on_{number}_ranks" if number else ""), run_case)
 
 

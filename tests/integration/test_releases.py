@@ -46,11 +46,17 @@ class Releases(harness.Folder):
     def test_python_reads_the_results(self):
         """The Python package gives the version, the status and the step time that the release wrote, in picoseconds."""
         for data in DATA:
-            code = ("import sys, orrery\n"
-                    "run = orrery.open(sys.argv[1], times='ps')\n"
-                    "print(run.attributes['orrery_version'], run.attributes['status'], int(run.metrics['value']['step_time']), len(run.npus))\n")
-            done = subprocess.run(["/usr/bin/python3", "-c", code, str(self.unpacked(data))], capture_output=True, text=True,
-                                  env={"PYTHONPATH": str(harness.SOURCE / "scripts/python"), "PATH": "/usr/bin:/bin"})
+            code = (
+                "import sys, orrery\n"
+                "run = orrery.open(sys.argv[1], times='ps')\n"
+                "print(run.attributes['orrery_version'], run.attributes['status'], int(run.metrics['value']['step_time']), len(run.npus))\n"
+            )
+            done = subprocess.run(
+                ["/usr/bin/python3", "-c", code, str(self.unpacked(data))],
+                capture_output=True,
+                text=True,
+                env={"PYTHONPATH": str(harness.SOURCE / "scripts/python"), "PATH": "/usr/bin:/bin"},
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(done.stdout.split(), [data.name[1:], "complete", str(STEP_TIME[data.name]), "2"])
 
@@ -59,8 +65,17 @@ class Releases(harness.Folder):
         which a byte is changed is refused as damaged."""
         for data in DATA:
             shutil.copy(data / "run.chk", self.folder / "run.chk")
-            outcome = harness.orrery("run", data / "run.yaml", f"--restart={self.folder / 'run.chk'}", f"--output={self.folder / 'on.h5'}",
-                                     "--record-iterations=0", "--max-walltime=1", "--quiet", "--force", fresh=True)
+            outcome = harness.orrery(
+                "run",
+                data / "run.yaml",
+                f"--restart={self.folder / 'run.chk'}",
+                f"--output={self.folder / 'on.h5'}",
+                "--record-iterations=0",
+                "--max-walltime=1",
+                "--quiet",
+                "--force",
+                fresh=True,
+            )
             self.assertIn(outcome.code, (0, 3, 75), outcome.err)
             if outcome.code == 3:
                 self.assertIn(f"the checkpoint was written by orrery {data.name[1:]}", outcome.err)
@@ -68,8 +83,14 @@ class Releases(harness.Folder):
             damaged = bytearray((data / "run.chk").read_bytes())
             damaged[len(damaged) // 2] ^= 0x40
             (self.folder / "damaged.chk").write_bytes(damaged)
-            outcome = harness.orrery("run", data / "run.yaml", f"--restart={self.folder / 'damaged.chk'}", f"--output={self.folder / 'no.h5'}",
-                                     "--quiet", fresh=True)
+            outcome = harness.orrery(
+                "run",
+                data / "run.yaml",
+                f"--restart={self.folder / 'damaged.chk'}",
+                f"--output={self.folder / 'no.h5'}",
+                "--quiet",
+                fresh=True,
+            )
             self.assertEqual(outcome.code, 3, outcome.err)
 
 

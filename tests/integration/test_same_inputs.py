@@ -41,15 +41,37 @@ class SameInputs(harness.Folder):
         self.output = self.folder / "results.h5"
 
     def write_trace(self, folder, npu, duration):
-        chakra.write(folder / f"w.{npu}.et", [Node(1, chakra.COMP, "work", duration=duration),
-                                              Node(2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20, pg_name="ab"[npu // 2])])
+        chakra.write(
+            folder / f"w.{npu}.et",
+            [
+                Node(1, chakra.COMP, "work", duration=duration),
+                Node(
+                    2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20, pg_name="ab"[npu // 2]
+                ),
+            ],
+        )
 
     def run_in_folders(self, *arguments, ranks=3, option_of_rank_1=""):
         """Runs the program on ranks that each have a folder of their own, and returns the Outcome."""
         script = f'cd "$0/$OMPI_COMM_WORLD_RANK" && [ "$OMPI_COMM_WORLD_RANK" != 1 ] || set -- "$@" {option_of_rank_1}; exec "$@"'
-        command = [harness.SOURCE / "scripts/mpirun.sh", str(ranks), "sh", "-c", script, self.folder, harness.BINARY, "run",
-                   *arguments, f"--output={self.output}", "--quiet", "--progress=none", "--force"]
-        done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE)
+        command = [
+            harness.SOURCE / "scripts/mpirun.sh",
+            str(ranks),
+            "sh",
+            "-c",
+            script,
+            self.folder,
+            harness.BINARY,
+            "run",
+            *arguments,
+            f"--output={self.output}",
+            "--quiet",
+            "--progress=none",
+            "--force",
+        ]
+        done = subprocess.run(
+            list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=harness.PATIENCE
+        )
         return harness.Outcome(done.returncode, done.stdout, done.stderr)
 
     def assert_refused(self, expected, *arguments, **more):
@@ -62,7 +84,9 @@ class SameInputs(harness.Folder):
     def test_equal_inputs_are_good(self):
         """Folders of equal contents give the results of one rank, folded or not."""
         one = self.folder / "one.h5"
-        self.assertEqual(harness.orrery("run", "config.yaml", f"--output={one}", "--quiet", cwd=self.folder / "0").code, 0)
+        self.assertEqual(
+            harness.orrery("run", "config.yaml", f"--output={one}", "--quiet", cwd=self.folder / "0").code, 0
+        )
         for more in ([], ["--fold"]):
             self.assertEqual(self.run_in_folders("config.yaml", *more).code, 0)
             self.assertEqual(harness.difference(one, self.output), "")
@@ -72,7 +96,10 @@ class SameInputs(harness.Folder):
         """Rank 2 reads another bandwidth: the message names the rank and the file."""
         path = self.folder / "2/config.yaml"
         path.write_text(path.read_text().replace("100 GB", "50 GB"))
-        self.assert_refused(r"rank 2 on \S+ has read another configuration than rank 0 on \S+: configuration.yaml is not the same", "config.yaml")
+        self.assert_refused(
+            r"rank 2 on \S+ has read another configuration than rank 0 on \S+: configuration.yaml is not the same",
+            "config.yaml",
+        )
 
     def test_other_groups(self):
         """Rank 1 reads another communicator file."""
@@ -88,7 +115,9 @@ class SameInputs(harness.Folder):
     def test_other_flags(self):
         """Rank 1 has an option more on its command line, which a script adds where a file is."""
         for option in ("--timeline", "--fold", "--checkpoint=run.chk", "--restart=run.chk", "--partition=round-robin"):
-            self.assert_refused(r"rank 1 on .*: the set of options below `run` is not the same", "config.yaml", option_of_rank_1=option)
+            self.assert_refused(
+                r"rank 1 on .*: the set of options below `run` is not the same", "config.yaml", option_of_rank_1=option
+            )
 
     def test_another_trace_in_a_folded_run(self):
         """NPU 1 is slower than the others, so that it is a class of its own. Rank 0 reads its trace to find the classes, and rank 1 reads

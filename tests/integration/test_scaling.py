@@ -24,8 +24,13 @@ RANKS = (2, 3) if harness.FEWER_CASES else (2, 3, 8)
 def kernel(path):
     """Returns the columns of /kernel that have one number for each rank."""
     import h5py
+
     with h5py.File(path) as results:
-        return {name: column[:] for name, column in results["kernel"].items() if isinstance(column, h5py.Dataset) and column.dtype.kind in "iuf"}
+        return {
+            name: column[:]
+            for name, column in results["kernel"].items()
+            if isinstance(column, h5py.Dataset) and column.dtype.kind in "iuf"
+        }
 
 
 class Scaling(harness.Folder):
@@ -56,7 +61,9 @@ class Scaling(harness.Folder):
 
     def test_counts_of_a_step_with_noise(self):
         """A step of 64 NPUs with messages between stages and collectives. The prediction has the counts of runs on 2, 3 and 8 ranks."""
-        self.check_counts([harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=8"], 10)
+        self.check_counts(
+            [harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05", "--set=workload.model.layers=8"], 10
+        )
 
     def test_counts_of_links(self):
         """Random workloads of 8 to 32 NPUs over links, whose events are those of links. The counts are those of runs on 2, 3 and 8 ranks."""
@@ -65,7 +72,9 @@ class Scaling(harness.Folder):
 
     def test_counts_of_more_npus_than_blocks(self):
         """An all-reduce of 4,096 NPUs, of which four are a block. The counts are those of runs on 2 and 8 ranks."""
-        self.check_counts([harness.SOURCE / "configs/scale/all-reduce-4096.yaml"], 1, (2,) if harness.FEWER_CASES else (2, 8))
+        self.check_counts(
+            [harness.SOURCE / "configs/scale/all-reduce-4096.yaml"], 1, (2,) if harness.FEWER_CASES else (2, 8)
+        )
 
     def test_counts_of_random_workloads(self):
         """Random workloads of 8 to 32 NPUs with memory servers, messages and collectives. The counts are those of runs."""
@@ -74,7 +83,9 @@ class Scaling(harness.Folder):
 
     def workloads(self, first_seed, count):
         """Returns random workloads of at least as many NPUs as the tests have ranks."""
-        drawn = (random_workload.Workload(seed, max_npus=32, operations=(60, 120)) for seed in itertools.count(first_seed))
+        drawn = (
+            random_workload.Workload(seed, max_npus=32, operations=(60, 120)) for seed in itertools.count(first_seed)
+        )
         return itertools.islice((workload for workload in drawn if workload.num_npus >= max(RANKS)), count)
 
     def written(self, workload, *more):
@@ -92,8 +103,11 @@ class Scaling(harness.Folder):
     def test_recording_changes_nothing_else(self):
         """A run with a record has the results of one without it."""
         import h5py
+
         arguments = self.written(next(self.workloads(9105, 1)))
-        with_record, without = self.run_once([*arguments, "--record-load"], "with.h5"), self.run_once(arguments, "without.h5")
+        with_record, without = self.run_once([*arguments, "--record-load"], "with.h5"), self.run_once(
+            arguments, "without.h5"
+        )
         with h5py.File(with_record, "a") as results:
             del results["load"]
             for name in ("resolved",):
@@ -137,7 +151,9 @@ class Scaling(harness.Folder):
     def test_the_plot_is_drawn(self):
         """plot_scaling.py draws what --json prints, and refuses a file that is something else with one message."""
         table, picture = self.folder / "table.json", self.folder / "picture.png"
-        table.write_text(self.show(self.run_once([harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load"]), "--json").out)
+        table.write_text(
+            self.show(self.run_once([harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load"]), "--json").out
+        )
         outcome = harness.run_script("scripts/plot_scaling.py", table, "--output", picture)
         self.assertEqual(outcome.code, 0, outcome.err)
         self.assertEqual(picture.read_bytes()[:8], b"\x89PNG\r\n\x1a\n")
@@ -150,15 +166,24 @@ class Scaling(harness.Folder):
     def test_what_cannot_be_predicted_is_refused(self):
         """Results without a load, a missing file, more ranks than blocks, and options without sense end with one message each."""
         import h5py
+
         path = self.run_once([harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load"])
         without = self.run_once([harness.SOURCE / "configs/llama3-8b-64.yaml"], "without.h5")
         broken = self.folder / "broken.h5"
         broken.write_bytes(path.read_bytes())
         with h5py.File(broken, "a") as results:
             results["load/events/block"][0] = 4_000_000
-        for arguments, code, word in (((without,), 3, "--record-load"), ((self.folder / "missing.h5",), 3, "no such file"), ((broken,), 3, "/load"),
-                                      ((path, "--ranks=65"), 2, "64 blocks"), ((path, "--ranks=2,x"), 2, "--ranks"), ((path, "--latency=2"), 2, "--latency"),
-                                      ((path, "--event-time=0ns"), 2, "--event-time"), ((path, "--json", "--csv"), 2, "Give one of them"), ((), 2, "no file")):
+        for arguments, code, word in (
+            ((without,), 3, "--record-load"),
+            ((self.folder / "missing.h5",), 3, "no such file"),
+            ((broken,), 3, "/load"),
+            ((path, "--ranks=65"), 2, "64 blocks"),
+            ((path, "--ranks=2,x"), 2, "--ranks"),
+            ((path, "--latency=2"), 2, "--latency"),
+            ((path, "--event-time=0ns"), 2, "--event-time"),
+            ((path, "--json", "--csv"), 2, "Give one of them"),
+            ((), 2, "no file"),
+        ):
             outcome = self.show(*arguments)
             self.assertEqual(outcome.code, code, (arguments, outcome.err))
             self.assertEqual(len(outcome.err.strip().splitlines()), 1, outcome.err)
@@ -169,7 +194,9 @@ class Scaling(harness.Folder):
         """A folded run and one with checkpoints do not record a load, and end before they begin."""
         for option in ("--fold", f"--checkpoint={self.folder / 'state.chk'}"):
             output = self.folder / "refused.h5"
-            outcome = harness.orrery("run", harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load", option, f"--output={output}")
+            outcome = harness.orrery(
+                "run", harness.SOURCE / "configs/llama3-8b-64.yaml", "--record-load", option, f"--output={output}"
+            )
             self.assertEqual(outcome.code, 3, outcome.err)
             self.assertIn("--record-load", outcome.err)
             self.assertFalse(output.exists())

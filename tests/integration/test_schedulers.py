@@ -23,7 +23,11 @@ workload:
   model: {layers: 4, hidden: 1024, heads: 16, sequence: 512}
   parallel: {tp: 4, dp: 12, zero: 1}
 """
-CASES = [(1, "themis", "smallest-chunk-first", "true"), (2, "round-robin", "fifo", "false"), (1, "themis", "fewest-phases-first", "false")]
+CASES = [
+    (1, "themis", "smallest-chunk-first", "true"),
+    (2, "round-robin", "fifo", "false"),
+    (1, "themis", "fewest-phases-first", "false"),
+]
 
 
 class Schedulers(harness.Folder):
@@ -48,7 +52,9 @@ class Schedulers(harness.Folder):
         for case in CASES:
             with self.subTest(case):
                 path = self.config(*case, "")
-                outcome = harness.orrery("run", path, "--fold=true", "--verbose", f"--output={self.folder / 'folded.h5'}", "--force")
+                outcome = harness.orrery(
+                    "run", path, "--fold=true", "--verbose", f"--output={self.folder / 'folded.h5'}", "--force"
+                )
                 self.assertEqual(outcome.code, 0, outcome.err)
                 self.assertIn("NPUs in 1 class", outcome.out)
                 self.assertEqual(harness.difference(self.run_once([path], "first.h5"), self.folder / "folded.h5"), "")
@@ -56,6 +62,7 @@ class Schedulers(harness.Folder):
     def test_each_order_takes_its_own_time(self):
         """Four orders of chunks give four times, and the configuration kept in the results gives each again."""
         import h5py
+
         times = set()
         for case in CASES + [(1, "ascending", "fifo", "false")]:
             first = self.run_once([self.config(*case, "")], "first.h5")
@@ -72,18 +79,35 @@ class Schedulers(harness.Folder):
         path = self.config(1, "themes", "shortest", "maybe", "")
         outcome = harness.orrery("check", path)
         self.assertEqual(outcome.code, 3)
-        for word in ("collectives.dimension-order", "'themes'", "Did you mean 'themis'?", "collectives.chunk-order", "smallest-chunk-first", "collectives.overlap-latency"):
+        for word in (
+            "collectives.dimension-order",
+            "'themes'",
+            "Did you mean 'themis'?",
+            "collectives.chunk-order",
+            "smallest-chunk-first",
+            "collectives.overlap-latency",
+        ):
             self.assertIn(word, outcome.err)
         trees = "--set=system.collectives.all-reduce=[doubleBinaryTree, doubleBinaryTree, doubleBinaryTree]"
-        outcome = harness.orrery("show", "collective", self.config(1, "themis", "fifo", "false", ""), "--kind=all-reduce", "--bytes=1MiB", trees)
+        outcome = harness.orrery(
+            "show",
+            "collective",
+            self.config(1, "themis", "fifo", "false", ""),
+            "--kind=all-reduce",
+            "--bytes=1MiB",
+            trees,
+        )
         self.assertEqual(outcome.code, 3)
         self.assertIn("doubleBinaryTree does not carry out reduce-scatter (part of all-reduce)", outcome.err)
 
     def test_ready_collectives_start_in_the_order_chosen(self):
         """While collective 1 is under way, collectives 20, 30 and 10 become ready, in this order; their priorities are 1, 9 and 5. Each
         of four orders starts them as documented, on 1 and 2 ranks and folded."""
+
         def collective(id, after, **more):
-            return chakra.Node(id, chakra.COLL, f"collective {id}", after, comm_type=chakra.ALL_REDUCE, comm_size=10**6, **more)
+            return chakra.Node(
+                id, chakra.COLL, f"collective {id}", after, comm_type=chakra.ALL_REDUCE, comm_size=10**6, **more
+            )
 
         nodes = [collective(1, [])]
         for k, (id, priority) in enumerate([(20, 1), (30, 9), (10, 5)]):
@@ -91,15 +115,27 @@ class Schedulers(harness.Folder):
             nodes.append(collective(id, [2 + k], comm_priority=priority))
         traces = harness.write_workload(self.folder, [nodes] * 4).split("=")[1]
         config = self.folder / "config.yaml"
-        for order, expected in (("lowest-id", [1, 10, 20, 30]), ("fifo", [1, 20, 30, 10]), ("lifo", [1, 10, 30, 20]), ("priority", [1, 30, 10, 20])):
+        for order, expected in (
+            ("lowest-id", [1, 10, 20, 30]),
+            ("fifo", [1, 20, 30, 10]),
+            ("lifo", [1, 10, 30, 20]),
+            ("priority", [1, 30, 10, 20]),
+        ):
             with self.subTest(order):
-                config.write_text("system:\n  network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}\n"
-                                  f"  communication: {{order: {order}}}\nworkload: {{traces: {traces}}}\n")
+                config.write_text(
+                    "system:\n  network: {dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 500 ns}]}\n"
+                    f"  communication: {{order: {order}}}\nworkload: {{traces: {traces}}}\n"
+                )
                 first = self.run_once([config, "--timeline"], "first.h5")
                 import h5py
+
                 with h5py.File(first) as results:
                     rows = results["timeline"]
-                    mine = sorted((int(start), int(node)) for npu, node, start in zip(rows["npu"], rows["node"], rows["start"]) if npu == 0)
+                    mine = sorted(
+                        (int(start), int(node))
+                        for npu, node, start in zip(rows["npu"], rows["node"], rows["start"])
+                        if npu == 0
+                    )
                 self.assertEqual([node for _, node in mine if node not in (2, 3, 4)], expected)
                 for more in (["--partition=round-robin"], ["--fold=true"]):
                     other = self.run_once([config, "--timeline", *more], "other.h5", ranks=2)
@@ -110,7 +146,9 @@ class Schedulers(harness.Folder):
         """The studies of Themis and of the wafer fail if their figures are not those published. They draw their plots."""
         for name, options in (("themis", ["--sizes=100"] if harness.FEWER_CASES else []), ("wafer", [])):
             plot = self.folder / f"{name}.png"
-            done = harness.run_script(f"scripts/studies/{name}", f"--plot={plot}", f"--orrery={harness.BINARY}", *options)
+            done = harness.run_script(
+                f"scripts/studies/{name}", f"--plot={plot}", f"--orrery={harness.BINARY}", *options
+            )
             self.assertEqual(done.code, 0, done.out + done.err)
             self.assertGreater(plot.stat().st_size, 10000)
 

@@ -23,8 +23,19 @@ workload:
 class Schedules(harness.Folder):
     def write(self, stages, batches, schedule, layers=None, unit=1000, replicas=1, parameters=0):
         path = self.folder / "config.yaml"
-        path.write_text(PIPELINE.format(npus=stages * replicas, stages=stages, batches=batches, schedule=schedule, layers=layers or stages, unit=unit,
-                                        twice=2 * unit, replicas=replicas, parameters=parameters))
+        path.write_text(
+            PIPELINE.format(
+                npus=stages * replicas,
+                stages=stages,
+                batches=batches,
+                schedule=schedule,
+                layers=layers or stages,
+                unit=unit,
+                twice=2 * unit,
+                replicas=replicas,
+                parameters=parameters,
+            )
+        )
         return path
 
     def microseconds(self, config, *arguments):
@@ -38,7 +49,9 @@ class Schedules(harness.Folder):
             cases = {"1f1b": 3 * (stages - 1), "zb-h1": stages - 1, "dualpipe": stages - 2}
             for schedule, waits in cases.items():
                 with self.subTest(stages=stages, batches=batches, schedule=schedule):
-                    self.assertEqual(self.microseconds(self.write(stages, batches, schedule)), 1000 * (3 * batches + waits))
+                    self.assertEqual(
+                        self.microseconds(self.write(stages, batches, schedule)), 1000 * (3 * batches + waits)
+                    )
             with self.subTest(stages=stages, batches=batches, schedule="zb-v"):
                 config = self.write(stages, batches, "zb-v", layers=2 * stages, unit=500)
                 self.assertEqual(self.microseconds(config), 500 * (6 * batches + stages - 1))
@@ -48,7 +61,9 @@ class Schedules(harness.Folder):
         the 1 ms of gradients of weights at the end."""
         config = self.write(4, 8, "1f1b")
         whole = self.microseconds(config)
-        self.assertEqual(self.microseconds(config, "--set=workload.parallel.delayed-weight-gradients=true"), whole - 3000)
+        self.assertEqual(
+            self.microseconds(config, "--set=workload.parallel.delayed-weight-gradients=true"), whole - 3000
+        )
 
     def test_stages_have_the_layers_that_were_given(self):
         """Two stages of 1 and 3 layers, one micro-batch: 4 ms forward and 8 ms backward in turn. With 4 micro-batches the larger stage works
@@ -67,11 +82,17 @@ class Schedules(harness.Folder):
         """Two stages of two NPUs, and two micro-batches of 64 tokens of 256 values: each NPU sends 32768 bytes, or half of that, which an
         all-gather makes whole after each receive. With sequence parallelism messages are halves anyway."""
         config = self.folder / "scattered.yaml"
-        config.write_text("system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 100 GB/s, latency: 1 us}, "
-                          "{shape: Switch, size: 2, bandwidth: 10 GB/s, latency: 1 us}]}\n"
-                          "  compute: {model: roofline, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}\n"
-                          "workload:\n  model: {layers: 2, hidden: 256, heads: 4, sequence: 64}\n  parallel: {tp: 2, pp: 2, micro-batches: 2}\n")
-        for settings, share, gathers in (([], 32768, 0), (["scattered-messages=true"], 16384, 2), (["scattered-messages=true", "sp=true"], 16384, 0)):
+        config.write_text(
+            "system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 100 GB/s, latency: 1 us}, "
+            "{shape: Switch, size: 2, bandwidth: 10 GB/s, latency: 1 us}]}\n"
+            "  compute: {model: roofline, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}\n"
+            "workload:\n  model: {layers: 2, hidden: 256, heads: 4, sequence: 64}\n  parallel: {tp: 2, pp: 2, micro-batches: 2}\n"
+        )
+        for settings, share, gathers in (
+            ([], 32768, 0),
+            (["scattered-messages=true"], 16384, 2),
+            (["scattered-messages=true", "sp=true"], 16384, 0),
+        ):
             with self.subTest(settings):
                 prefix = self.folder / "-".join(["traces", *settings]).replace("=", "")
                 arguments = [f"--set=workload.parallel.{setting}" for setting in settings]
@@ -79,7 +100,9 @@ class Schedules(harness.Folder):
                 self.assertEqual(done.code, 0, done.err)
                 for npu in range(4):
                     nodes = chakra.read(f"{prefix}.{npu}.et")
-                    sizes = [node.attributes["comm_size"].value for node in nodes if node.type in (chakra.SEND, chakra.RECV)]
+                    sizes = [
+                        node.attributes["comm_size"].value for node in nodes if node.type in (chakra.SEND, chakra.RECV)
+                    ]
                     self.assertEqual(sizes, [share] * 4)
                     made = [node for node in nodes if node.name.startswith("gather.")]
                     self.assertEqual([node.attributes["comm_size"].value for node in made], [share] * gathers)
@@ -92,7 +115,9 @@ class Schedules(harness.Folder):
                 config = self.write(4, 8, schedule, layers=8, replicas=2, parameters=1000000)
                 self.check_one_answer([config], 8, ranks=(1, 2, 3))
                 plain = harness.finish_times(self.run_once([config], name="plain.h5"))
-                self.assertEqual(list(harness.finish_times(self.run_once([config, "--fold"], name="folded.h5"))), list(plain))
+                self.assertEqual(
+                    list(harness.finish_times(self.run_once([config, "--fold"], name="folded.h5"))), list(plain)
+                )
 
     def test_what_cannot_be_is_refused(self):
         """Each case has one fault; the message names its key, and the exit code is 3."""

@@ -16,11 +16,18 @@ import harness  # noqa: E402
 from chakra import Node  # noqa: E402
 
 LINK = "bandwidth: 50 GB/s, latency: 500 ns"
-KINDS = {"all-reduce": chakra.ALL_REDUCE, "all-gather": chakra.ALL_GATHER, "reduce-scatter": chakra.REDUCE_SCATTER,
-         "all-to-all": chakra.ALL_TO_ALL, "broadcast": chakra.BROADCAST, "reduce": chakra.REDUCE, "gather": chakra.GATHER,
-         "scatter": chakra.SCATTER}
-SIZES = [2 ** k for k in range(10, 35)]
-COMPARED = (2 ** 10, 2 ** 20, 2 ** 34)  # of them in a run
+KINDS = {
+    "all-reduce": chakra.ALL_REDUCE,
+    "all-gather": chakra.ALL_GATHER,
+    "reduce-scatter": chakra.REDUCE_SCATTER,
+    "all-to-all": chakra.ALL_TO_ALL,
+    "broadcast": chakra.BROADCAST,
+    "reduce": chakra.REDUCE,
+    "gather": chakra.GATHER,
+    "scatter": chakra.SCATTER,
+}
+SIZES = [2**k for k in range(10, 35)]
+COMPARED = (2**10, 2**20, 2**34)  # of them in a run
 UNAWARE, AWARE = "congestion-unaware", "congestion-aware"
 SLOW = "{links: [{dimension: 0, npus: 1, bandwidth: 0.5}]}"
 
@@ -29,15 +36,71 @@ CASES = [
     (f"{{shape: Ring, size: 8, {LINK}}}", "chunks: 4", "all-reduce", None, (UNAWARE, AWARE), "{}"),
     (f"{{shape: Ring, size: 6, {LINK}}}", "all-to-all: [ring]", "all-to-all", 4, (UNAWARE, AWARE), "{}"),
     (f"{{shape: Mesh, size: 4, {LINK}}}", "chunks: 2", "all-gather", None, (UNAWARE, AWARE), "{}"),
-    (f"{{shape: Switch, size: 8, {LINK}}}", "reduce-scatter: [halvingDoubling]", "reduce-scatter", None, (UNAWARE, AWARE), "{}"),
-    (f"{{shape: Switch, size: 8, {LINK}}}", "all-reduce: [doubleBinaryTree], chunks: 2", "all-reduce", None, (UNAWARE, AWARE), "{}"),
+    (
+        f"{{shape: Switch, size: 8, {LINK}}}",
+        "reduce-scatter: [halvingDoubling]",
+        "reduce-scatter",
+        None,
+        (UNAWARE, AWARE),
+        "{}",
+    ),
+    (
+        f"{{shape: Switch, size: 8, {LINK}}}",
+        "all-reduce: [doubleBinaryTree], chunks: 2",
+        "all-reduce",
+        None,
+        (UNAWARE, AWARE),
+        "{}",
+    ),
     (f"{{shape: Switch, size: 8, {LINK}}}", "broadcast: [binomialTree]", "broadcast", None, (UNAWARE, AWARE), "{}"),
-    (f"{{shape: Switch, size: 8, {LINK}, in-switch-operations: 8}}", "all-reduce: [inSwitch]", "reduce", None, (UNAWARE, AWARE), "{}"),
-    (f"{{shape: FullyConnected, size: 5, {LINK}}}", "all-reduce: [direct2]", "all-reduce", None, (UNAWARE, AWARE), "{}"),
-    (f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Ring, size: 4, {LINK}}}", "chunks: 4", "all-reduce", None, (UNAWARE, AWARE), SLOW),
-    (f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Ring, size: 4, {LINK}}}", "chunks: 1", "gather", 8, (UNAWARE, AWARE), "{}"),
-    (f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Switch, size: 2, {LINK}}}", "chunks: 1", "scatter", 6, (UNAWARE, AWARE), "{}"),
-    (f"{{shape: FatTree, ports: 4, size: 8, {LINK}, oversubscription: 2}}", "chunks: 1", "all-to-all", None, (AWARE,), "{}"),
+    (
+        f"{{shape: Switch, size: 8, {LINK}, in-switch-operations: 8}}",
+        "all-reduce: [inSwitch]",
+        "reduce",
+        None,
+        (UNAWARE, AWARE),
+        "{}",
+    ),
+    (
+        f"{{shape: FullyConnected, size: 5, {LINK}}}",
+        "all-reduce: [direct2]",
+        "all-reduce",
+        None,
+        (UNAWARE, AWARE),
+        "{}",
+    ),
+    (
+        f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Ring, size: 4, {LINK}}}",
+        "chunks: 4",
+        "all-reduce",
+        None,
+        (UNAWARE, AWARE),
+        SLOW,
+    ),
+    (
+        f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Ring, size: 4, {LINK}}}",
+        "chunks: 1",
+        "gather",
+        8,
+        (UNAWARE, AWARE),
+        "{}",
+    ),
+    (
+        f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Switch, size: 2, {LINK}}}",
+        "chunks: 1",
+        "scatter",
+        6,
+        (UNAWARE, AWARE),
+        "{}",
+    ),
+    (
+        f"{{shape: FatTree, ports: 4, size: 8, {LINK}, oversubscription: 2}}",
+        "chunks: 1",
+        "all-to-all",
+        None,
+        (AWARE,),
+        "{}",
+    ),
     (f"{{shape: Dragonfly, npus-per-router: 1, size: 6, {LINK}}}", "chunks: 1", "all-reduce", None, (AWARE,), "{}"),
 ]
 
@@ -51,14 +114,18 @@ class ShowCollective(harness.Folder):
     def config(self, dimensions, collectives, perturbation="{}", workload=""):
         """Writes a configuration and returns its path."""
         path = self.folder / "config.yaml"
-        path.write_text(f"system:\n  network: {{dimensions: [{dimensions}]}}\n  collectives: {{{collectives}}}\n"
-                        f"perturbation: {perturbation}\n{workload}")
+        path.write_text(
+            f"system:\n  network: {{dimensions: [{dimensions}]}}\n  collectives: {{{collectives}}}\n"
+            f"perturbation: {perturbation}\n{workload}"
+        )
         return path
 
     def run_alone(self, config, kind, size, members, num_npus, network):
         """Runs one collective of the first NPUs, and returns its time in ps, its algorithm bandwidth and its bus bandwidth."""
         attributes = {"pg_name": "some"} if members else {}
-        chakra.write(self.folder / "member.et", [Node(1, chakra.COLL, comm_type=KINDS[kind], comm_size=size, **attributes)])
+        chakra.write(
+            self.folder / "member.et", [Node(1, chakra.COLL, comm_type=KINDS[kind], comm_size=size, **attributes)]
+        )
         chakra.write(self.folder / "other.et", [Node(1, chakra.COMP)])
         (self.folder / "groups.json").write_text(json.dumps({"some": list(range(members or num_npus))}))
         traces = "{all: member.et}"
@@ -71,8 +138,11 @@ class ShowCollective(harness.Folder):
         with h5py.File(results) as file:
             table = file["collectives"]
             self.assertEqual(len(table["finish"]), 1)
-            return (int(table["finish"][0] - table["last_arrival"][0]), float(table["algorithm_bandwidth"][0]),
-                    float(table["bus_bandwidth"][0]))
+            return (
+                int(table["finish"][0] - table["last_arrival"][0]),
+                float(table["algorithm_bandwidth"][0]),
+                float(table["bus_bandwidth"][0]),
+            )
 
     def test_times_are_those_of_runs(self):
         """Several systems, algorithms, kinds, groups and networks, and three sizes of the table: time and bandwidths are those that
@@ -84,7 +154,9 @@ class ShowCollective(harness.Folder):
                     config = self.config(dimensions, collectives, perturbation)
                     more = [f"--network={network}", "--json"] + ([f"--npus={members}"] if members else [])
                     table = json.loads(self.show(config, kind, "--table", *more))
-                    num_npus = json.loads(harness.orrery("show", "topology", config, f"--network={network}", "--json").out)["npus"]
+                    num_npus = json.loads(
+                        harness.orrery("show", "topology", config, f"--network={network}", "--json").out
+                    )["npus"]
                     self.assertEqual(table["members"], members or num_npus)
                     self.assertEqual(table["network"], network)
                     self.assertEqual([row["size"] for row in table["rows"]], SIZES)
@@ -95,11 +167,21 @@ class ShowCollective(harness.Folder):
                         config.write_text(text)
                         share = row["size"] // table["members"]
                         self.assertEqual(row["bytes"], share if kind in ("all-gather", "gather") else row["size"])
-                        self.assertEqual(row["count"], (row["size"] if kind in ("all-reduce", "broadcast", "reduce") else share) // 4)
+                        self.assertEqual(
+                            row["count"], (row["size"] if kind in ("all-reduce", "broadcast", "reduce") else share) // 4
+                        )
                         alone = self.run_alone(config, kind, row["bytes"], members, num_npus, network)
-                        shown = (row["time_ps"], row["algorithm_bandwidth_bytes_per_s"], row["bus_bandwidth_bytes_per_s"])
+                        shown = (
+                            row["time_ps"],
+                            row["algorithm_bandwidth_bytes_per_s"],
+                            row["bus_bandwidth_bytes_per_s"],
+                        )
                         one = json.loads(self.show(config, kind, f"--bytes={row['bytes']} B", *more))
-                        single = (one["last_done_ps"], one["algorithm_bandwidth_bytes_per_s"], one["bus_bandwidth_bytes_per_s"])
+                        single = (
+                            one["last_done_ps"],
+                            one["algorithm_bandwidth_bytes_per_s"],
+                            one["bus_bandwidth_bytes_per_s"],
+                        )
                         for found in (shown, single):
                             self.assertEqual(found[0], alone[0])
                             for bandwidth, of_run in zip(found[1:], alone[1:]):
@@ -112,10 +194,17 @@ class ShowCollective(harness.Folder):
         rows = json.loads(self.show(config, "reduce-scatter", "--table", "--json"))["rows"]
         text = self.show(config, "reduce-scatter", "--table").splitlines()
         table = list(csv.DictReader(self.show(config, "reduce-scatter", "--table", "--csv").splitlines()))
-        self.assertEqual(text[:2], ["# reduce-scatter among 8 NPUs in the congestion-unaware network",
-                                    "# dimension 0: ring (reduce-scatter among 8 in 4 steps)"])
+        self.assertEqual(
+            text[:2],
+            [
+                "# reduce-scatter among 8 NPUs in the congestion-unaware network",
+                "# dimension 0: ring (reduce-scatter among 8 in 4 steps)",
+            ],
+        )
         self.assertEqual(text[2].split(), ["#", "size", "count", "type", "time", "algbw", "busbw"])
-        self.assertEqual(list(table[0]), ["size (B)", "count (elements)", "type", "time (us)", "algbw (GB/s)", "busbw (GB/s)"])
+        self.assertEqual(
+            list(table[0]), ["size (B)", "count (elements)", "type", "time (us)", "algbw (GB/s)", "busbw (GB/s)"]
+        )
         self.assertEqual(len(text) - 4, len(rows))
         self.assertEqual(len(table), len(rows))
         for line, entry, row in zip(text[4:], table, rows):
@@ -131,12 +220,21 @@ class ShowCollective(harness.Folder):
         """Groups of 8 with each algorithm: the steps are those of the table in docs/collectives.md."""
         of_ring = {"all-reduce": 14, "all-gather": 7, "reduce-scatter": 7, "all-to-all": 28}
         cases = [("ring", kind, steps) for kind, steps in of_ring.items()]
-        cases += [("direct", "all-reduce", 2), ("direct", "all-gather", 1), ("direct2", "all-gather", 4),
-                  ("halvingDoubling", "all-reduce", 6), ("halvingDoubling", "reduce-scatter", 3), ("doubleBinaryTree", "all-reduce", 6),
-                  ("binomialTree", "all-reduce", 6), ("inSwitch", "all-reduce", 2)]
+        cases += [
+            ("direct", "all-reduce", 2),
+            ("direct", "all-gather", 1),
+            ("direct2", "all-gather", 4),
+            ("halvingDoubling", "all-reduce", 6),
+            ("halvingDoubling", "reduce-scatter", 3),
+            ("doubleBinaryTree", "all-reduce", 6),
+            ("binomialTree", "all-reduce", 6),
+            ("inSwitch", "all-reduce", 2),
+        ]
         for algorithm, kind, steps in cases:
             with self.subTest(algorithm=algorithm, kind=kind):
-                config = self.config(f"{{shape: Switch, size: 8, {LINK}, in-switch-operations: 8}}", f"{kind}: [{algorithm}]")
+                config = self.config(
+                    f"{{shape: Switch, size: 8, {LINK}, in-switch-operations: 8}}", f"{kind}: [{algorithm}]"
+                )
                 figures = json.loads(self.show(config, kind, "--bytes=1 MiB", "--json"))
                 self.assertEqual(figures["steps_of_a_chunk"], steps)
                 self.assertEqual([phase["algorithm"] for phase in figures["phases"]], [algorithm])
@@ -144,11 +242,13 @@ class ShowCollective(harness.Folder):
     def test_options_that_do_not_go_together_are_refused(self):
         """--table with --bytes or with a barrier, --csv without --table, --csv with --json: usage errors that name the options."""
         config = self.config(f"{{shape: Ring, size: 8, {LINK}}}", "chunks: 4")
-        for options, words in [(["--kind=all-reduce", "--table", "--bytes=1 MiB"], ("--table", "--bytes")),
-                               (["--kind=barrier", "--table"], ("--table", "barrier")),
-                               (["--kind=all-reduce", "--bytes=1 MiB", "--csv"], ("--csv", "--table")),
-                               (["--kind=all-reduce", "--table", "--csv", "--json"], ("--csv", "--json")),
-                               (["--kind=all-reduce"], ("--bytes", "--table"))]:
+        for options, words in [
+            (["--kind=all-reduce", "--table", "--bytes=1 MiB"], ("--table", "--bytes")),
+            (["--kind=barrier", "--table"], ("--table", "barrier")),
+            (["--kind=all-reduce", "--bytes=1 MiB", "--csv"], ("--csv", "--table")),
+            (["--kind=all-reduce", "--table", "--csv", "--json"], ("--csv", "--json")),
+            (["--kind=all-reduce"], ("--bytes", "--table")),
+        ]:
             outcome = harness.orrery("show", "collective", config, *options)
             self.assertEqual(outcome.code, 2, outcome.err)
             for word in words:

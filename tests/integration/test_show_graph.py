@@ -52,8 +52,10 @@ class ShowGraph(harness.Folder):
         """A torus of 4 x 4 x 4, two racks of servers, and a machine that is none of these."""
         self.assertEqual(self.shown("ironwood")["dimensions"], [{"shape": "Ring", "size": 4}] * 3)
         self.assertEqual(self.shown("mi300x")["dimensions"], [{"shape": "FullyConnected", "size": 8}])
-        self.assertEqual(self.shown("ClosFatTreeFabric(Switch(8), Server(), 2)")["dimensions"],
-                         [{"shape": "Switch", "size": size} for size in (2, 2, 8)])
+        self.assertEqual(
+            self.shown("ClosFatTreeFabric(Switch(8), Server(), 2)")["dimensions"],
+            [{"shape": "Switch", "size": size} for size in (2, 2, 8)],
+        )
         lone = infragraph_blueprints.dgx1()
         lone["edges"] = [one for one in lone["edges"] if one["ep1"]["component"] != "xpu[4:8]"]
         (self.folder / "part.json").write_text(json.dumps(lone))
@@ -66,10 +68,14 @@ class ShowGraph(harness.Folder):
         refused = self.show(DGX, "--links", code=3).err
         self.assertIn("links without latency: 'nvlink', 'rail'", refused)
         self.assertIn("dgx-h100.yaml", refused)
-        links = json.loads(self.show(DGX, "--links", "--latency=500ns", "--link=nvlink=100GB/s,150ns", "--json").out)["links"]
+        links = json.loads(self.show(DGX, "--links", "--latency=500ns", "--link=nvlink=100GB/s,150ns", "--json").out)[
+            "links"
+        ]
         self.assertEqual(len(links), 80)
-        self.assertEqual({(one["link"], one["bytes_per_ns"], one["latency_ns"]) for one in links},
-                         {("nvlink", 100.0, 150.0), ("rail", 50.0, 500.0)})
+        self.assertEqual(
+            {(one["link"], one["bytes_per_ns"], one["latency_ns"]) for one in links},
+            {("nvlink", 100.0, 150.0), ("rail", 50.0, 500.0)},
+        )
         self.assertIn("there is no link 'nvlnk'", self.show(DGX, "--link=nvlnk=1GB/s", code=3).err)
         self.assertIn("NAME=BANDWIDTH,LATENCY", self.show(DGX, "--link=nvlink", code=2).err)
         self.show(code=2)
@@ -79,16 +85,26 @@ class ShowGraph(harness.Folder):
         machine = infragraph_blueprints.server()
         machine["colour"] = "red"
         (self.folder / "more.json").write_text(json.dumps(machine))
-        self.assertIn("has the key 'colour', which is not known and is ignored", self.show(self.folder / "more.json").err)
+        self.assertIn(
+            "has the key 'colour', which is not known and is ignored", self.show(self.folder / "more.json").err
+        )
         machine["connections"] = machine.pop("edges")
         (self.folder / "mixed.json").write_text(json.dumps(machine))
         refused = self.show(self.folder / "mixed.json", code=3).err
         for part in ("mixed.json", "connections[0] of device", "COMPONENT.INDEX.LINK.COMPONENT.INDEX"):
             self.assertIn(part, refused)
-        (self.folder / "card.json").write_text(json.dumps({"name": "card", "components": [{"name": "nic", "choice": "nic", "count": 2}]}))
-        self.assertEqual(self.shown_of(self.folder / "card.json"), {"name": "card", "machines": 1, "nodes": 2, "edges": 0, "components": {"nic": 2}})
+        (self.folder / "card.json").write_text(
+            json.dumps({"name": "card", "components": [{"name": "nic", "choice": "nic", "count": 2}]})
+        )
+        self.assertEqual(
+            self.shown_of(self.folder / "card.json"),
+            {"name": "card", "machines": 1, "nodes": 2, "edges": 0, "components": {"nic": 2}},
+        )
         self.assertIn("no component of choice or type xpu", self.show(self.folder / "card.json", "--links", code=3).err)
-        self.assertIn("a description of InfraGraph", self.show(harness.SOURCE / "configs/graph-16.yaml", f"--devices={DGX}", code=3).err)
+        self.assertIn(
+            "a description of InfraGraph",
+            self.show(harness.SOURCE / "configs/graph-16.yaml", f"--devices={DGX}", code=3).err,
+        )
         (self.folder / "none.yaml").write_text("just words\n")
         self.assertIn("is no mapping", self.show(self.folder / "none.yaml", code=3).err)
         self.show(self.folder / "missing.yaml", code=3)
@@ -97,8 +113,10 @@ class ShowGraph(harness.Folder):
         """configs/infragraph/older-pod.yaml: two servers of 2 + 2 + 1 components and 4 links, a switch of 5 and 4, and 4 links between them.
         Its devices may be in files of their own; without one of these, the device is named."""
         whole = self.shown_of(POD)
-        self.assertEqual({key: whole[key] for key in ("name", "machines", "nodes", "edges")},
-                         {"name": "older-pod", "machines": 3, "nodes": 15, "edges": 16})
+        self.assertEqual(
+            {key: whole[key] for key in ("name", "machines", "nodes", "edges")},
+            {"name": "older-pod", "machines": 3, "nodes": 15, "edges": 16},
+        )
         self.assertEqual([whole["network"][key] for key in ("npus", "switches", "links")], [4, 3, 8])
         self.assertEqual(whole["network"]["links_without_latency"], ["eth"])
         self.assertEqual(whole["dimensions"], [{"shape": "Switch", "size": 2}] * 2)
@@ -109,7 +127,10 @@ class ShowGraph(harness.Folder):
         for part in ("is of device 'switch', which is not there", "--devices", parts[0].name):
             self.assertIn(part, refused)
         links = self.shown_of(POD, "--latency=500ns", "--link=eth=10GB/s", "--links")["links"]
-        self.assertEqual({(one["link"], one["bytes_per_ns"], one["latency_ns"]) for one in links}, {("wide", 200, 150), ("eth", 10, 500)})
+        self.assertEqual(
+            {(one["link"], one["bytes_per_ns"], one["latency_ns"]) for one in links},
+            {("wide", 200, 150), ("eth", 10, 500)},
+        )
 
     def test_spoilt_files(self):
         """Descriptions in which a piece is missing, doubled or replaced are read or refused with one message that names the file; a name with
@@ -120,10 +141,14 @@ class ShowGraph(harness.Folder):
             whole = texts[case % 2]
             at = random.randrange(len(whole))
             end = min(at + random.choice((1, 2, 8, 40, 300)), len(whole))
-            put = random.choice(("", "0", "-1", "[", "]", "}", ":", "99999999999", "null", whole[at:end] * 2, "xpu[7:1]", "*a", "'"))
+            put = random.choice(
+                ("", "0", "-1", "[", "]", "}", ":", "99999999999", "null", whole[at:end] * 2, "xpu[7:1]", "*a", "'")
+            )
             (self.folder / "spoilt.yaml").write_text(whole[:at] + put + whole[end:])
             link = ("nvlink", "eth")[case % 2]
-            outcome = harness.orrery("show", "graph", self.folder / "spoilt.yaml", "--latency=1us", f"--link={link}=1GB/s")
+            outcome = harness.orrery(
+                "show", "graph", self.folder / "spoilt.yaml", "--latency=1us", f"--link={link}=1GB/s"
+            )
             self.assertIn(outcome.code, (0, 3), outcome.err)
             if outcome.code == 3:
                 self.assertIn("spoilt.yaml", outcome.err)

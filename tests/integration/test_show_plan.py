@@ -78,12 +78,18 @@ class ShowPlan(harness.Folder):
             self.assertLess(smaller["time_ps"], larger["time_ps"])
         for row in rows:
             self.assertEqual(sum(row["parts_ps"].values()), row["time_ps"])
-            self.assertAlmostEqual(row["algorithm_bandwidth_bytes_per_s"], row["bytes"] / row["time_ps"] * 1e12, delta=1e3)
-            self.assertAlmostEqual(row["bus_bandwidth_bytes_per_s"], row["algorithm_bandwidth_bytes_per_s"] * 1.5, delta=1e3)
+            self.assertAlmostEqual(
+                row["algorithm_bandwidth_bytes_per_s"], row["bytes"] / row["time_ps"] * 1e12, delta=1e3
+            )
+            self.assertAlmostEqual(
+                row["bus_bandwidth_bytes_per_s"], row["algorithm_bandwidth_bytes_per_s"] * 1.5, delta=1e3
+            )
         table = list(csv.reader(io.StringIO(self.shown(file, "--csv", "--bytes=64KiB..1MiB"))))
         self.assertEqual([int(row[0]) for row in table[1:]], [row["bytes"] for row in rows])
         self.assertEqual([round(float(row[1]) * 1e6) for row in table[1:]], [row["time_ps"] for row in rows])
-        text = [line.split() for line in self.shown(file, "--bytes=64KiB..1MiB").splitlines() if line.lstrip()[:1].isdigit()]
+        text = [
+            line.split() for line in self.shown(file, "--bytes=64KiB..1MiB").splitlines() if line.lstrip()[:1].isdigit()
+        ]
         self.assertEqual([int(line[0]) for line in text], [row["bytes"] for row in rows])
 
     def test_a_system_in_place_of_a_profile(self):
@@ -91,21 +97,30 @@ class ShowPlan(harness.Folder):
         longer; a system without GPUs or with fewer NPUs is refused."""
         file = self.write(make_plan.make("all-gather-get", gpus=4, blocks=8))
         config = self.folder / "config.yaml"
-        config.write_text("system:\n  gpu: {profile: h100}\n  network:\n    dimensions: [{shape: Switch, size: 4, bandwidth: 450 GB/s, latency: 150 ns}]\n")
+        config.write_text(
+            "system:\n  gpu: {profile: h100}\n  network:\n    dimensions: [{shape: Switch, size: 4, bandwidth: 450 GB/s, latency: 150 ns}]\n"
+        )
+
         def time(*arguments):
             return self.figures(file, "--bytes=16MiB", *arguments)["sizes"][0]["time_ps"]
+
         system = f"--system={config}"
         usual = time("--profile=h100")
         self.assertEqual(time(system), usual)
         self.assertGreater(time(system, "--set", "system.network.dimensions.0.bandwidth=100 GB/s"), usual)
         self.assertLess(time(system, "--set", "system.gpu.unroll=4"), usual)
-        self.assertIn("the plan is for 4 GPUs, and the system has 2 NPUs", self.refused(file, "--bytes=1MiB", system, "--set", "system.network.dimensions.0.size=2"))
+        self.assertIn(
+            "the plan is for 4 GPUs, and the system has 2 NPUs",
+            self.refused(file, "--bytes=1MiB", system, "--set", "system.network.dimensions.0.size=2"),
+        )
         config.write_text(config.read_text().replace("  gpu: {profile: h100}\n", ""))
         self.assertIn("there are no GPUs", self.refused(file, "--bytes=1MiB", system))
 
     def test_packets_are_faster_when_small_only(self):
         """A ring of packets on 4 GPUs is faster than one of words at 4 KiB, and slower at 64 MiB: packets are half flags."""
-        words, packets = (self.write(make_plan.make(name, gpus=4, blocks=8), f"{name}.json") for name in ("ring", "ring-packets"))
+        words, packets = (
+            self.write(make_plan.make(name, gpus=4, blocks=8), f"{name}.json") for name in ("ring", "ring-packets")
+        )
         for size, is_faster in (("4KiB", True), ("64MiB", False)):
             times = [self.figures(file, f"--bytes={size}")["sizes"][0]["time_ps"] for file in (words, packets)]
             self.assertEqual(times[1] < times[0], is_faster, (size, times))
@@ -113,7 +128,9 @@ class ShowPlan(harness.Folder):
     def test_line_by_line(self):
         """--bursts=0 goes line by line. Bursts of as many lines as there are by default take what that takes, within 0.8 %."""
         file = self.write(make_plan.make("two-shot", gpus=4, blocks=2))
-        lines, bursts = (self.figures(file, "--bytes=64KiB", *more)["sizes"][0]["time_ps"] for more in (["--bursts=0"], []))
+        lines, bursts = (
+            self.figures(file, "--bytes=64KiB", *more)["sizes"][0]["time_ps"] for more in (["--bursts=0"], [])
+        )
         self.assertAlmostEqual(bursts / lines, 1, delta=0.008)
 
     def test_operations(self):
@@ -124,7 +141,9 @@ class ShowPlan(harness.Folder):
             for k, part in enumerate(parts):
                 part["ops"] = [dict(operation, tbg_info={"tb_id": k, "tbg_size": 64}) for operation in part["ops"][:2]]
             gpu["threadblocks"] = parts
-        lines = [json.loads(line) for line in self.shown(self.write(plan), "--operations", "--bytes=32000B").splitlines()]
+        lines = [
+            json.loads(line) for line in self.shown(self.write(plan), "--operations", "--bytes=32000B").splitlines()
+        ]
         put = next(line for line in lines if (line["gpu"], line["block"], line["name"]) == (0, 41, "put"))
         self.assertEqual(put["sources"], [{"gpu": 0, "buffer": "input", "offset": 10480, "bytes": 240}])
         self.assertEqual(put["destinations"], [{"gpu": 1, "buffer": "output", "offset": 10480, "bytes": 240}])
@@ -143,14 +162,20 @@ class ShowPlan(harness.Folder):
             for protocol in PROTOCOLS:
                 with self.subTest(algorithm=what, protocol=protocol):
                     figures = self.figures(self.msccl(what, 4, protocol))
-                    self.assertEqual((figures["protocol"], figures["gpus"], figures["races"]), (protocol, 4, 0), figures.get("warnings"))
+                    self.assertEqual(
+                        (figures["protocol"], figures["gpus"], figures["races"]),
+                        (protocol, 4, 0),
+                        figures.get("warnings"),
+                    )
 
     def test_protocols_cross(self):
         """A ring for 4 GPUs: Simple is the slowest at 4 KiB, and LL, whose packets are half flags, is the slowest at 64 MiB."""
         times = {}
         for protocol in PROTOCOLS:
             file = self.msccl("fused-ring-all-reduce", 4, protocol)
-            times[protocol] = [self.figures(file, f"--bytes={size}")["sizes"][0]["time_ps"] for size in ("4KiB", "64MiB")]
+            times[protocol] = [
+                self.figures(file, f"--bytes={size}")["sizes"][0]["time_ps"] for size in ("4KiB", "64MiB")
+            ]
         self.assertEqual(max(times, key=lambda protocol: times[protocol][0]), "Simple", times)
         self.assertEqual(max(times, key=lambda protocol: times[protocol][1]), "LL", times)
 
@@ -165,12 +190,16 @@ class ShowPlan(harness.Folder):
         """Bad values of options are usage errors; a file that is no plan, or a size that is out of its range, is told."""
         plan = json.loads(make_plan.make("one-shot", gpus=2, blocks=1)) | {"min_message_size": 1024}
         file = self.write(plan)
-        for arguments, message in (((), "no file"), ((file, "--profile=z80", "--bytes=1MiB"), "found 'z80'; expected"),
-                                   ((file, "--bytes=1GiB..1KiB"), "FROM..TO"), ((file, "--csv"), "without --bytes"),
-                                   ((file, "--operations", "--bytes=1KiB..2KiB"), "without one size"),
-                                   ((file, "--json", "--csv", "--bytes=1KiB"), "both --json and --csv"),
-                                   ((file, "--set", "a=1"), "without --system"),
-                                   ((file, "--bytes=64B"), "is for messages of 1024 to")):
+        for arguments, message in (
+            ((), "no file"),
+            ((file, "--profile=z80", "--bytes=1MiB"), "found 'z80'; expected"),
+            ((file, "--bytes=1GiB..1KiB"), "FROM..TO"),
+            ((file, "--csv"), "without --bytes"),
+            ((file, "--operations", "--bytes=1KiB..2KiB"), "without one size"),
+            ((file, "--json", "--csv", "--bytes=1KiB"), "both --json and --csv"),
+            ((file, "--set", "a=1"), "without --system"),
+            ((file, "--bytes=64B"), "is for messages of 1024 to"),
+        ):
             with self.subTest(arguments=arguments[1:]):
                 self.assertIn(message, self.refused(*arguments, code=2))
         self.assertIn("this is no JSON", self.refused(self.write("{")))

@@ -19,8 +19,11 @@ ODD = 'a "quoted" <name> & \\ more'
 class ShowTrace(harness.Folder):
     def setUp(self):
         super().setUp()
-        nodes = [Node(1, chakra.COMP, ODD, num_ops=10, tensor_size=7, duration=3), Node(2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1024),
-                 Node(5, chakra.SEND, "out", [1, 2], comm_dst=1, comm_size=12)]
+        nodes = [
+            Node(1, chakra.COMP, ODD, num_ops=10, tensor_size=7, duration=3),
+            Node(2, chakra.COLL, "sum", [1], comm_type=chakra.ALL_REDUCE, comm_size=1024),
+            Node(5, chakra.SEND, "out", [1, 2], comm_dst=1, comm_size=12),
+        ]
         self.first, self.second = self.folder / "t.0.et", self.folder / "t.1.et"
         chakra.write(self.first, nodes)
         chakra.write(self.second, [Node(1, chakra.RECV, "in", comm_src=0, comm_size=12)])
@@ -50,10 +53,17 @@ class ShowTrace(harness.Folder):
     def test_graphml(self):
         """The document is XML with three nodes and three edges; names that need escaping come back as they were."""
         graph = xml.fromstring(self.shown(self.first, "--graphml")).find(f"{NAMESPACE}graph")
-        nodes = {node.get("id"): {data.get("key"): data.text for data in node} for node in graph.iter(f"{NAMESPACE}node")}
-        self.assertEqual({node: data["kind"] for node, data in nodes.items()}, {"1": "compute", "2": "collective", "5": "send"})
+        nodes = {
+            node.get("id"): {data.get("key"): data.text for data in node} for node in graph.iter(f"{NAMESPACE}node")
+        }
+        self.assertEqual(
+            {node: data["kind"] for node, data in nodes.items()}, {"1": "compute", "2": "collective", "5": "send"}
+        )
         self.assertEqual(nodes["1"]["name"], ODD)
-        self.assertEqual(sorted((edge.get("source"), edge.get("target")) for edge in graph.iter(f"{NAMESPACE}edge")), [("1", "2"), ("1", "5"), ("2", "5")])
+        self.assertEqual(
+            sorted((edge.get("source"), edge.get("target")) for edge in graph.iter(f"{NAMESPACE}edge")),
+            [("1", "2"), ("1", "5"), ("2", "5")],
+        )
 
     def test_dot(self):
         """Each node has a label in which quotation marks are escaped, and each dependency an arrow."""
@@ -69,13 +79,18 @@ class ShowTrace(harness.Folder):
         outcome = harness.orrery("check", self.first, "--step=3")
         self.assertEqual(outcome.code, 2)
         self.assertIn("the file is a trace, and options of a configuration are given", outcome.err)
-        chakra.write(self.second, [Node(1, chakra.COMP, "a", [2], num_ops=1), Node(2, chakra.COMP, "b", [1], num_ops=1)])
+        chakra.write(
+            self.second, [Node(1, chakra.COMP, "a", [2], num_ops=1), Node(2, chakra.COMP, "b", [1], num_ops=1)]
+        )
         outcome = harness.orrery("check", self.second)
         self.assertEqual(outcome.code, 3)
         self.assertIn("cycle", outcome.err)
         outcome = harness.orrery("run", self.first)
         self.assertEqual(outcome.code, 3)
-        self.assertIn("the file is a trace (chakra): it belongs to workload.traces of a configuration; expected a configuration", outcome.err)
+        self.assertIn(
+            "the file is a trace (chakra): it belongs to workload.traces of a configuration; expected a configuration",
+            outcome.err,
+        )
 
     def test_forms_exclude_each_other(self):
         """Two forms at once, and a graph of two files, are errors of usage."""

@@ -54,12 +54,19 @@ class Slurm(harness.Folder):
         self.addCleanup(slurm.cancel_all)
         generated = harness.orrery("generate", *EIGHT.split(), f"--output={self.folder}/workload")
         self.assertEqual(generated.code, 0, generated.err)
-        self.run_arguments = [f"{harness.SOURCE}/configs/ring-8.yaml", "--set", f"workload.traces={self.folder}/workload",
-                              "--set", f"workload.groups={self.folder}/workload.json"]
+        self.run_arguments = [
+            f"{harness.SOURCE}/configs/ring-8.yaml",
+            "--set",
+            f"workload.traces={self.folder}/workload",
+            "--set",
+            f"workload.groups={self.folder}/workload.json",
+        ]
 
     def submit(self, *arguments, script=BATCH, options=TWO_NODES, **environment):
         """Submits a script with arguments and environment variables. Returns the number of the job."""
-        return slurm.sbatch(script, *arguments, options=[f"--output={self.folder}/%x-%j.out", *options], env=environment)
+        return slurm.sbatch(
+            script, *arguments, options=[f"--output={self.folder}/%x-%j.out", *options], env=environment
+        )
 
     def log(self, job):
         """Returns what a job has printed."""
@@ -76,6 +83,7 @@ class Slurm(harness.Folder):
     def status(self, path):
         """Returns the status and the number of ranks of results."""
         import h5py
+
         with h5py.File(path) as results:
             return results.attrs["status"], int(results.attrs["num_ranks"])
 
@@ -84,8 +92,12 @@ class Slurm(harness.Folder):
     def test_batch_gives_the_answer_of_a_run_without_slurm(self):
         """batch.sh runs on both nodes with either launcher, and the results are those of a run without Slurm."""
         alone = self.run_once(self.run_arguments, "alone.h5")
-        jobs = {launcher: self.submit(*self.run_arguments, f"--output={self.folder}/{launcher}.h5", "--quiet", ORRERY_LAUNCHER=launcher)
-                for launcher in LAUNCHERS}
+        jobs = {
+            launcher: self.submit(
+                *self.run_arguments, f"--output={self.folder}/{launcher}.h5", "--quiet", ORRERY_LAUNCHER=launcher
+            )
+            for launcher in LAUNCHERS
+        }
         for launcher, job in jobs.items():
             self.check_end(job, "COMPLETED", 0)
             self.assertEqual(self.status(self.folder / f"{launcher}.h5"), ("complete", 2), launcher)
@@ -96,12 +108,19 @@ class Slurm(harness.Folder):
     @harness.long
     def test_results_of_a_requeued_job_have_a_name_of_their_own(self):
         """A job that has ended is requeued. Its second run writes orrery-JOB.1.h5 beside orrery-JOB.h5."""
-        job = self.submit(*self.run_arguments, "--quiet", options=["--ntasks=1", f"--chdir={self.folder}", "--account=physics", "--partition=all"])
+        job = self.submit(
+            *self.run_arguments,
+            "--quiet",
+            options=["--ntasks=1", f"--chdir={self.folder}", "--account=physics", "--partition=all"],
+        )
         self.check_end(job, "COMPLETED", 0)
         self.assertEqual(self.status(self.folder / f"orrery-{job}.h5"), ("complete", 1))
         (described,) = slurm.job(job)
         self.assertEqual(described["Account"], "physics")
-        slurm.until(lambda: "IDLE" in slurm.command("scontrol", "show", "node", described["NodeList"]), "the node is done with the first time")
+        slurm.until(
+            lambda: "IDLE" in slurm.command("scontrol", "show", "node", described["NodeList"]),
+            "the node is done with the first time",
+        )
         slurm.command("scontrol", "requeue", job)
         # Not at once: slurmd refuses a job whose credential it revoked in the same second.
         slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now+2")
@@ -116,7 +135,9 @@ class Slurm(harness.Folder):
         launches = {"srun": ["srun", "--mpi=pmix"], "mpirun": ["mpirun"]}
         for launcher, launch in launches.items():
             path = self.folder / f"{launcher}.h5"
-            done = slurm.run("salloc", *TWO_NODES, *launch, BINARY, "run", *self.run_arguments, f"--output={path}", "--quiet")
+            done = slurm.run(
+                "salloc", *TWO_NODES, *launch, BINARY, "run", *self.run_arguments, f"--output={path}", "--quiet"
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(self.status(path), ("complete", 2), launcher)
             self.assertEqual(harness.difference(alone, path), "", launcher)
@@ -126,7 +147,9 @@ class Slurm(harness.Folder):
     @harness.long
     def test_a_launcher_without_mpi_is_refused(self):
         """`srun --mpi=none` starts two programs that do not know of each other. They refuse with exit code 2 and name the right option."""
-        done = slurm.run("srun", "--mpi=none", *TWO_NODES, BINARY, "run", *self.run_arguments, f"--output={self.folder}/wrong.h5")
+        done = slurm.run(
+            "srun", "--mpi=none", *TWO_NODES, BINARY, "run", *self.run_arguments, f"--output={self.folder}/wrong.h5"
+        )
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("srun --mpi=pmix", done.stderr)
         self.assertFalse((self.folder / "wrong.h5").exists())
@@ -139,8 +162,10 @@ class Slurm(harness.Folder):
         before = kept.read_bytes()
         jobs = []
         for launcher in LAUNCHERS:
-            jobs += [(self.submit("missing.yaml", ORRERY_LAUNCHER=launcher), 3, "missing.yaml"),
-                     (self.submit(*self.run_arguments, f"--output={kept}", ORRERY_LAUNCHER=launcher), 5, "kept.h5")]
+            jobs += [
+                (self.submit("missing.yaml", ORRERY_LAUNCHER=launcher), 3, "missing.yaml"),
+                (self.submit(*self.run_arguments, f"--output={kept}", ORRERY_LAUNCHER=launcher), 5, "kept.h5"),
+            ]
         jobs.append((self.submit(*self.run_arguments, ORRERY_LAUNCHER="launch"), 2, "srun or mpirun"))
         jobs.append((self.submit(*self.run_arguments, ORRERY="none"), 2, "none is no program"))
         for job, code, word in jobs:
@@ -153,7 +178,9 @@ class Slurm(harness.Folder):
         """One of two simulating ranks is killed. Slurm sees the job fail, with no results and an exit code that stands for nothing
         else."""
         for launcher in LAUNCHERS:
-            job = self.submit(*self.run_arguments, *ENDLESS, f"--output={self.folder}/{launcher}.h5", ORRERY_LAUNCHER=launcher)
+            job = self.submit(
+                *self.run_arguments, *ENDLESS, f"--output={self.folder}/{launcher}.h5", ORRERY_LAUNCHER=launcher
+            )
             self.wait_until_simulating(job)
             ranks = [pid for pid in slurm_cluster.children_of_this() if is_program(pid)]
             self.assertEqual(len(ranks), 2)
@@ -173,13 +200,22 @@ class Slurm(harness.Folder):
         jobs = {}
         for launcher in LAUNCHERS:
             (self.folder / launcher).mkdir()
-            jobs[launcher] = self.submit("none", ORRERY=f"{self.folder}/probe", PROBE_FOLDER=f"{self.folder}/{launcher}", ORRERY_LAUNCHER=launcher)
+            jobs[launcher] = self.submit(
+                "none",
+                ORRERY=f"{self.folder}/probe",
+                PROBE_FOLDER=f"{self.folder}/{launcher}",
+                ORRERY_LAUNCHER=launcher,
+            )
         for launcher, job in jobs.items():
             slurm.until(lambda: len(list((self.folder / launcher).glob("there-*"))) == 2, f"ranks under {launcher}")
             slurm.command("scancel", "--signal=USR1", "--batch", job)
         for launcher, job in jobs.items():
             self.check_end(job, "FAILED", 75)
-            self.assertEqual(sorted(path.name for path in (self.folder / launcher).glob("told-*")), ["told-0", "told-1"], self.log(job))
+            self.assertEqual(
+                sorted(path.name for path in (self.folder / launcher).glob("told-*")),
+                ["told-0", "told-1"],
+                self.log(job),
+            )
 
     @harness.long
     def test_a_job_stops_before_its_time_limit(self):
@@ -187,8 +223,13 @@ class Slurm(harness.Folder):
         then stop with exit code 75 and interrupted results."""
         jobs = {}
         for launcher in LAUNCHERS:
-            jobs[launcher] = self.submit(*self.run_arguments, *ENDLESS, f"--output={self.folder}/{launcher}.h5",
-                                         options=[*TWO_NODES, "--time=10"], ORRERY_LAUNCHER=launcher)
+            jobs[launcher] = self.submit(
+                *self.run_arguments,
+                *ENDLESS,
+                f"--output={self.folder}/{launcher}.h5",
+                options=[*TWO_NODES, "--time=10"],
+                ORRERY_LAUNCHER=launcher,
+            )
         for job in jobs.values():
             self.wait_until_simulating(job)
             minutes, seconds = map(int, slurm.job(job)[0]["RunTime"].split(":")[-2:])
@@ -203,8 +244,13 @@ class Slurm(harness.Folder):
         """A simulating job with a checkpoint is warned as before its time limit. It requeues itself, goes on from the checkpoint, and ends
         with the results of a run that was not stopped."""
         arguments = [*self.run_arguments, "--noise=0.1", "--iterations=3000"]
-        job = self.submit(*arguments, *harness.PROGRESS, f"--output={self.folder}/results.h5", f"--checkpoint={self.folder}/run.chk",
-                          options=[*TWO_NODES, "--requeue"])
+        job = self.submit(
+            *arguments,
+            *harness.PROGRESS,
+            f"--output={self.folder}/results.h5",
+            f"--checkpoint={self.folder}/run.chk",
+            options=[*TWO_NODES, "--requeue"],
+        )
         alone = self.run_once(arguments, "alone.h5")
         self.wait_until_simulating(job)
         slurm.command("scancel", "--signal=USR1", "--batch", job)
@@ -224,16 +270,22 @@ class Slurm(harness.Folder):
         chunks = [1, 2, 4, 8]
         listed = self.folder / "list"
         latency = "system.network.dimensions.0.latency=1 us"
-        listed.write_text("# chunks\n" + "".join(f"--set system.collectives.chunks={n} --set '{latency}'\n\n" for n in chunks))
+        listed.write_text(
+            "# chunks\n" + "".join(f"--set system.collectives.chunks={n} --set '{latency}'\n\n" for n in chunks)
+        )
         counted = slurm.run(SWEEP, listed)
         self.assertIn("--array=1-4", counted.stdout)
         folder = self.folder / "sweep"
-        job = self.submit(listed, folder, *self.run_arguments, "--quiet", script=SWEEP, options=["--ntasks=1", "--array=1-5"])
+        job = self.submit(
+            listed, folder, *self.run_arguments, "--quiet", script=SWEEP, options=["--ntasks=1", "--array=1-5"]
+        )
         ends = slurm.wait(job)
         self.assertEqual(ends, [("COMPLETED", 0)] * 4 + [("FAILED", 2)], slurm.logs())
         self.assertEqual(sorted(path.name for path in folder.iterdir()), ["1.h5", "2.h5", "3.h5", "4.h5"])
         for number, n in enumerate(chunks, 1):
-            alone = self.run_once([*self.run_arguments, "--set", f"system.collectives.chunks={n}", "--set", latency], f"{n}.h5")
+            alone = self.run_once(
+                [*self.run_arguments, "--set", f"system.collectives.chunks={n}", "--set", latency], f"{n}.h5"
+            )
             self.assertEqual(harness.difference(alone, folder / f"{number}.h5"), "", f"{n} chunks")
 
     def scaling(self, *arguments, cwd=None):
@@ -245,16 +297,41 @@ class Slurm(harness.Folder):
         and names a run without results."""
         study = self.folder / "study"
         common = ["--account=physics", "--partition=all", "--nodes=2"]
-        strong = self.scaling("submit", "strong", study, "--ranks=1,2", *common, "--sbatch=--comment=scaling", "--", *self.run_arguments, "--quiet")
+        strong = self.scaling(
+            "submit",
+            "strong",
+            study,
+            "--ranks=1,2",
+            *common,
+            "--sbatch=--comment=scaling",
+            "--",
+            *self.run_arguments,
+            "--quiet",
+        )
         self.assertEqual(strong.returncode, 0, strong.stderr)
-        weak = self.scaling("submit", "weak", study, "--ranks=1,2", *common, "--launcher=mpirun", "--one-at-a-time", "--wait",
-                            "--generate=--tp {8*ranks} --pp 1 --dp 1 --layers 2 --micro-batches 2", "--", f"{harness.SOURCE}/configs/ring-8.yaml",
-                            "--set", "system.network.dimensions.0.size={8*ranks}", "--quiet")
+        weak = self.scaling(
+            "submit",
+            "weak",
+            study,
+            "--ranks=1,2",
+            *common,
+            "--launcher=mpirun",
+            "--one-at-a-time",
+            "--wait",
+            "--generate=--tp {8*ranks} --pp 1 --dp 1 --layers 2 --micro-batches 2",
+            "--",
+            f"{harness.SOURCE}/configs/ring-8.yaml",
+            "--set",
+            "system.network.dimensions.0.size={8*ranks}",
+            "--quiet",
+        )
         self.assertEqual(weak.returncode, 0, weak.stdout + weak.stderr)
         with open(study / "scaling.csv") as text:
             rows = list(csv.DictReader(text))
-        self.assertEqual([(row["kind"], row["ranks"], row["npus"], row["runs"]) for row in rows],
-                         [("strong", "1", "8", "1"), ("strong", "2", "8", "1"), ("weak", "1", "8", "1"), ("weak", "2", "16", "1")])
+        self.assertEqual(
+            [(row["kind"], row["ranks"], row["npus"], row["runs"]) for row in rows],
+            [("strong", "1", "8", "1"), ("strong", "2", "8", "1"), ("weak", "1", "8", "1"), ("weak", "2", "16", "1")],
+        )
         self.assertEqual([row["efficiency"] for row in rows if row["ranks"] == "1"], ["1.0", "1.0"])
         self.assertTrue(all(float(row["speedup"]) > 0 for row in rows))
         self.assertEqual((study / "scaling.md").read_text().count("\n"), 6)

@@ -19,11 +19,13 @@ from chakra import Node  # noqa: E402
 
 def step(npu, npus=8):
     """Returns the trace of an NPU: compute, hand on around the ring, compute, and an all-reduce of all NPUs."""
-    return [Node(1, chakra.COMP, "forward", duration=10 + npu),
-            Node(2, chakra.SEND, "hand on", [1], comm_dst=(npu + 1) % npus, comm_tag=1, comm_size=4096),
-            Node(3, chakra.RECV, "take over", [], comm_src=(npu - 1) % npus, comm_tag=1, comm_size=4096),
-            Node(4, chakra.COMP, "backward", [1, 3], duration=20),
-            Node(5, chakra.COLL, "gradients", [4], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20)]
+    return [
+        Node(1, chakra.COMP, "forward", duration=10 + npu),
+        Node(2, chakra.SEND, "hand on", [1], comm_dst=(npu + 1) % npus, comm_tag=1, comm_size=4096),
+        Node(3, chakra.RECV, "take over", [], comm_src=(npu - 1) % npus, comm_tag=1, comm_size=4096),
+        Node(4, chakra.COMP, "backward", [1, 3], duration=20),
+        Node(5, chakra.COLL, "gradients", [4], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20),
+    ]
 
 
 def catches_sigterm(pid):
@@ -62,6 +64,7 @@ class Stop(harness.Folder):
 
     def assert_interrupted(self, outcome, least_nodes, code=75):
         import h5py
+
         self.assertEqual(outcome.code, code, outcome.err)
         self.assertEqual(outcome.err.count("orrery: error:"), 1, outcome.err)
         self.assertIn("stopped by", outcome.err)
@@ -88,6 +91,7 @@ class Stop(harness.Folder):
         """Interrupted results are replaced without --force by the next run that reaches its end, and by no run that fails. Complete
         results are not replaced."""
         import h5py
+
         for _ in range(2):
             outcome = self.run_orrery(harness.FOR_EVER, "--max-walltime=2")
             self.assert_interrupted(outcome, least_nodes=0)
@@ -108,7 +112,14 @@ class Stop(harness.Folder):
         """SIGTERM, SIGINT or SIGUSR1 to a simulating run on 1 to 3 ranks stops it with whole results of status "interrupted" and a message
         that names the signal. mpirun passes SIGUSR1 on to the ranks, and SIGTERM in place of SIGINT; after these two mpirun's own exit
         code is 1 whatever the program's is, else it is 75."""
-        for name, ranks, code in (("SIGTERM", 0, 75), ("SIGINT", 0, 75), ("SIGUSR1", 0, 75), ("SIGTERM", 2, 1), ("SIGINT", 2, 1), ("SIGUSR1", 3, 75)):
+        for name, ranks, code in (
+            ("SIGTERM", 0, 75),
+            ("SIGINT", 0, 75),
+            ("SIGUSR1", 0, 75),
+            ("SIGTERM", 2, 1),
+            ("SIGINT", 2, 1),
+            ("SIGUSR1", 3, 75),
+        ):
             with self.subTest(signal=name, ranks=ranks):
                 run = self.start(harness.FOR_EVER, "--force", ranks=ranks)
                 run.wait_until_simulating()
@@ -123,7 +134,9 @@ class Stop(harness.Folder):
         file, which the next run removes."""
         run = self.start(harness.FOR_EVER, "--timeline", f"--record-iterations={2**32 - 1}")
         run.wait_until_simulating()
-        run.wait_until(lambda: resident_bytes(run.process.pid) > 300 << 20, "holding a timeline that takes seconds to write")
+        run.wait_until(
+            lambda: resident_bytes(run.process.pid) > 300 << 20, "holding a timeline that takes seconds to write"
+        )
         run.signal("SIGINT")
         run.wait_until(self.partial_files, "writing")
         run.signal("SIGINT")
@@ -149,18 +162,28 @@ class Stop(harness.Folder):
         folder = self.folder / "alone"
         folder.mkdir()
         # NPUs that do not talk to each other, so that nothing but memory ends the growth of their timelines.
-        trace = [Node(1, chakra.COMP, "c", duration=1)] + [Node(i, chakra.COMP, "c", [i - 1], duration=1) for i in range(2, 100)]
+        trace = [Node(1, chakra.COMP, "c", duration=1)] + [
+            Node(i, chakra.COMP, "c", [i - 1], duration=1) for i in range(2, 100)
+        ]
         self.inputs = [harness.write_workload(folder, [trace] * 3)] + harness.System(counts=(3,)).write(folder)
         wrapper = self.folder / "limited"
-        wrapper.write_text("#!/bin/bash\n[ $OMPI_COMM_WORLD_RANK != 1 ] || ulimit -v 700000\nexec \"$@\"\n")
+        wrapper.write_text('#!/bin/bash\n[ $OMPI_COMM_WORLD_RANK != 1 ] || ulimit -v 700000\nexec "$@"\n')
         wrapper.chmod(0o755)
-        self.assert_out_of_memory(self.start(harness.FOR_EVER, "--timeline", f"--record-iterations={2**32 - 1}", ranks=3, wrapper=[wrapper]))
+        self.assert_out_of_memory(
+            self.start(harness.FOR_EVER, "--timeline", f"--record-iterations={2**32 - 1}", ranks=3, wrapper=[wrapper])
+        )
         # Traces of 400,000 nodes do not fit into 300 MB.
         wrapper.write_text(wrapper.read_text().replace("700000", "300000"))
         prefix = folder / "deep"
-        made = harness.orrery("generate", "--tp=1", "--pp=1", "--dp=3", "--layers=400", "--micro-batches=256", f"--output={prefix}")
+        made = harness.orrery(
+            "generate", "--tp=1", "--pp=1", "--dp=3", "--layers=400", "--micro-batches=256", f"--output={prefix}"
+        )
         self.assertEqual(made.code, 0, made.err)
-        self.inputs = [f"--workload-configuration={prefix}", f"--comm-group-configuration={prefix}.json", *harness.files_in(folder)]
+        self.inputs = [
+            f"--workload-configuration={prefix}",
+            f"--comm-group-configuration={prefix}.json",
+            *harness.files_in(folder),
+        ]
         self.assert_out_of_memory(self.start(ranks=3, wrapper=[wrapper]))
 
     def assert_out_of_memory(self, run):
@@ -174,7 +197,15 @@ class Stop(harness.Folder):
         """Returns the inputs of NPUs whose traces take a tenth of a second each to read: one file by many names. The last trace of each
         half is no trace, so that a run that reads all traces of a rank fails."""
         folder = self.folder / "large"
-        made = harness.orrery("generate", "--tp=1", "--pp=1", "--dp=1", "--layers=400", "--micro-batches=256", f"--output={folder / 'workload'}")
+        made = harness.orrery(
+            "generate",
+            "--tp=1",
+            "--pp=1",
+            "--dp=1",
+            "--layers=400",
+            "--micro-batches=256",
+            f"--output={folder / 'workload'}",
+        )
         self.assertEqual(made.code, 0, made.err)
         for npu in range(1, count):
             os.link(folder / "workload.0.et", folder / f"workload.{npu}.et")
@@ -196,6 +227,7 @@ class Stop(harness.Folder):
                 def reading():
                     pids = run.ranks() if ranks else [run.process.pid]
                     return len(pids) == max(ranks, 1) and all(map(catches_sigterm, pids))
+
                 run.wait_until(reading, "catching signals")
                 run.signal(name)
                 outcome = run.end()
@@ -232,6 +264,7 @@ class Stop(harness.Folder):
         """10 and 60,000 iterations give the same records of collectives and nodes, those of the first iteration, and the same peak
         memory."""
         import h5py
+
         peak, collectives = {}, {}
         for iterations in (10, 60000):
             self.assertEqual(self.run_orrery(f"--iterations={iterations}", "--timeline", "--force").code, 0)
@@ -250,6 +283,7 @@ class Stop(harness.Folder):
         ends."""
         import h5py
         import numpy
+
         more = ("--iterations=7", "--record-iterations=3", "--timeline", "--noise=0.2")
         path = self.check_one_answer([*self.inputs, *more], 8, ranks=(2, 3))
         with h5py.File(path) as results:
@@ -264,10 +298,15 @@ class Stop(harness.Folder):
     def test_iterations_repeat_the_trace(self):
         """Two NPUs have one compute node each, of 7 and 9 us. Five iterations take five times as long, and nodes are counted each time."""
         import h5py
+
         folder = self.folder / "chain"
         folder.mkdir()
         system = harness.System(counts=(2,))
-        inputs = [harness.write_workload(folder, [[Node(1, chakra.COMP, "c", duration=7)], [Node(1, chakra.COMP, "c", duration=9)]])]
+        inputs = [
+            harness.write_workload(
+                folder, [[Node(1, chakra.COMP, "c", duration=7)], [Node(1, chakra.COMP, "c", duration=9)]]
+            )
+        ]
         outcome = harness.orrery("run", *inputs, *system.write(folder), f"--output={self.output}", "--iterations=5")
         self.assertEqual(outcome.code, 0, outcome.err)
         with h5py.File(self.output) as results:
@@ -278,6 +317,7 @@ class Stop(harness.Folder):
         """Nodes with 254, 255, 256 and 600 dependencies on compute nodes of 1 us each start when the last of them is done, in each of two
         iterations."""
         import h5py
+
         counts = (254, 255, 256, 600)
         trace = [Node(i, chakra.COMP, "c", duration=1) for i in range(600)]
         trace += [Node(1000 + n, chakra.COMP, "wide", list(range(600 - n, 600)), duration=10) for n in counts]
@@ -312,8 +352,17 @@ class Stop(harness.Folder):
         prefix = self.folder / "llm/workload"
         made = harness.orrery("generate", "--layers=8", "--micro-batches=4", f"--output={prefix}")
         self.assertEqual(made.code, 0, made.err)
-        arguments = ["run", harness.SOURCE / "configs/llm-64.yaml", f"--set=workload.traces={prefix}", f"--set=workload.groups={prefix}.json",
-                     "--iterations=10", "--noise=0.05", "--quiet", "--force", f"--output={self.output}"]
+        arguments = [
+            "run",
+            harness.SOURCE / "configs/llm-64.yaml",
+            f"--set=workload.traces={prefix}",
+            f"--set=workload.groups={prefix}.json",
+            "--iterations=10",
+            "--noise=0.05",
+            "--quiet",
+            "--force",
+            f"--output={self.output}",
+        ]
         seen = []
         for ranks in (0, 2, 3):
             outcome = harness.orrery(*arguments, ranks=ranks)

@@ -67,17 +67,29 @@ class Stragglers(harness.Folder):
     def test_certain_factors_by_hand(self):
         """Factors that are drawn with certainty: those of machines and NPUs lengthen 10 us of compute and not 3 us of the CPU; those of
         steps and nodes lengthen both."""
-        nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False), Node(2, chakra.COMP, data_deps=[1], duration=3, is_cpu_op=True)]  # noqa: E731
+        nodes = lambda npu: [
+            Node(1, chakra.COMP, duration=10, is_cpu_op=False),
+            Node(2, chakra.COMP, data_deps=[1], duration=3, is_cpu_op=True),
+        ]  # noqa: E731
         for per, expected in (("machine", 23), ("npu", 23), ("step", 26), ("node", 26)):
             self.assertEqual(self.traced(nodes, f"[{{per: {per}, kind: tail, factor: 2}}]"), [expected * US] * 4, per)
-        self.assertEqual(self.traced(nodes, "[{per: npu, kind: tail, factor: 2}, {per: step, kind: values, values: [0.5]}, {per: node, kind: tail, factor: 3}]"),
-                         [(2 * 10 + 3) * US * 3 // 2] * 4)
-        self.assertEqual(self.traced(nodes, "[{per: step, kind: tail, factor: 2}]", ["--iterations=3"]), [3 * 26 * US] * 4)
+        self.assertEqual(
+            self.traced(
+                nodes,
+                "[{per: npu, kind: tail, factor: 2}, {per: step, kind: values, values: [0.5]}, {per: node, kind: tail, factor: 3}]",
+            ),
+            [(2 * 10 + 3) * US * 3 // 2] * 4,
+        )
+        self.assertEqual(
+            self.traced(nodes, "[{per: step, kind: tail, factor: 2}]", ["--iterations=3"]), [3 * 26 * US] * 4
+        )
 
     def test_machines_are_slow_together(self):
         """NPUs of one machine have one compute time, and each NPU its own where it is drawn per NPU."""
         nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False)]  # noqa: E731
-        first, second, third, fourth = self.traced(nodes, "[{per: machine, machine-size: 2, kind: uniform, least: 0.5, most: 2}]")
+        first, second, third, fourth = self.traced(
+            nodes, "[{per: machine, machine-size: 2, kind: uniform, least: 0.5, most: 2}]"
+        )
         self.assertEqual((first, third), (second, fourth))
         self.assertNotEqual(first, third)
         self.assertEqual(len(set(self.traced(nodes, "[{per: npu, kind: uniform, least: 0.5, most: 2}]"))), 4)
@@ -85,19 +97,28 @@ class Stragglers(harness.Folder):
     def test_collectives_and_messages_by_hand(self):
         """A factor of 3 for a message of 10,000 B, which takes 1.1 us, and of 2 for an all-reduce of 6 messages of 210 ns each, whose last
         member comes after 5 us of compute. Twice as long counts from then on."""
+
         def message(npu):
             if npu > 1:
                 return [Node(1, chakra.COMP, duration=1)]
-            return [Node(1, chakra.SEND if npu == 0 else chakra.RECV, comm_src=0, comm_dst=1, comm_tag=0, comm_size=10_000)]
+            return [
+                Node(1, chakra.SEND if npu == 0 else chakra.RECV, comm_src=0, comm_dst=1, comm_tag=0, comm_size=10_000)
+            ]
+
         self.assertEqual(self.traced(message, "[{per: message, kind: tail, factor: 3}]")[1], 3_300_000)
         self.assertEqual(self.traced(message, "[{per: collective, kind: tail, factor: 3}]")[1], 1_100_000)
 
         def collective(npu):
             late = [Node(1, chakra.COMP, duration=5)] if npu == 2 else []
-            return late + [Node(2, chakra.COLL, data_deps=[1] if late else [], comm_type=chakra.ALL_REDUCE, comm_size=4000)]
+            return late + [
+                Node(2, chakra.COLL, data_deps=[1] if late else [], comm_type=chakra.ALL_REDUCE, comm_size=4000)
+            ]
+
         plain = self.traced(collective, "[{per: message, kind: tail, factor: 2}]")
         self.assertGreater(min(plain), 5 * US)
-        self.assertEqual(self.traced(collective, "[{per: collective, kind: tail, factor: 2}]"), [2 * time - 5 * US for time in plain])
+        self.assertEqual(
+            self.traced(collective, "[{per: collective, kind: tail, factor: 2}]"), [2 * time - 5 * US for time in plain]
+        )
 
     def test_results_are_the_same_on_any_number_of_ranks(self):
         """A step of 64 NPUs with every kind of draw gives the same results on 1 to 8 ranks and with a scattered partition, eager and with
@@ -106,7 +127,9 @@ class Stragglers(harness.Folder):
             with self.subTest(rendezvous=rendezvous):
                 text = STEP % (rendezvous, PIPELINED)
                 config = self.config(text + EVERYTHING)
-                first = self.check_one_answer([config, "--timeline"], 64, ranks=(1, 2, 3) if harness.FEWER_CASES else (1, 2, 3, 4, 8))
+                first = self.check_one_answer(
+                    [config, "--timeline"], 64, ranks=(1, 2, 3) if harness.FEWER_CASES else (1, 2, 3, 4, 8)
+                )
                 plain = self.run_once([self.config(text, "plain.yaml"), "--timeline"], "plain.h5")
                 self.assertNotEqual(harness.finish_times(first), harness.finish_times(plain))
 
@@ -114,13 +137,20 @@ class Stragglers(harness.Folder):
         """What is drawn keeps NPUs apart where it differs, and folds those for which the same is drawn. Folded and not, on several ranks,
         the results are the same."""
         import h5py
-        cases = [(PIPELINED, "[{per: machine, machine-size: 16, kind: tail, probability: 0.3, factor: 1.3}]", 4),
-                 (PIPELINED, "[{per: step, kind: tail, probability: 0.05, factor: 1.5}]", 64),
-                 ("{dp: 64}", "[{per: collective, kind: exponential, excess: 0.5}]", 1),
-                 (PIPELINED, "[{per: collective, kind: exponential, excess: 0.5}]", 64),
-                 ("{dp: 64}", "[{per: message, kind: tail, factor: 2}]", 1),
-                 (PIPELINED, "[{per: message, kind: exponential, excess: 0.5}]", 64),
-                 ("{tp: 32, dp: 2}", "[{per: npu, kind: tail, probability: 0.05, factor: 0.5}, {per: collective, kind: tail, probability: 0.5, factor: 4}]", 64)]
+
+        cases = [
+            (PIPELINED, "[{per: machine, machine-size: 16, kind: tail, probability: 0.3, factor: 1.3}]", 4),
+            (PIPELINED, "[{per: step, kind: tail, probability: 0.05, factor: 1.5}]", 64),
+            ("{dp: 64}", "[{per: collective, kind: exponential, excess: 0.5}]", 1),
+            (PIPELINED, "[{per: collective, kind: exponential, excess: 0.5}]", 64),
+            ("{dp: 64}", "[{per: message, kind: tail, factor: 2}]", 1),
+            (PIPELINED, "[{per: message, kind: exponential, excess: 0.5}]", 64),
+            (
+                "{tp: 32, dp: 2}",
+                "[{per: npu, kind: tail, probability: 0.05, factor: 0.5}, {per: collective, kind: tail, probability: 0.5, factor: 4}]",
+                64,
+            ),
+        ]
         for parallel, distributions, most in cases:
             with self.subTest(parallel=parallel, distributions=distributions):
                 config = self.config(STEP % ("false", parallel) + f"perturbation: {{distributions: {distributions}}}\n")
@@ -140,22 +170,37 @@ class Stragglers(harness.Folder):
             for _ in range(rng.randint(1, 4)):
                 per = rng.choice(["machine", "npu", "step", "node", "collective", "message"])
                 least = 1 if per in ("collective", "message") else rng.choice([0.01, 0.5, 1])
-                spread = rng.choice([f"kind: uniform, least: {least}, most: {rng.choice([1, 1.5, 4])}", f"kind: normal, deviation: {rng.choice([0.05, 1])}, least: {least}",
-                                     f"kind: lognormal, deviation: {rng.choice([0.1, 1])}, least: {least}", f"kind: tail, probability: {rng.choice([0.02, 0.5])}, factor: {max(least, 3)}",
-                                     f"kind: exponential, probability: {rng.choice([0.1, 1])}, excess: {rng.choice([0.1, 2])}", f"kind: values, values: [{least}, 1, 2]"])
+                spread = rng.choice(
+                    [
+                        f"kind: uniform, least: {least}, most: {rng.choice([1, 1.5, 4])}",
+                        f"kind: normal, deviation: {rng.choice([0.05, 1])}, least: {least}",
+                        f"kind: lognormal, deviation: {rng.choice([0.1, 1])}, least: {least}",
+                        f"kind: tail, probability: {rng.choice([0.02, 0.5])}, factor: {max(least, 3)}",
+                        f"kind: exponential, probability: {rng.choice([0.1, 1])}, excess: {rng.choice([0.1, 2])}",
+                        f"kind: values, values: [{least}, 1, 2]",
+                    ]
+                )
                 size = f", machine-size: {rng.choice([3, 8, 16])}" if per == "machine" else ""
                 entries.append(f"{{per: {per}{size}, {spread}}}")
             parallel = rng.choice([PIPELINED, "{tp: 32, dp: 2}", "{dp: 64}", "{tp: 2, pp: 4, dp: 8, micro-batches: 4}"])
-            text = STEP % (rng.choice(["true", "false"]), parallel) + f"perturbation: {{noise-seed: {case}, distributions: [{', '.join(entries)}]}}\n"
+            text = (
+                STEP % (rng.choice(["true", "false"]), parallel)
+                + f"perturbation: {{noise-seed: {case}, distributions: [{', '.join(entries)}]}}\n"
+            )
             config, ranks = self.config(text), rng.choice([2, 3, 4])
             with self.subTest(case=case, text=text):
                 plain = self.run_once([config], "plain.h5")
                 for more in (["--fold"], [f"--partition={rng.choice(['round-robin', 'metis', 'dimension:0'])}"]):
-                    self.assertEqual(harness.difference(plain, self.run_once([config, *more], "other.h5", ranks=ranks)), "", f"{ranks} ranks {more}")
+                    self.assertEqual(
+                        harness.difference(plain, self.run_once([config, *more], "other.h5", ranks=ranks)),
+                        "",
+                        f"{ranks} ranks {more}",
+                    )
 
     def test_the_resolved_configuration_gives_the_same_results(self):
         """The resolved configuration holds measured factors and all bounds: it gives the same times and resolves to itself."""
         import h5py
+
         (self.folder / "factors.txt").write_text("# slow, then fast\n1.3\n0.9\n1\n")
         more = "    - {per: node, kind: values, values: factors.txt}\n"
         first = self.run_once([self.config(STEP % ("false", PIPELINED) + EVERYTHING + more)])
@@ -173,8 +218,12 @@ class Stragglers(harness.Folder):
         Python, and the results of NPUs are those of the first."""
         import h5py
         import numpy
+
         text = STEP % ("false", "{tp: 32, dp: 2}")
-        for distributions in ("[{per: npu, kind: tail, probability: 0.02, factor: 1.5}]", "[{per: node, kind: normal, deviation: 0.1}, {per: collective, kind: tail, probability: 0.5, factor: 2}]"):
+        for distributions in (
+            "[{per: npu, kind: tail, probability: 0.02, factor: 1.5}]",
+            "[{per: node, kind: normal, deviation: 0.1}, {per: collective, kind: tail, probability: 0.5, factor: 2}]",
+        ):
             config = self.config(text + f"perturbation: {{noise-seed: 7, distributions: {distributions}}}\n")
             path = self.check_one_answer([config, "--repetitions=5"], 64, ranks=(2, 3))
             folded = self.run_once([config, "--repetitions=5", "--fold"], "folded.h5", ranks=2)
@@ -188,12 +237,24 @@ class Stragglers(harness.Folder):
                 self.assertEqual(results["npus/finish_time"][:].tolist(), first["npus/finish_time"][:].tolist())
                 self.assertNotIn("repetitions", first)
                 half = 2.7764451 * numpy.std(times, ddof=1) / math.sqrt(5)
-                for name, expected in (("mean", times.mean()), ("standard_deviation", numpy.std(times, ddof=1)), ("minimum", times.min()), ("maximum", times.max()),
-                                       ("confidence_low", times.mean() - half), ("confidence_high", times.mean() + half)):
-                    self.assertTrue(math.isclose(group.attrs[name], expected, rel_tol=1e-7, abs_tol=1), (name, group.attrs[name], expected))
+                for name, expected in (
+                    ("mean", times.mean()),
+                    ("standard_deviation", numpy.std(times, ddof=1)),
+                    ("minimum", times.min()),
+                    ("maximum", times.max()),
+                    ("confidence_low", times.mean() - half),
+                    ("confidence_high", times.mean() + half),
+                ):
+                    self.assertTrue(
+                        math.isclose(group.attrs[name], expected, rel_tol=1e-7, abs_tol=1),
+                        (name, group.attrs[name], expected),
+                    )
                 self.assertGreater(group.attrs["standard_deviation"], 0)
         outcome = harness.orrery("run", config, "--repetitions=5", f"--output={self.folder / 'r.h5'}", "--verbose")
-        self.assertRegex(outcome.out, r"step time of 5 repetitions \(seeds 7 to 11\): mean .* 95 % confidence interval .*standard deviation")
+        self.assertRegex(
+            outcome.out,
+            r"step time of 5 repetitions \(seeds 7 to 11\): mean .* 95 % confidence interval .*standard deviation",
+        )
 
     def test_repetitions_of_nothing_drawn_warn(self):
         """Where nothing is drawn all repetitions are equal, and a warning says so; none of them is refused."""
@@ -209,8 +270,11 @@ class Stragglers(harness.Folder):
     def test_a_stop_keeps_the_repetitions_that_ended(self):
         """A run of very many repetitions is stopped by its wall-time limit: status interrupted, with the repetitions that ended."""
         import h5py
+
         config = self.config(STEP % ("false", "{dp: 64}") + "perturbation: {noise: 0.1}\n")
-        outcome = harness.orrery("run", config, "--repetitions=1000000", "--max-walltime=2", f"--output={self.folder / 'r.h5'}")
+        outcome = harness.orrery(
+            "run", config, "--repetitions=1000000", "--max-walltime=2", f"--output={self.folder / 'r.h5'}"
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         with h5py.File(self.folder / "r.h5") as results:
             self.assertEqual(results.attrs["status"], "interrupted")
@@ -220,11 +284,21 @@ class Stragglers(harness.Folder):
         """A run of very many repetitions, each of which has a few events only, is stopped by its wall-time limit on one and two ranks,
         and resumes from its checkpoint with the repetitions that it had."""
         import h5py
-        config = self.config("system: {network: {dimensions: [{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: 500 ns}]}, compute: {roofline: true, peak: 100 TFLOPS, "
-                             "local-memory: {bandwidth: 1000 GB/s}}}\nworkload: {model: {layers: 1, hidden: 64, heads: 1, sequence: 64}, parallel: {dp: 2}}\n"
-                             "perturbation: {noise: 0.1}\n")
+
+        config = self.config(
+            "system: {network: {dimensions: [{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: 500 ns}]}, compute: {roofline: true, peak: 100 TFLOPS, "
+            "local-memory: {bandwidth: 1000 GB/s}}}\nworkload: {model: {layers: 1, hidden: 64, heads: 1, sequence: 64}, parallel: {dp: 2}}\n"
+            "perturbation: {noise: 0.1}\n"
+        )
         results, checkpoint = self.folder / "r.h5", self.folder / "checkpoint"
-        command = ["run", config, "--repetitions=100000000", "--max-walltime=1", f"--output={results}", f"--checkpoint={checkpoint}"]
+        command = [
+            "run",
+            config,
+            "--repetitions=100000000",
+            "--max-walltime=1",
+            f"--output={results}",
+            f"--checkpoint={checkpoint}",
+        ]
         numbers = []
         for ranks, more in ((0, []), (2, [f"--restart={checkpoint}"])):
             outcome = harness.orrery(*command, *more, ranks=ranks)
@@ -241,7 +315,9 @@ class Stragglers(harness.Folder):
         text = STEP % ("false", "{dp: 64}")
         for preset in presets:
             named = self.run_once([self.config(text + f"perturbation: {preset}\n")])
-            based = self.run_once([self.config(text + f"perturbation: {{base: {preset}, noise-seed: 1, repetitions: 2}}\n")], "based.h5")
+            based = self.run_once(
+                [self.config(text + f"perturbation: {{base: {preset}, noise-seed: 1, repetitions: 2}}\n")], "based.h5"
+            )
             self.assertEqual(harness.finish_times(named), harness.finish_times(based))
         outcome = harness.orrery("check", self.config(text + "perturbation: megascal\n"))
         self.assertEqual(outcome.code, 3)
@@ -254,11 +330,19 @@ class Stragglers(harness.Folder):
         rows = ["id,kind,group,hardware,gpus,config,precision,step_or_us"]
         for gpus, batches in ((16, 8), (32, 4)):
             parallel = f'{{""tp"": 4, ""pp"": 2, ""dp"": {gpus // 8}, ""micro-batches"": {batches}}}'
-            rows.append(f'row-{gpus},training step,A MegaScale row,a100,{gpus},"{{""model"": {model}, ""parallel"": {parallel}}}",bf16,0.1')
+            rows.append(
+                f'row-{gpus},training step,A MegaScale row,a100,{gpus},"{{""model"": {model}, ""parallel"": {parallel}}}",bf16,0.1'
+            )
         (self.folder / "rows.csv").write_text("\n".join(rows) + "\n")
         (self.folder / "all.yaml").write_text("distributions: [{per: machine, kind: tail, factor: 2}]\n")
-        done = harness.run_script("scripts/studies/stragglers", f"--rows={self.folder / 'rows.csv'}", f"--perturbation={self.folder / 'all.yaml'}",
-                                  "--repetitions=2", f"--json={self.folder / 'out.json'}", f"--orrery={harness.BINARY}")
+        done = harness.run_script(
+            "scripts/studies/stragglers",
+            f"--rows={self.folder / 'rows.csv'}",
+            f"--perturbation={self.folder / 'all.yaml'}",
+            "--repetitions=2",
+            f"--json={self.folder / 'out.json'}",
+            f"--orrery={harness.BINARY}",
+        )
         self.assertEqual(done.code, 0, done.err)
         found = json.loads((self.folder / "out.json").read_text())
         self.assertEqual([row["gpus"] for row in found["rows"]], [16, 32])
@@ -268,14 +352,22 @@ class Stragglers(harness.Folder):
             self.assertLess(row["slow"]["mean"], 2 * row["plain"])
             self.assertEqual(row["slow"]["confidence_low"], row["slow"]["confidence_high"])
         self.assertIn("batch 16, 2 times the GPUs: measured 50.0 %", done.out)
-        refused = harness.run_script("scripts/studies/stragglers", f"--rows={self.folder / 'rows.csv'}", "--select=nobody", f"--orrery={harness.BINARY}")
+        refused = harness.run_script(
+            "scripts/studies/stragglers",
+            f"--rows={self.folder / 'rows.csv'}",
+            "--select=nobody",
+            f"--orrery={harness.BINARY}",
+        )
         self.assertEqual(refused.code, 1)
         self.assertIn("found no training step whose group holds 'nobody'", refused.err)
 
     def test_a_replay_warns(self):
         """A replay takes what was recorded, and says that distributions have no effect."""
         nodes = lambda npu: [Node(1, chakra.COMP, duration=10, is_cpu_op=False)]  # noqa: E731
-        self.assertEqual(self.traced(nodes, "[{per: node, kind: tail, factor: 2}]", ["--set=workload.replay-only=true"]), [10 * US] * 4)
+        self.assertEqual(
+            self.traced(nodes, "[{per: node, kind: tail, factor: 2}]", ["--set=workload.replay-only=true"]),
+            [10 * US] * 4,
+        )
         outcome = harness.orrery("check", self.folder / "config.yaml", "--set=workload.replay-only=true")
         self.assertIn("perturbation has no effect", outcome.err)
 

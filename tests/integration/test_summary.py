@@ -12,8 +12,13 @@ import harness  # noqa: E402
 
 MOST_LINES, MOST_CHARACTERS = 20, 80
 LLAMA = harness.SOURCE / "configs/llama3-8b-64.yaml"
-LARGE = (("configs/jobs-two.yaml",), ("configs/dlrm-dcnv2-16.yaml", "--fold"), ("configs/llama3-70b-1024.yaml", "--fold"), ("configs/graph-16.yaml",),
-         ("configs/moe-1t-256.yaml", "--fold"))
+LARGE = (
+    ("configs/jobs-two.yaml",),
+    ("configs/dlrm-dcnv2-16.yaml", "--fold"),
+    ("configs/llama3-70b-1024.yaml", "--fold"),
+    ("configs/graph-16.yaml",),
+    ("configs/moe-1t-256.yaml", "--fold"),
+)
 SLOW = """system:
   network: {dimensions: [{shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 0 ns}]}
 workload:
@@ -33,7 +38,9 @@ workload:
 
 class Summary(harness.Folder):
     def run_it(self, config, *arguments, code=0, **more):
-        outcome = harness.orrery("run", config, "--force", f"--output={self.folder / 'r.h5'}", "--progress=none", *arguments, **more)
+        outcome = harness.orrery(
+            "run", config, "--force", f"--output={self.folder / 'r.h5'}", "--progress=none", *arguments, **more
+        )
         self.assertEqual(outcome.code, code, outcome.out + outcome.err)
         return outcome.out
 
@@ -49,8 +56,11 @@ class Summary(harness.Folder):
         rows of causes add up to 100 %; files and the next command end the summary."""
         lines = self.run_it(LLAMA).splitlines()
         rows = [re.match(r"  (\w+) +([\d.]+) %  (\||#+)", line) for line in lines]
-        first = " ".join(line.strip() for line in lines[:next(i for i, row in enumerate(rows) if row)])
-        self.assertRegex(first, r"^step time [\d.]+ ms: llama3-8b on 64 NPUs \(tp 4, dp 4, pp 4\), MFU [\d.]+ %, [\d.]+ k tokens/s, [\d.]+ GB of memory 80 % interval ")
+        first = " ".join(line.strip() for line in lines[: next(i for i, row in enumerate(rows) if row)])
+        self.assertRegex(
+            first,
+            r"^step time [\d.]+ ms: llama3-8b on 64 NPUs \(tp 4, dp 4, pp 4\), MFU [\d.]+ %, [\d.]+ k tokens/s, [\d.]+ GB of memory 80 % interval ",
+        )
         shares = [float(row[2]) for row in rows if row]
         self.assertAlmostEqual(sum(shares), 100, delta=0.5)
         for row in filter(None, rows):
@@ -69,17 +79,32 @@ class Summary(harness.Folder):
     def test_everything_is_behind_verbose(self):
         """The same run with --verbose and with run.verbose. Expectation: all tables that the short summary leaves out."""
         for printed in (self.run_it(LLAMA, "--verbose"), self.run_it(LLAMA, "--set=run.verbose=true")):
-            for part in ("workload: 8.03 G parameters", "training: ", "time          all NPUs", "sent in a step: ", "bus bandwidth: ", " events in "):
+            for part in (
+                "workload: 8.03 G parameters",
+                "training: ",
+                "time          all NPUs",
+                "sent in a step: ",
+                "bus bandwidth: ",
+                " events in ",
+            ):
                 self.assertIn(part, printed)
 
     def test_colours(self):
         """Output that goes to a file has no colours unless they are asked for, and has none with NO_COLOR or --color=never on a terminal."""
         self.assertIn("\033[1m", self.run_it(LLAMA, "--color=always"))
         self.assertNotIn("\033", self.run_it(LLAMA, "--color=auto"))
-        for variables, options, has_colours in (({}, [], True), ({"NO_COLOR": "1"}, [], False), ({}, ["--color=never"], False)):
-            command = harness.launch(["run", LLAMA, "--force", "--progress=none", f"--output={self.folder / 'r.h5'}", *options])
+        for variables, options, has_colours in (
+            ({}, [], True),
+            ({"NO_COLOR": "1"}, [], False),
+            ({}, ["--color=never"], False),
+        ):
+            command = harness.launch(
+                ["run", LLAMA, "--force", "--progress=none", f"--output={self.folder / 'r.h5'}", *options]
+            )
             environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-            self.assertEqual("\033[1m" in on_terminal(command, {**environment, **variables}), has_colours, (variables, options))
+            self.assertEqual(
+                "\033[1m" in on_terminal(command, {**environment, **variables}), has_colours, (variables, options)
+            )
 
     def test_gains_are_simulated(self):
         """Each remedy of a dense step is tried by hand. Expectation: the step takes what the hint says, and remedies stand in the order of gains."""
@@ -88,7 +113,9 @@ class Summary(harness.Folder):
         self.assertTrue(hints, printed)
         before = self.step_time(printed)
         for rate, dimension, time, gain in hints:
-            after = self.step_time(self.run_it(LLAMA, f"--set=system.network.dimensions.{dimension}.bandwidth={rate} GB/s"))
+            after = self.step_time(
+                self.run_it(LLAMA, f"--set=system.network.dimensions.{dimension}.bandwidth={rate} GB/s")
+            )
             self.assertAlmostEqual(self.seconds(time) / after, 1, delta=1e-5)
             self.assertAlmostEqual(float(gain), 100 * (after / before - 1), delta=0.06)
         gains = [float(gain) for gain in re.findall(r"hint: with .*? \(([-+][\d.]+) %", printed)]
@@ -121,8 +148,13 @@ class Summary(harness.Folder):
     def test_impossible_utilisation_is_told(self):
         """A step without a stack reaches more than training does. Expectation: a warning that names a stack, and none with one."""
         config = self.folder / "roofline.yaml"
-        config.write_text("system: {base: dgx-h100, npus: 8}\nworkload: {model: llama3-8b, parallel: {dp: 8, micro-batches: 4, zero: 1}}\n")
-        self.assertRegex(self.run_it(config, "--memory=report").replace("\n    ", " "), r"warning: MFU \d+\.\d % is more than training reaches: name a stack")
+        config.write_text(
+            "system: {base: dgx-h100, npus: 8}\nworkload: {model: llama3-8b, parallel: {dp: 8, micro-batches: 4, zero: 1}}\n"
+        )
+        self.assertRegex(
+            self.run_it(config, "--memory=report").replace("\n    ", " "),
+            r"warning: MFU \d+\.\d % is more than training reaches: name a stack",
+        )
         config.write_text("stack: h100-nemo\n" + config.read_text())
         self.assertNotIn("warning: MFU", self.run_it(config, "--memory=report"))
 
@@ -144,20 +176,25 @@ class Summary(harness.Folder):
     def test_a_late_host_is_named(self):
         """A recorded step of Megatron whose host is late on NPU 0. Expectation: the hint names the NPU and its host, and not its computation."""
         config = self.folder / "kineto.yaml"
-        config.write_text(f"""system:
+        config.write_text(
+            f"""system:
   network: {{dimensions: [{{shape: Switch, size: 8, bandwidth: 300 GB/s, latency: 500 ns}}]}}
   collectives: {{library: {{name: nccl-a100}}}}
   compute: {{local-memory: {{bandwidth: 2039 GB/s}}}}
 workload:
   traces: [{{npus: 0-7, file: "{harness.SHARED}/inputs/kineto/megatron-tp8-a100/kineto_{{npu}}.json.gz"}}]
-""")
+"""
+        )
         printed = " ".join(line.strip() for line in self.run_it(config).splitlines())
-        self.assertRegex(printed, r"hint: NPU 0 is late: its host \(cpu\) works for 255\.\d ms, .* 57 % of the NPUs' time")
+        self.assertRegex(
+            printed, r"hint: NPU 0 is late: its host \(cpu\) works for 255\.\d ms, .* 57 % of the NPUs' time"
+        )
 
 
 def on_terminal(command, environment):
     """Runs a command on a terminal of its own and returns what it prints there."""
     import pty
+
     printed = b""
     child, terminal = pty.fork()
     if child == 0:

@@ -22,7 +22,9 @@ class ExitCodes(harness.Folder):
     def exit_code(self, first, second, set_up="pass"):
         """Returns the exit code of a script whose two tests and whose setUpClass have these bodies."""
         script = self.folder / "test.py"
-        script.write_text(textwrap.dedent(f"""
+        script.write_text(
+            textwrap.dedent(
+                f"""
             import sys
             sys.path.insert(0, {str(harness.SOURCE / "tests/support")!r})
             import harness
@@ -32,7 +34,9 @@ class ExitCodes(harness.Folder):
                 def test_first(self): {first}
                 def test_second(self): {second}
             harness.main()
-            """))
+            """
+            )
+        )
         return subprocess.run([sys.executable, script], capture_output=True, timeout=harness.PATIENCE).returncode
 
     def test_a_script_is_skipped_only_if_all_its_tests_are(self):
@@ -158,9 +162,15 @@ class Protocol(harness.Folder):
 
     def test_a_worker_that_dies_is_an_error(self):
         """A rank that dies, an answer that is no JSON and one to another job are errors with the job and the output of the worker."""
-        for word, what in (("die", "ended with -9"), ("garbage", "has answered b'{what"), ("other", "has answered another job")):
+        for word, what in (
+            ("die", "ended with -9"),
+            ("garbage", "has answered b'{what"),
+            ("other", "has answered another job"),
+        ):
             worker = self.start()
-            with self.subTest(word), self.assertRaisesRegex(case_worker.WorkerFailed, rf"(?s){what}.*'{word}'.*the worker's own words"):
+            with self.subTest(word), self.assertRaisesRegex(
+                case_worker.WorkerFailed, rf"(?s){what}.*'{word}'.*the worker's own words"
+            ):
                 self.run_job(worker, word)
             self.assertFalse(worker.is_alive())
 
@@ -212,24 +222,39 @@ class Protocol(harness.Folder):
             for printed, code in (("0 of 0", 0), ("0 of 1", 1)):
                 program.write_text(f"#!/bin/sh\necho {printed}\n")
                 program.chmod(0o755)
-                done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=harness.PATIENCE, env=environment)
+                done = subprocess.run(
+                    [sys.executable, script], capture_output=True, text=True, timeout=harness.PATIENCE, env=environment
+                )
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertEqual(done.stderr.count("out of run x.yaml on 0 ranks: '0 of 0") > 0, code == 1, done.stderr)
 
     def test_what_can_be_repeated(self):
         """What prints, and what writes results or replaces files, is compared with a second run; what goes on from a checkpoint is not, and no
         command that would find its own file in the way."""
-        for words, can in (("show topology c.yaml --json", True), ("run c.yaml --output=r.h5", True), ("flows f.yaml --json=r.json --force", True),
-                           ("flows f.yaml --json=r.json", False), ("show timeline r.h5 --chrome t.json", False), ("run c.yaml --output=r.h5 --restart=c", False)):
+        for words, can in (
+            ("show topology c.yaml --json", True),
+            ("run c.yaml --output=r.h5", True),
+            ("flows f.yaml --json=r.json --force", True),
+            ("flows f.yaml --json=r.json", False),
+            ("show timeline r.h5 --chrome t.json", False),
+            ("run c.yaml --output=r.h5 --restart=c", False),
+        ):
             self.assertEqual(case_worker.can_repeat(words.split()), can, words)
 
     def test_what_runs_in_a_worker(self):
         """Runs and checks do; help, Python, many ranks, limits of time and a changed environment do not."""
         workers = self.workers(None)
         workers.program = "case_runner"
-        for arguments, ranks, can in ((["run", "c.yaml"], 8, True), (["show", "topology"], 0, True), (["run", "c.yaml"], 16, False),
-                                      (["run", "--help"], 0, False), (["run", "--max-walltime=1"], 0, False),
-                                      (["show", "results", "r.h5"], 0, False), (["report", "r.h5"], 0, False), ([], 0, False)):
+        for arguments, ranks, can in (
+            (["run", "c.yaml"], 8, True),
+            (["show", "topology"], 0, True),
+            (["run", "c.yaml"], 16, False),
+            (["run", "--help"], 0, False),
+            (["run", "--max-walltime=1"], 0, False),
+            (["show", "results", "r.h5"], 0, False),
+            (["report", "r.h5"], 0, False),
+            ([], 0, False),
+        ):
             self.assertEqual(workers.can_run(arguments, ranks), can, arguments)
         workers.environment["ORRERY_OTHER"] = "1"
         self.assertFalse(workers.can_run(["run", "c.yaml"], 0))
@@ -241,7 +266,9 @@ class Sets(harness.Folder):
     def test_the_gate_leaves_out_long_tests(self):
         """Both tests run without ORRERY_GATE, and only the short one with it."""
         script = self.folder / "test.py"
-        script.write_text(textwrap.dedent(f"""
+        script.write_text(
+            textwrap.dedent(
+                f"""
             import sys
             sys.path.insert(0, {str(harness.SOURCE / "tests/support")!r})
             import harness
@@ -253,9 +280,17 @@ class Sets(harness.Folder):
             class Others(harness.Folder):
                 def test_other(self): pass
             harness.main()
-            """))
+            """
+            )
+        )
         for gate, expected in (("", {"short", "long", "other"}), ("1", {"short"})):
-            done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=harness.PATIENCE, env=dict(os.environ, ORRERY_GATE=gate))
+            done = subprocess.run(
+                [sys.executable, script],
+                capture_output=True,
+                text=True,
+                timeout=harness.PATIENCE,
+                env=dict(os.environ, ORRERY_GATE=gate),
+            )
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(set(re.findall(r"^test_(\w+) .*ok$", done.stderr, re.M)), expected)
 
@@ -266,8 +301,12 @@ class SlowestTests(harness.Folder):
     def run_tests(self, limit):
         compute = "import time\nwhile time.process_time() < 1: pass"
         (self.folder / "compute.py").write_text(compute)
-        (self.folder / "CTestTestfile.cmake").write_text(f'add_test(long {sys.executable} "{self.folder}/compute.py")\nadd_test(short true)\n')
-        return harness.run_script("tests/support/run_tests.py", f"--limit={limit}", self.folder / "x.xml", "--test-dir", self.folder)
+        (self.folder / "CTestTestfile.cmake").write_text(
+            f'add_test(long {sys.executable} "{self.folder}/compute.py")\nadd_test(short true)\n'
+        )
+        return harness.run_script(
+            "tests/support/run_tests.py", f"--limit={limit}", self.folder / "x.xml", "--test-dir", self.folder
+        )
 
     def test_a_test_over_the_limit_fails(self):
         """Over a limit of 0.1 s it is named and the exit code is 1, however many other programs run; within a limit of an hour it is 0. The
@@ -282,9 +321,21 @@ class SlowestTests(harness.Folder):
 class Traces(harness.Folder):
     def test_what_is_written_is_read(self):
         """A trace with attributes of every type that is read, plain and compressed, has the same nodes when it is read."""
-        nodes = [Node(7, chakra.COMP, "compute", duration=5, is_cpu_op=True, num_ops=1 << 40),
-                 Node(3, chakra.COLL, "sum", [7], [1], comm_type=chakra.ALL_REDUCE, involved_dim=[True, False], pg_name="tp", inputs=["x", "16"]),
-                 Node(1, chakra.SEND, "to", comm_dst=2, comm_tag=Typed("uint32", 9))]
+        nodes = [
+            Node(7, chakra.COMP, "compute", duration=5, is_cpu_op=True, num_ops=1 << 40),
+            Node(
+                3,
+                chakra.COLL,
+                "sum",
+                [7],
+                [1],
+                comm_type=chakra.ALL_REDUCE,
+                involved_dim=[True, False],
+                pg_name="tp",
+                inputs=["x", "16"],
+            ),
+            Node(1, chakra.SEND, "to", comm_dst=2, comm_tag=Typed("uint32", 9)),
+        ]
         for compressed in (False, True):
             path = self.folder / "trace.et"
             chakra.write(path, nodes, compressed=compressed)
@@ -293,7 +344,9 @@ class Traces(harness.Folder):
                 for name in ("id", "type", "name", "data_deps", "ctrl_deps", "duration"):
                     self.assertEqual(getattr(read, name), getattr(written, name))
                 plain = {name: getattr(value, "value", value) for name, value in read.attributes.items()}
-                self.assertEqual(plain, {name: getattr(value, "value", value) for name, value in written.attributes.items()})
+                self.assertEqual(
+                    plain, {name: getattr(value, "value", value) for name, value in written.attributes.items()}
+                )
 
 
 class ReferenceCases(harness.Folder):

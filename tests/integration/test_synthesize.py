@@ -11,9 +11,15 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import harness  # noqa: E402
 
 MODEL = {"layers": 8, "hidden": 1024, "heads": 8, "ffn": 4096, "gated": True, "vocabulary": 32000, "sequence": 1024}
-SYSTEM = {"network": {"dimensions": [{"shape": "FullyConnected", "size": 4, "bandwidth": "150 GB/s", "latency": "500 ns"},
-                                     {"shape": "Switch", "size": 4, "bandwidth": "25 GB/s", "latency": "1 us"}]},
-          "compute": {"roofline": True, "peak": "400 TFLOPS", "local-memory": {"bandwidth": "2000 GB/s"}}}
+SYSTEM = {
+    "network": {
+        "dimensions": [
+            {"shape": "FullyConnected", "size": 4, "bandwidth": "150 GB/s", "latency": "500 ns"},
+            {"shape": "Switch", "size": 4, "bandwidth": "25 GB/s", "latency": "1 us"},
+        ]
+    },
+    "compute": {"roofline": True, "peak": "400 TFLOPS", "local-memory": {"bandwidth": "2000 GB/s"}},
+}
 
 
 class Synthesize(harness.Folder):
@@ -32,14 +38,28 @@ class Synthesize(harness.Folder):
         """Synthesizes "made" from traces, in place of older ones."""
         for old in self.folder.glob("made.*"):
             old.unlink()
-        return self.synthesize(self.folder / (name + ".{npu}.et"), "--groups", self.folder / f"{name}.json", "--output", self.folder / "made",
-                               *arguments, code=code)
+        return self.synthesize(
+            self.folder / (name + ".{npu}.et"),
+            "--groups",
+            self.folder / f"{name}.json",
+            "--output",
+            self.folder / "made",
+            *arguments,
+            code=code,
+        )
 
     def config(self, name, npus=16):
         system = json.loads(json.dumps(SYSTEM))
         system["network"]["dimensions"][1]["size"] = npus // 4
         path = self.folder / "run.yaml"
-        path.write_text(json.dumps({"system": system, "workload": {"traces": str(self.folder / name), "groups": str(self.folder / f"{name}.json")}}))
+        path.write_text(
+            json.dumps(
+                {
+                    "system": system,
+                    "workload": {"traces": str(self.folder / name), "groups": str(self.folder / f"{name}.json")},
+                }
+            )
+        )
         return path
 
     def step(self, name, npus=16):
@@ -78,9 +98,13 @@ class Synthesize(harness.Folder):
         """Traces with other layers, micro-batches and ranks have the nodes that `orrery generate` writes for them, and nearly its step time."""
         self.generate("source", self.PARALLEL)
         for truth, changed, arguments, npus in (
-                ("layers", {}, ["--layers", 16], 16), ("few-layers", {}, ["--layers", 4], 16),
-                ("batches", {"micro-batches": 12}, ["--micro-batches", 12], 16), ("few-batches", {"micro-batches": 4}, ["--micro-batches", 4], 16),
-                ("ranks", {"dp": 4}, ["--ranks", 32], 32), ("fewer", {"dp": 1}, ["--scale", "a1=0.5"], 8)):
+            ("layers", {}, ["--layers", 16], 16),
+            ("few-layers", {}, ["--layers", 4], 16),
+            ("batches", {"micro-batches": 12}, ["--micro-batches", 12], 16),
+            ("few-batches", {"micro-batches": 4}, ["--micro-batches", 4], 16),
+            ("ranks", {"dp": 4}, ["--ranks", 32], 32),
+            ("fewer", {"dp": 1}, ["--scale", "a1=0.5"], 8),
+        ):
             with self.subTest(truth):
                 self.generate(truth, self.PARALLEL | changed, **({"layers": arguments[1]} if "layers" in truth else {}))
                 self.learned("source", "--delta", 0, *arguments)
@@ -91,6 +115,7 @@ class Synthesize(harness.Folder):
     def peaks(self, name):
         """The peaks of the local memory of all NPUs, in bytes."""
         import h5py
+
         self.step(name)
         with h5py.File(self.folder / "run.h5") as results:
             return results["npus/peak_local_memory"][()].tolist()
@@ -98,14 +123,19 @@ class Synthesize(harness.Folder):
     def test_memory(self):
         """Tensors keep the use of local memory: to the byte without noise, and nearly with it, also with twice the layers, from a model, and
         with ZeRO 2, whose gradients come and go."""
-        for source, parallel in (("pipeline", self.PARALLEL), ("zero", {"tp": 2, "dp": 8, "zero": 2, "micro-batches": 4})):
+        for source, parallel in (
+            ("pipeline", self.PARALLEL),
+            ("zero", {"tp": 2, "dp": 8, "zero": 2, "micro-batches": 4}),
+        ):
             with self.subTest(parallel):
                 self.generate(source, parallel)
                 expected = self.peaks(source)
                 self.assertGreater(min(expected), 10**6)
                 self.learned(source, "--delta", 0, "--model-out", self.folder / "model.json")
                 self.assertEqual(self.peaks("made"), expected)
-                self.synthesize("--model", self.folder / "model.json", "--output", self.folder / "made", "--delta", 0, "--force")
+                self.synthesize(
+                    "--model", self.folder / "model.json", "--output", self.folder / "made", "--delta", 0, "--force"
+                )
                 self.assertEqual(self.peaks("made"), expected)
                 (self.folder / "model.json").unlink()
                 self.learned(source)
@@ -127,8 +157,11 @@ class Synthesize(harness.Folder):
             found = {}
             for line in harness.orrery("show", "trace", self.folder / f"{name}.0.et", "--nodes").out.splitlines()[1:]:
                 node = json.loads(line)
-                values = {entry["name"]: next(int(v) for k, v in entry.items() if k != "name") for entry in node["attr"]
-                          if entry["name"] in ("num_ops", "tensor_size", "comm_size")}
+                values = {
+                    entry["name"]: next(int(v) for k, v in entry.items() if k != "name")
+                    for entry in node["attr"]
+                    if entry["name"] in ("num_ops", "tensor_size", "comm_size")
+                }
                 for key, value in values.items():
                     found.setdefault((node["type"], key), []).append(value)
             return found
@@ -137,7 +170,9 @@ class Synthesize(harness.Folder):
         before = sizes("made")
         self.learned("source", "--delta", 0, "--spread", 0.5)
         after = sizes("made")
-        self.assertEqual({key: len(values) for key, values in before.items()}, {key: len(values) for key, values in after.items()})
+        self.assertEqual(
+            {key: len(values) for key, values in before.items()}, {key: len(values) for key, values in after.items()}
+        )
         ratios = {key: sum(after[key]) / sum(before[key]) for key in before if sum(before[key]) > 0}
         self.assertGreater(max(ratios.values()) / min(ratios.values()), 1.2, ratios)
         sends = ("COMM_SEND_NODE", "comm_size")
@@ -166,9 +201,27 @@ class Synthesize(harness.Folder):
         equal = float(re.search(r"([\d.]+) % of sizes equal one of the input", outcome.out)[1])
         self.assertLess(equal, 5)
         self.assertIn("not differential privacy", outcome.out)
-        names = set(re.findall(rb'"name":"([^"]*)"', harness.orrery("show", "trace", self.folder / "source.0.et", "--nodes").out.encode()))
-        read = {b"is_cpu_op", b"num_ops", b"tensor_size", b"comm_type", b"comm_size", b"comm_src", b"comm_dst", b"comm_tag", b"pg_name", b"stream",
-                b"comm_priority", b"involved_dim", b"duration_ps"}
+        names = set(
+            re.findall(
+                rb'"name":"([^"]*)"',
+                harness.orrery("show", "trace", self.folder / "source.0.et", "--nodes").out.encode(),
+            )
+        )
+        read = {
+            b"is_cpu_op",
+            b"num_ops",
+            b"tensor_size",
+            b"comm_type",
+            b"comm_size",
+            b"comm_src",
+            b"comm_dst",
+            b"comm_tag",
+            b"pg_name",
+            b"stream",
+            b"comm_priority",
+            b"involved_dim",
+            b"duration_ps",
+        }
         names = {name for name in names - read if len(name) > 3 and name not in (b"inputs", b"outputs")}
         names |= {name.encode() for name in json.loads((self.folder / "source.json").read_text()) if len(name) > 3}
         self.assertGreater(len(names), 20)
@@ -182,10 +235,16 @@ class Synthesize(harness.Folder):
         self.learned("source", "--delta", 0, "--model-out", self.folder / "model.json")
         self.synthesize("--model", self.folder / "model.json", "--delta", 0, "--output", self.folder / "again")
         for npu in range(16):
-            self.assertEqual((self.folder / f"again.{npu}.et").read_bytes(), (self.folder / f"made.{npu}.et").read_bytes())
+            self.assertEqual(
+                (self.folder / f"again.{npu}.et").read_bytes(), (self.folder / f"made.{npu}.et").read_bytes()
+            )
         model = json.loads((self.folder / "model.json").read_text())
-        for what, change in (("version", {"version": 2}), ("role_table", {"role_table": [7, 7]}), ("families", {"families": []}),
-                             ("axes", {"axes": 3})):
+        for what, change in (
+            ("version", {"version": 2}),
+            ("role_table", {"role_table": [7, 7]}),
+            ("families", {"families": []}),
+            ("axes", {"axes": 3}),
+        ):
             with self.subTest(what):
                 (self.folder / "bad.json").write_text(json.dumps(model | change))
                 outcome = self.synthesize("--model", self.folder / "bad.json", "--output", self.folder / "bad", code=3)
@@ -210,17 +269,24 @@ class Synthesize(harness.Folder):
             changed = json.loads(text)
             changed["roles"][0][name] = value
             return json.dumps(changed)
-        for written, said in ((text[:len(text) // 2], rf"bad\.json:1: \(byte {len(text) // 2}\): the file ends within a value"),
-                              ("{\n!" + text[1:], r"bad\.json:2: \(byte 2\): no JSON from here on"),
-                              (json.dumps(model | {"axes": 3}), r"bad\.json: key '/axes': a value of another type"),
-                              (json.dumps(model | {"families": [1]}), r"bad\.json: key '/families/0': a value of another type"),
-                              (without("tokens"), r"bad\.json: key '/roles/0': no 'tokens' in it"),
-                              (json.dumps(model | {"sketches": [[[1.0, 2.0]]]}), r"bad\.json: key '/sketches/0/0': a list that is too short"),
-                              (json.dumps(model | {"layers": -1}), r"bad\.json: layers out of range"),
-                              (json.dumps(model | {"role_table": [1e300]}), r"bad\.json: role_table out of range"),
-                              (with_role("npus", 1e300), r"bad\.json: npus out of range"),
-                              (with_role("edges", [[[7e66, 0, 0, 0, 0, 0, 0]]]), r"bad\.json: edge out of range"),
-                              ("[]", r"bad\.json: a value of another type"), ("", r"bad\.json:1: \(byte 0\): the file ends within a value")):
+
+        for written, said in (
+            (text[: len(text) // 2], rf"bad\.json:1: \(byte {len(text) // 2}\): the file ends within a value"),
+            ("{\n!" + text[1:], r"bad\.json:2: \(byte 2\): no JSON from here on"),
+            (json.dumps(model | {"axes": 3}), r"bad\.json: key '/axes': a value of another type"),
+            (json.dumps(model | {"families": [1]}), r"bad\.json: key '/families/0': a value of another type"),
+            (without("tokens"), r"bad\.json: key '/roles/0': no 'tokens' in it"),
+            (
+                json.dumps(model | {"sketches": [[[1.0, 2.0]]]}),
+                r"bad\.json: key '/sketches/0/0': a list that is too short",
+            ),
+            (json.dumps(model | {"layers": -1}), r"bad\.json: layers out of range"),
+            (json.dumps(model | {"role_table": [1e300]}), r"bad\.json: role_table out of range"),
+            (with_role("npus", 1e300), r"bad\.json: npus out of range"),
+            (with_role("edges", [[[7e66, 0, 0, 0, 0, 0, 0]]]), r"bad\.json: edge out of range"),
+            ("[]", r"bad\.json: a value of another type"),
+            ("", r"bad\.json:1: \(byte 0\): the file ends within a value"),
+        ):
             with self.subTest(said):
                 (self.folder / "bad.json").write_text(written)
                 outcome = self.synthesize("--model", self.folder / "bad.json", "--output", self.folder / "bad", code=3)
@@ -265,23 +331,40 @@ class Synthesize(harness.Folder):
         self.generate("source", {"tp": 2, "dp": 4, "zero": 1, "micro-batches": 4})
         self.generate("double", {"tp": 2, "dp": 8, "zero": 1, "micro-batches": 4})
         self.generate("truth", {"tp": 2, "dp": 16, "zero": 1, "micro-batches": 4})
-        self.learned("source", "--delta", 0, "--ranks", 32, "--reference", self.folder / "double.{npu}.et", "--reference-groups",
-                     self.folder / "double.json")
+        self.learned(
+            "source",
+            "--delta",
+            0,
+            "--ranks",
+            32,
+            "--reference",
+            self.folder / "double.{npu}.et",
+            "--reference-groups",
+            self.folder / "double.json",
+        )
         self.assert_near(self.step("made", 32), self.step("truth", 32), 0.02)
 
     def test_refusals(self):
         """An axis that is not there, ranks that do not divide, and fewer layers than stages end with one error that names the option."""
         self.generate("source", self.PARALLEL)
-        for words, arguments in ((["--scale", "a9"], ["--scale", "a9=2"]), (["--ranks", "whole number"], ["--ranks", 7]),
-                                 (["a2", "pipeline of 2"], ["--scale", "a2=2"]),
-                                 (["--layers", "loop"], ["--layers", 1])):
+        for words, arguments in (
+            (["--scale", "a9"], ["--scale", "a9=2"]),
+            (["--ranks", "whole number"], ["--ranks", 7]),
+            (["a2", "pipeline of 2"], ["--scale", "a2=2"]),
+            (["--layers", "loop"], ["--layers", 1]),
+        ):
             with self.subTest(words):
                 outcome = self.learned("source", *arguments, code=3)
                 self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
                 for word in words:
                     self.assertIn(word, outcome.err)
-        for arguments in (["--output", "x"], ["--model", "m", "t", "--output", "x"], ["t"], ["t", "--output", "x", "--scale", "dp=2"],
-                          ["t", "--output", "x", "--delta", "9"]):
+        for arguments in (
+            ["--output", "x"],
+            ["--model", "m", "t", "--output", "x"],
+            ["t"],
+            ["t", "--output", "x", "--scale", "dp=2"],
+            ["t", "--output", "x", "--delta", "9"],
+        ):
             self.synthesize(*arguments, code=2)
 
     def test_recordings(self):
@@ -293,10 +376,17 @@ class Synthesize(harness.Folder):
         outcome = self.synthesize(source, "--output", self.folder / "made")
         self.assertLess(float(re.search(r"([\d.]+) % of sizes equal one of the input", outcome.out)[1]), 5)
         times = []
-        for traces in ({"traces": str(source)}, {"traces": str(self.folder / "made"), "groups": str(self.folder / "made.json")}):
+        for traces in (
+            {"traces": str(source)},
+            {"traces": str(self.folder / "made"), "groups": str(self.folder / "made.json")},
+        ):
             network = {"dimensions": [{"shape": "Switch", "size": 8, "bandwidth": "235 GB/s", "latency": "500 ns"}]}
-            (self.folder / "run.yaml").write_text(json.dumps({"system": {"network": network, "compute": {"roofline": False}}, "workload": traces}))
-            run = harness.orrery("run", self.folder / "run.yaml", "--quiet", "--force", "--output", self.folder / "run.h5")
+            (self.folder / "run.yaml").write_text(
+                json.dumps({"system": {"network": network, "compute": {"roofline": False}}, "workload": traces})
+            )
+            run = harness.orrery(
+                "run", self.folder / "run.yaml", "--quiet", "--force", "--output", self.folder / "run.h5"
+            )
             self.assertEqual(run.code, 0, run.err)
             times.append(max(harness.finish_times(self.folder / "run.h5")))
         self.assert_near(times[1], times[0], 0.05)
@@ -304,8 +394,11 @@ class Synthesize(harness.Folder):
     def test_shared_traces(self):
         """Traces that other tools wrote, at their own scale. In STAGE's Llama dependencies do not fix the order of the collectives of a group:
         members agree on sizes only if those that are alike stay alike."""
-        for archive, prefix, npus in (("stage-gpt_64_tp8sp2dp4_sp", "gpt_64_tp8sp2dp4_sp/workload", 64), ("dlrm-8gpu", "dlrm", 8),
-                                      ("stage-llama-s_64_dp4tp4pp4", "llama-s_64_dp4tp4pp4/workload", 64)):
+        for archive, prefix, npus in (
+            ("stage-gpt_64_tp8sp2dp4_sp", "gpt_64_tp8sp2dp4_sp/workload", 64),
+            ("dlrm-8gpu", "dlrm", 8),
+            ("stage-llama-s_64_dp4tp4pp4", "llama-s_64_dp4tp4pp4/workload", 64),
+        ):
             with self.subTest(archive):
                 folder = harness.unpacked(archive)
                 groups = folder / f"{prefix}.json"

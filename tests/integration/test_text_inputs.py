@@ -41,7 +41,9 @@ l4 irequires l3
 rank 1 {
 l1: recv 1000b from 0 tag 7
 }
-""" + "".join(f"rank {rank} {{\n}}\n" for rank in range(2, 8))
+""" + "".join(
+    f"rank {rank} {{\n}}\n" for rank in range(2, 8)
+)
 
 
 class TextInputs(harness.Folder):
@@ -75,9 +77,22 @@ class TextInputs(harness.Folder):
         """One layer of 1, 2 and 4 us and an update of 8 ns, with an all-reduce of 8 MB in each pass, which takes far longer: each loop carries
         out its own passes."""
         row = "layer -1 1000 ALLREDUCE 8000000 2000 ALLREDUCE 8000000 4000 ALLREDUCE 8000000 8"
-        compute = {"DATA": 5, "MODEL": 7, "HYBRID_TRANSFORMER model_parallel_NPU_group: 2": 7, "MICRO": 0, "DISTRIBUTED_INFERENCE": 1, "HYBRID_DLRM": 5}
-        communications = {"DATA": 1, "MODEL": 1, "HYBRID_TRANSFORMER model_parallel_NPU_group: 2": 3, "MICRO": 1, "DISTRIBUTED_INFERENCE": 1,
-                          "HYBRID_DLRM": 1}
+        compute = {
+            "DATA": 5,
+            "MODEL": 7,
+            "HYBRID_TRANSFORMER model_parallel_NPU_group: 2": 7,
+            "MICRO": 0,
+            "DISTRIBUTED_INFERENCE": 1,
+            "HYBRID_DLRM": 5,
+        }
+        communications = {
+            "DATA": 1,
+            "MODEL": 1,
+            "HYBRID_TRANSFORMER model_parallel_NPU_group: 2": 3,
+            "MICRO": 1,
+            "DISTRIBUTED_INFERENCE": 1,
+            "HYBRID_DLRM": 1,
+        }
         for loop, us in compute.items():
             with self.subTest(loop):
                 (self.folder / "input.txt").write_text(f"{loop}\n1\n{row}\n")
@@ -97,7 +112,9 @@ class TextInputs(harness.Folder):
     def test_checkpoints_repeat_the_forward_pass(self):
         """Three layers of 1 us in each pass, without communication: 9 us. Layer 2 repeats the forward pass from checkpoint 0: 11 us."""
         rows = "".join(f"{name} -1 1000 NONE 0 1000 NONE 0 1000 NONE 0 0\n" for name in "abc")
-        loop = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: %s checkpoint_initiates: %s\n3\n"
+        loop = (
+            "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: %s checkpoint_initiates: %s\n3\n"
+        )
         self.assertEqual(self.step(loop % ("0", "0") + rows), 9 * 10**6)
         self.assertEqual(self.step(loop % ("1 0", "1 2") + rows), 11 * 10**6)
         self.assertIn("no layer before it is a checkpoint", self.refusal(loop % ("0", "1 2") + rows))
@@ -109,7 +126,11 @@ class TextInputs(harness.Folder):
         loop = "HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: 2 checkpoints: 0 checkpoint_initiates: 0\n1\n"
         operations = loop + "a -1 2000 0 1000 NONE 0 2000 0 2000 %s 2000 0 900000 NONE 0 0\n"
         self.assertEqual(self.step(operations % "NONE 0"), 903 * 10**6)
-        roofline = ["--set=system.compute.roofline=true", "--set=system.compute.peak=1 TFLOPS", "--set=system.compute.local-memory.bandwidth=1 TB/s"]
+        roofline = [
+            "--set=system.compute.roofline=true",
+            "--set=system.compute.peak=1 TFLOPS",
+            "--set=system.compute.local-memory.bandwidth=1 TB/s",
+        ]
         self.assertEqual(self.step(operations % "NONE 0", *roofline), 6000)
         self.assertEqual(self.step(operations % "ALLGATHER 1000"), 903 * 10**6)  # 1 us beside 900 us
         self.assertEqual(self.step(operations.replace("900000", "100") % "ALLGATHER 1000"), 4 * 10**6)
@@ -127,15 +148,16 @@ class TextInputs(harness.Folder):
         """Each of these workloads has one fault; the message says the line and what is wrong."""
         row = "a -1 1 NONE 0 1 NONE 0 1 NONE 0 1"
         for text, parts in (
-                (f"HYBRID_NOTHING\n1\n{row}\n", (":1:", "HYBRID_NOTHING", "HYBRID_DATA_MODEL")),
-                (f"MODEL\nx\n{row}\n", (":2:", "the number of layers is 'x'")),
-                (f"MODEL\n1\n{row} 7\n", (":3:", "13 columns", "12 columns")),
-                ("MODEL\n1\n", ("has no layer",)),
-                (f"MODEL\n1\n{row.replace('NONE', 'ALLREDUCEALLTOALL', 1)}\n", (":3:", "ALLREDUCEALLTOALL")),
-                (f"MODEL\n1\n{row.replace(' 1 ', ' -1 ', 1)}\n", (":3:", "column 3", "'-1'")),
-                (SIMAI.replace("all_gpus: 8", "all_gpus: 16"), (":1:", "16 GPUs", "8 NPUs")),
-                (SIMAI.replace("ep: 2", "ep: 3"), (":1:", "share experts")),
-                (SIMAI.replace("NPU_group: 2", "NPU_group: x"), (":1:", "model_parallel_NPU_group is 'x'"))):
+            (f"HYBRID_NOTHING\n1\n{row}\n", (":1:", "HYBRID_NOTHING", "HYBRID_DATA_MODEL")),
+            (f"MODEL\nx\n{row}\n", (":2:", "the number of layers is 'x'")),
+            (f"MODEL\n1\n{row} 7\n", (":3:", "13 columns", "12 columns")),
+            ("MODEL\n1\n", ("has no layer",)),
+            (f"MODEL\n1\n{row.replace('NONE', 'ALLREDUCEALLTOALL', 1)}\n", (":3:", "ALLREDUCEALLTOALL")),
+            (f"MODEL\n1\n{row.replace(' 1 ', ' -1 ', 1)}\n", (":3:", "column 3", "'-1'")),
+            (SIMAI.replace("all_gpus: 8", "all_gpus: 16"), (":1:", "16 GPUs", "8 NPUs")),
+            (SIMAI.replace("ep: 2", "ep: 3"), (":1:", "share experts")),
+            (SIMAI.replace("NPU_group: 2", "NPU_group: x"), (":1:", "model_parallel_NPU_group is 'x'")),
+        ):
             said = self.refusal(text)
             for part in parts:
                 self.assertIn(part, said)
@@ -144,22 +166,32 @@ class TextInputs(harness.Folder):
         """A network, a system and a workload of ASTRA-sim 1.0 on 4 NPUs give what the same files of ASTRA-sim 2 give."""
         workload = "MICRO\n1\nlayer -1 0 NONE 0 0 NONE 0 0 ALLREDUCE 1048576 5\n"
         self.config(workload)
-        first = {"network.json": '{"topology-name": "Hierarchical", "topologies-per-dim": ["Ring", "Ring"], "units-count": [2, 2], "link-latency": [500, 1], '
-                                 '"link-bandwidth": [25, 12.5], "links-count": [2, 2]}',
-                 "system.txt": "scheduling-policy: LIFO \nendpoint-delay: 10\npreferred-dataset-splits: 4\nall-reduce-implementation: ring_direct\n"
-                               "all-gather-implementation: ring_ring\nreduce-scatter-implementation: ring_ring\nall-to-all-implementation: ring_ring\n"
-                               "collective-optimization: localBWAware\n"}
-        second = {"network.json": '{topology: [Ring, Ring], npus_count: [2, 2], bandwidth: [25, 12.5], latency: [500, 1]}',
-                  "system.txt": '{"endpoint-delay": 10, "preferred-dataset-splits": 4, "all-reduce-implementation": ["ring", "direct"], '
-                                '"all-gather-implementation": ["ring", "ring"], "reduce-scatter-implementation": ["ring", "ring"], '
-                                '"all-to-all-implementation": ["ring", "ring"], "collective-optimization": "localBWAware"}'}
+        first = {
+            "network.json": '{"topology-name": "Hierarchical", "topologies-per-dim": ["Ring", "Ring"], "units-count": [2, 2], "link-latency": [500, 1], '
+            '"link-bandwidth": [25, 12.5], "links-count": [2, 2]}',
+            "system.txt": "scheduling-policy: LIFO \nendpoint-delay: 10\npreferred-dataset-splits: 4\nall-reduce-implementation: ring_direct\n"
+            "all-gather-implementation: ring_ring\nreduce-scatter-implementation: ring_ring\nall-to-all-implementation: ring_ring\n"
+            "collective-optimization: localBWAware\n",
+        }
+        second = {
+            "network.json": "{topology: [Ring, Ring], npus_count: [2, 2], bandwidth: [25, 12.5], latency: [500, 1]}",
+            "system.txt": '{"endpoint-delay": 10, "preferred-dataset-splits": 4, "all-reduce-implementation": ["ring", "direct"], '
+            '"all-gather-implementation": ["ring", "ring"], "reduce-scatter-implementation": ["ring", "ring"], '
+            '"all-to-all-implementation": ["ring", "ring"], "collective-optimization": "localBWAware"}',
+        }
         (self.folder / "memory.json").write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
         times = []
         for files in (first, second):
             for name, text in files.items():
                 (self.folder / name).write_text(text)
-            self.run_once([f"--workload-configuration={self.folder / 'input.txt'}", f"--network-configuration={self.folder / 'network.json'}",
-                           f"--system-configuration={self.folder / 'system.txt'}", f"--remote-memory-configuration={self.folder / 'memory.json'}"])
+            self.run_once(
+                [
+                    f"--workload-configuration={self.folder / 'input.txt'}",
+                    f"--network-configuration={self.folder / 'network.json'}",
+                    f"--system-configuration={self.folder / 'system.txt'}",
+                    f"--remote-memory-configuration={self.folder / 'memory.json'}",
+                ]
+            )
             times.append(harness.finish_times(self.folder / "results.h5"))
         self.assertEqual(*times)
 
@@ -171,7 +203,9 @@ class TextInputs(harness.Folder):
             with self.subTest(number):
                 config = self.config(text)
                 path = self.folder / "input.txt"
-                path.write_bytes(test_fuzz.spoil_text(draw, text) if number % 2 else test_fuzz.spoil_bytes(draw, text.encode()))
+                path.write_bytes(
+                    test_fuzz.spoil_text(draw, text) if number % 2 else test_fuzz.spoil_bytes(draw, text.encode())
+                )
                 outcome = harness.orrery("check", config)
                 self.assertIn(outcome.code, test_fuzz.CHECKED, outcome.err)
                 self.assertNotIn("fault of Orrery", outcome.err)

@@ -15,7 +15,7 @@ import harness  # noqa: E402
 from chakra import Node  # noqa: E402
 
 UNAWARE, AWARE, PACKETS = "congestion-unaware", "congestion-aware", "packet"
-MIB = 2 ** 20
+MIB = 2**20
 COMPUTE = "compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}"
 
 
@@ -31,8 +31,12 @@ class OneCollective(harness.Folder):
     def seconds(self, dimensions, kind, size, network=UNAWARE, collectives="endpoint-delay: 0 ns", ports=""):
         """Returns the time of a collective of all NPUs."""
         config = self.folder / "config.yaml"
-        config.write_text(f"system:\n  network: {{dimensions: [{', '.join(dimensions)}]{ports}}}\n  collectives: {{{collectives}}}\n")
-        outcome = harness.orrery("show", "collective", config, f"--network={network}", f"--kind={kind}", f"--bytes={size} B", "--json")
+        config.write_text(
+            f"system:\n  network: {{dimensions: [{', '.join(dimensions)}]{ports}}}\n  collectives: {{{collectives}}}\n"
+        )
+        outcome = harness.orrery(
+            "show", "collective", config, f"--network={network}", f"--kind={kind}", f"--bytes={size} B", "--json"
+        )
         self.assertEqual(outcome.code, 0, outcome.err)
         return json.loads(outcome.out)["last_done_ps"] * 1e-12
 
@@ -57,7 +61,13 @@ class Tori(OneCollective):
 
     def test_all_to_all_meets_the_bisection(self):
         """The longest axis m decides: S m / (8 b), twice without a link that closes the ring. direct is not faster."""
-        for axes, shape, factor in (((8,), "Ring", 1), ((4, 8), "Ring", 1), ((16, 4), "Ring", 1), ((8,), "Mesh", 2), ((6,), "Mesh", 2)):
+        for axes, shape, factor in (
+            ((8,), "Ring", 1),
+            ((4, 8), "Ring", 1),
+            ((16, 4), "Ring", 1),
+            ((8,), "Mesh", 2),
+            ((6,), "Mesh", 2),
+        ):
             size = 24 * MIB
             bound = factor * size * max(axes) / 8 / 50e9
             dimensions = [ring(m, shape=shape) for m in axes]
@@ -65,15 +75,21 @@ class Tori(OneCollective):
                 for network in (UNAWARE, AWARE):
                     self.assert_near(self.seconds(dimensions, "all-to-all", size, network), bound)
                 direct = f"all-to-all: [{', '.join(['direct'] * len(axes))}], endpoint-delay: 0 ns"
-                self.assertGreaterEqual(self.seconds(dimensions, "all-to-all", size, collectives=direct), bound * (1 - 1e-9))
+                self.assertGreaterEqual(
+                    self.seconds(dimensions, "all-to-all", size, collectives=direct), bound * (1 - 1e-9)
+                )
 
     def test_rows_have_half(self):
         """A Mesh, and members that do not go round the ring: each reduce-scatter takes (n-1)/n S / b."""
         size = 40 * MIB
         for n in (2, 5, 8):
             self.assert_near(self.seconds([ring(n, shape="Mesh")], "all-reduce", size), 2 * (n - 1) / n * size / 50e9)
-        both = self.seconds([ring(5, shape="Mesh"), ring(5, shape="Mesh")], "all-reduce", size,
-                            collectives="endpoint-delay: 0 ns, dimension-order: all-axes")
+        both = self.seconds(
+            [ring(5, shape="Mesh"), ring(5, shape="Mesh")],
+            "all-reduce",
+            size,
+            collectives="endpoint-delay: 0 ns, dimension-order: all-axes",
+        )
         self.assert_near(both, 2 * 24 / 25 * size / 2 / 50e9)
 
     def test_one_direction(self):
@@ -82,16 +98,24 @@ class Tori(OneCollective):
         size = 16 * MIB
         one = self.seconds([ring(8)], "all-reduce", size, collectives="endpoint-delay: 0 ns, directions: one")
         self.assert_near(one, 2 * 7 / 8 * size / 50e9)
-        after = self.seconds([ring(4), ring(4)], "all-reduce", size,
-                             collectives="endpoint-delay: 0 ns, directions: one, dimension-order: ascending")
+        after = self.seconds(
+            [ring(4), ring(4)],
+            "all-reduce",
+            size,
+            collectives="endpoint-delay: 0 ns, directions: one, dimension-order: ascending",
+        )
         self.assert_near(after, (2 * 3 / 4 + 2 * 3 / 16) * size / 50e9)
-        together = self.seconds([ring(4), ring(4)], "all-reduce", size, collectives="endpoint-delay: 0 ns, directions: one")
+        together = self.seconds(
+            [ring(4), ring(4)], "all-reduce", size, collectives="endpoint-delay: 0 ns, directions: one"
+        )
         self.assert_near(together, 2 * 15 / 16 * size / 2 / 50e9)
 
     def test_axes_of_unlike_bandwidth(self):
         """Axes of 50 and 150 GB/s share the bytes one to three. An axis of 2 that is as fast as one of 16 cannot take half of them."""
         size = 32 * MIB
-        self.assert_near(self.seconds([ring(8), ring(8, bandwidth=150)], "all-reduce", size), 2 * 63 / 64 * size / (2 * 200e9))
+        self.assert_near(
+            self.seconds([ring(8), ring(8, bandwidth=150)], "all-reduce", size), 2 * 63 / 64 * size / (2 * 200e9)
+        )
         # In the row of 2 half of the buffer passes at most: the other axis has 1 - 1/32 - 1/2 of it at the least.
         fast = self.seconds([ring(2, bandwidth=5000), ring(16)], "reduce-scatter", size)
         self.assert_near(fast, (1 / 2 - 1 / 32) * size / 100e9)
@@ -100,10 +124,14 @@ class Tori(OneCollective):
         """A slow link slows the whole ring. Without one of its links a ring takes as long as a row."""
         size = 16 * MIB
         config = self.folder / "config.yaml"
-        for links, expected in (("{dimension: 0, npus: 3, bandwidth: 0.5}", 2 * 7 / 8 * size / 50e9),
-                                ("{dimension: 0, npus: \"3,4\", failed: true}", 2 * 2 * 7 / 8 * size / 2 / 50e9)):
-            config.write_text(f"system:\n  network: {{dimensions: [{ring(8)}]}}\n  collectives: {{endpoint-delay: 0 ns}}\n"
-                              f"perturbation: {{links: [{links}]}}\n")
+        for links, expected in (
+            ("{dimension: 0, npus: 3, bandwidth: 0.5}", 2 * 7 / 8 * size / 50e9),
+            ('{dimension: 0, npus: "3,4", failed: true}', 2 * 2 * 7 / 8 * size / 2 / 50e9),
+        ):
+            config.write_text(
+                f"system:\n  network: {{dimensions: [{ring(8)}]}}\n  collectives: {{endpoint-delay: 0 ns}}\n"
+                f"perturbation: {{links: [{links}]}}\n"
+            )
             outcome = harness.orrery("show", "collective", config, "--kind=all-reduce", f"--bytes={size} B", "--json")
             self.assertEqual(outcome.code, 0, outcome.err)
             self.assert_near(json.loads(outcome.out)["last_done_ps"] * 1e-12, expected, 0.15)
@@ -123,14 +151,16 @@ class Tori(OneCollective):
     def test_one_answer(self):
         """A step whose groups are parts of a torus gives the same on any number of ranks, in the networks of messages and of links."""
         config = self.folder / "config.yaml"
-        config.write_text(f"""system:
+        config.write_text(
+            f"""system:
   network: {{dimensions: [{ring(4, latency=500)}, {ring(2, latency=500)}, {ring(2, latency=500)}]}}
   collectives: {{chunks: 2}}
   {COMPUTE}
 workload:
   model: {{layers: 2, hidden: 256, heads: 8, sequence: 128}}
   parallel: {{tp: 4, dp: 4, zero: 1}}
-""")
+"""
+        )
         for network in (UNAWARE, AWARE):
             self.check_one_answer([config, f"--network={network}"], 16)
 
@@ -175,8 +205,10 @@ class SharedPorts(OneCollective):
         times = []
         for ports in ("nic", "nic"), ("leaf", "spine"):
             tiers = ", ".join(tier(2, port) for port in ports)
-            config.write_text(f"system: {{network: {{model: congestion-aware, dimensions: [{tiers}]}}}}\n"
-                              "workload: {traces: [{npus: 0, file: 0.et}, {npus: 1, file: 1.et}, {npus: 2-3, file: 2.et}]}\n")
+            config.write_text(
+                f"system: {{network: {{model: congestion-aware, dimensions: [{tiers}]}}}}\n"
+                "workload: {traces: [{npus: 0, file: 0.et}, {npus: 1, file: 1.et}, {npus: 2-3, file: 2.et}]}\n"
+            )
             with h5py.File(self.run_once([config], "port.h5")) as file:
                 times.append(int(max(file["npus/finish_time"])))
         self.assertEqual(times[1], 2020000)
@@ -190,8 +222,10 @@ class SharedPorts(OneCollective):
         plain = self.seconds([tier(4, port=""), tier(8, port="")], "all-to-all", size, collectives=chunks)
         self.assertEqual(plain, named)
         unlike = [tier(4, port="", bandwidth=450), tier(8, port="")]
-        self.assertEqual(self.seconds(unlike, "all-to-all", size, collectives=chunks),
-                         self.seconds([tier(4, "links", bandwidth=450), tier(8, "nic")], "all-to-all", size, collectives=chunks))
+        self.assertEqual(
+            self.seconds(unlike, "all-to-all", size, collectives=chunks),
+            self.seconds([tier(4, "links", bandwidth=450), tier(8, "nic")], "all-to-all", size, collectives=chunks),
+        )
 
     def step_time(self, results):
         with h5py.File(results) as file:
@@ -200,13 +234,15 @@ class SharedPorts(OneCollective):
     def test_collectives_of_several_groups_take_turns(self):
         """Collectives in the tiers of a port, of different groups of an NPU: a step takes no less than its bytes need at the card."""
         config = self.folder / "config.yaml"
-        config.write_text(f"""system:
+        config.write_text(
+            f"""system:
   network: {{dimensions: [{tier(4)}, {tier(4)}]}}
   {COMPUTE}
 workload:
   model: {{kind: layers, layers: [{{repeat: 4, parameters: 33554432, flops: 1000, activations: 4194304}}]}}
   parallel: {{tp: 4, dp: 4, micro-batches: 1}}
-""")
+"""
+        )
         results = self.check_one_answer([config], 16)
         with h5py.File(results) as file:
             sent = sum(int(each) for each in file["network/bytes"]) / 16
@@ -215,13 +251,15 @@ workload:
     def test_one_answer_over_links(self):
         """A step over two tiers behind one card gives the same on any number of ranks, over links and with packets."""
         config = self.folder / "config.yaml"
-        config.write_text(f"""system:
+        config.write_text(
+            f"""system:
   network: {{dimensions: [{tier(2)}, {tier(4)}]}}
   {COMPUTE}
 workload:
   model: {{layers: 1, hidden: 128, heads: 4, sequence: 64}}
   parallel: {{tp: 2, dp: 4}}
-""")
+"""
+        )
         for network in (AWARE, PACKETS):
             self.check_one_answer([config, f"--network={network}"], 8)
 
@@ -232,11 +270,12 @@ workload:
         work = "workload: {model: {layers: 1, hidden: 64, heads: 4, sequence: 16}, parallel: {tp: 4}}\n"
         rings = f"{ring(4, more=', port: nic')}, {tier(2)}"
         for dimensions, more, texts in (
-                (pair, "--set=system.network.ports.card=1 GB/s", ("system.network.ports.card", "no dimension", "port")),
-                (pair, "--set=system.network.ports.nic=400", ("system.network.ports.nic", "without a unit")),
-                (pair, "--set=system.network.ports=[1]", ("system.network.ports", "a mapping of names of ports")),
-                (pair, "--set=system.rules=astra-sim", ("system.network.dimensions.0.port", "ASTRA-sim")),
-                (rings, "--network=congestion-aware", ("system.network.dimensions.0.port", "Ring", "Switch"))):
+            (pair, "--set=system.network.ports.card=1 GB/s", ("system.network.ports.card", "no dimension", "port")),
+            (pair, "--set=system.network.ports.nic=400", ("system.network.ports.nic", "without a unit")),
+            (pair, "--set=system.network.ports=[1]", ("system.network.ports", "a mapping of names of ports")),
+            (pair, "--set=system.rules=astra-sim", ("system.network.dimensions.0.port", "ASTRA-sim")),
+            (rings, "--network=congestion-aware", ("system.network.dimensions.0.port", "Ring", "Switch")),
+        ):
             with self.subTest(more):
                 config.write_text(f"system: {{network: {{dimensions: [{dimensions}]}}}}\n{work}")
                 outcome = harness.orrery("run", config, more, f"--output={self.folder / 'x.h5'}", "--force")

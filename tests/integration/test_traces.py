@@ -22,7 +22,9 @@ class Traces(harness.Folder):
             files, num_npus = system.write(self.folder), system.num_npus
         else:
             files, num_npus = system, len(list(prefix.parent.glob(prefix.name + ".*.et")))
-        first = self.check_one_answer([f"--workload-configuration={prefix}"] + files, num_npus, ranks, scattered=num_npus > 1)
+        first = self.check_one_answer(
+            [f"--workload-configuration={prefix}"] + files, num_npus, ranks, scattered=num_npus > 1
+        )
         times = harness.finish_times(first)
         self.assertEqual(len(times), num_npus)
         return times
@@ -30,14 +32,18 @@ class Traces(harness.Folder):
     def test_dlrm_on_8_gpus(self):
         """A recorded step of DLRM on 8 GPUs takes some time on each NPU; none finishes at once."""
         times = self.one_answer(unpacked("dlrm-8gpu") / "dlrm", System(["FullyConnected"], [8], 300.0, 700.0))
-        self.assertGreater(min(times), 10 ** 9)
+        self.assertGreater(min(times), 10**9)
 
     def test_resnet50_on_64_npus(self):
         """A data-parallel step of ResNet-50: all 64 NPUs finish together."""
         folder = unpacked("resnet50-dp-64")
         memory = self.folder / "remote_memory.json"
         memory.write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
-        files = [f"--network-configuration={folder / 'network.yml'}", f"--system-configuration={folder / 'system.json'}", f"--remote-memory-configuration={memory}"]
+        files = [
+            f"--network-configuration={folder / 'network.yml'}",
+            f"--system-configuration={folder / 'system.json'}",
+            f"--remote-memory-configuration={memory}",
+        ]
         times = self.one_answer(folder / "resnet50_DataParallel", files)
         self.assertEqual(len(set(times)), 1, "data parallel: all NPUs finish together")
 
@@ -48,21 +54,40 @@ class Traces(harness.Folder):
         for kind in ("all_gather", "all_reduce", "all_to_all", "reduce_scatter"):
             for npus in (4, 8, 16):
                 with self.subTest(f"{kind} on {npus}"):
-                    times = self.one_answer(folder / kind / f"{npus}npus_1MB" / kind, System(["Ring"], [npus]), ranks=RANKS if npus == 16 else (2,))
+                    times = self.one_answer(
+                        folder / kind / f"{npus}npus_1MB" / kind,
+                        System(["Ring"], [npus]),
+                        ranks=RANKS if npus == 16 else (2,),
+                    )
                     self.assertEqual(len(set(times)), 1)
                     if (kind, npus) == ("all_gather", 16):
                         self.assertEqual(times[0], 323_560_000)
 
     def test_an_all_reduce_on_an_h100_server(self):
         """An all-reduce of 1 MiB on 8 NPUs at one switch gives the same results on any number of ranks."""
-        self.one_answer(unpacked("astra-sim-examples") / "H100-HGX-Validated" / "AllReduce_1MB", System(["Switch"], [8], 400.0, 936.25))
+        self.one_answer(
+            unpacked("astra-sim-examples") / "H100-HGX-Validated" / "AllReduce_1MB",
+            System(["Switch"], [8], 400.0, 936.25),
+        )
 
     def test_every_node_type_of_chakra(self):
         """Small traces with one node or two of each type that Chakra knows give the same results on any number of ranks."""
         folder = unpacked("chakra-all-types")
         memory = {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}
-        for name in ("ALL_GATHER", "ALL_REDUCE", "ALL_TO_ALL", "BARRIER", "BROADCAST", "REDUCE_SCATTER", "one_comp_node", "one_metadata_node_all_types",
-                     "one_remote_mem_load_node", "one_remote_mem_store_node", "two_comp_nodes_dependent", "two_comp_nodes_independent"):
+        for name in (
+            "ALL_GATHER",
+            "ALL_REDUCE",
+            "ALL_TO_ALL",
+            "BARRIER",
+            "BROADCAST",
+            "REDUCE_SCATTER",
+            "one_comp_node",
+            "one_metadata_node_all_types",
+            "one_remote_mem_load_node",
+            "one_remote_mem_store_node",
+            "two_comp_nodes_dependent",
+            "two_comp_nodes_independent",
+        ):
             with self.subTest(name):
                 self.one_answer(folder / name, System(memory=memory))
 
@@ -74,7 +99,13 @@ class Traces(harness.Folder):
         for name, node, key in (("one_comm_send_node", 56, "comm_dst"), ("one_comm_recv_node", 60, "comm_src")):
             for ranks in (0, 2):
                 with self.subTest(name, ranks=ranks):
-                    outcome = harness.orrery("run", f"--workload-configuration={folder / name}", *files, f"--output={self.folder / 'results.h5'}", ranks=ranks)
+                    outcome = harness.orrery(
+                        "run",
+                        f"--workload-configuration={folder / name}",
+                        *files,
+                        f"--output={self.folder / 'results.h5'}",
+                        ranks=ranks,
+                    )
                     self.assertEqual(outcome.code, 3, outcome.err)
                     self.assertEqual(len(harness.errors(outcome)), 1, outcome.err)
                     self.assertRegex(outcome.err, rf"{name}\.0\.et: NPU 0, node {node} .*({key}|comm_size)")
@@ -85,7 +116,16 @@ class Traces(harness.Folder):
         folder = unpacked("chakra-legacy-schemas")
         for name in ("legacy_v001", "legacy_v003"):
             with self.subTest(name):
-                times = self.one_answer(folder / name, System(memory={"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}))
+                times = self.one_answer(
+                    folder / name,
+                    System(
+                        memory={
+                            "memory-type": "PER_NPU_MEMORY_EXPANSION",
+                            "remote-mem-latency": 100,
+                            "remote-mem-bw": 64,
+                        }
+                    ),
+                )
                 self.assertGreater(min(times), 0)
 
     def test_traces_of_pytorch(self):
@@ -97,14 +137,17 @@ class Traces(harness.Folder):
             with self.subTest(prefix.name):
                 files = System(["Ring"], [1]).write(self.folder)
                 path = self.run_once([f"--workload-configuration={prefix}"] + files)
-                self.assertGreater(harness.finish_times(path)[0], 10 ** 6)
+                self.assertGreater(harness.finish_times(path)[0], 10**6)
 
     def test_process_groups_on_tori(self):
         """Tenants with process groups on 1-D to 3-D tori give the same results on any number of ranks. The group "0" is not the world."""
         for folder in sorted((unpacked("torus-multitenant") / "examples").glob("T?D-analytical")):
             inputs = folder / "inputs"
-            files = [f"--network-configuration={inputs / 'network.yml'}", f"--system-configuration={inputs / 'sys.json'}",
-                     f"--remote-memory-configuration={inputs / 'RemoteMemory.json'}"]
+            files = [
+                f"--network-configuration={inputs / 'network.yml'}",
+                f"--system-configuration={inputs / 'sys.json'}",
+                f"--remote-memory-configuration={inputs / 'RemoteMemory.json'}",
+            ]
             files += [f"--comm-group-configuration={path}" for path in inputs.glob("comm_group*.json")]
             with self.subTest(folder.name):
                 self.one_answer(folder / "trace/trace", files)
@@ -124,16 +167,26 @@ class Traces(harness.Folder):
                     path = folder / f"workload.{npu}.et"
                     sizes, made, listings = {}, set(), 0
                     for node in chakra.read(path):
-                        needs, makes = (dict(zip(texts[::2], texts[1::2])) for texts in (node.attributes["inputs"], node.attributes["outputs"]))
+                        needs, makes = (
+                            dict(zip(texts[::2], texts[1::2]))
+                            for texts in (node.attributes["inputs"], node.attributes["outputs"])
+                        )
                         sizes |= {name: int(float(size)) for name, size in (needs | makes).items()}
                         made |= makes.keys() - needs.keys()
                         listings += len(needs | makes)
                     outcome = harness.orrery("show", "trace", str(path), "--json")
                     self.assertEqual(outcome.code, 0, outcome.err)
                     others = sizes.keys() - made
-                    self.assertEqual(json.loads(outcome.out)["tensors"],
-                                     {"count": len(sizes), "bytes": sum(sizes.values()), "listings": listings, "without_maker": len(others),
-                                      "bytes_without_maker": sum(sizes[name] for name in others)})
+                    self.assertEqual(
+                        json.loads(outcome.out)["tensors"],
+                        {
+                            "count": len(sizes),
+                            "bytes": sum(sizes.values()),
+                            "listings": listings,
+                            "without_maker": len(others),
+                            "bytes_without_maker": sum(sizes[name] for name in others),
+                        },
+                    )
 
     def test_stage_gpt_finishes_as_in_astra_sim(self):
         """GPT on 64 NPUs: every NPU finishes when ASTRA-sim says, to the nanosecond."""

@@ -12,7 +12,9 @@ import harness  # noqa: E402
 from chakra import Node  # noqa: E402
 
 LINK = "bandwidth: 50 GB/s, latency: 500 ns"
-A100_LINK, H100_LINK = ("bandwidth: %d GB/s, latency: 500 ns" % rate for rate in (300, 450))  # of the machines that libraries were measured on
+A100_LINK, H100_LINK = (
+    "bandwidth: %d GB/s, latency: 500 ns" % rate for rate in (300, 450)
+)  # of the machines that libraries were measured on
 COMPUTE = "compute: {roofline: true, peak: 989 TFLOPS, local-memory: {bandwidth: 3350 GB/s}}"
 MODEL = "model: {layers: 4, hidden: 192, heads: 12, sequence: 64}"
 GRID = f"{{shape: FullyConnected, size: 4, {LINK}}}, {{shape: Ring, size: 3, {LINK}}}"
@@ -25,7 +27,9 @@ OUT_OF_RANGE = "in which the stack was fitted: its interval is too narrow"
 class Warnings(harness.Folder):
     def config(self, dimensions, workload, more="", model="congestion-unaware"):
         path = self.folder / "config.yaml"
-        path.write_text(f"system:\n  network: {{model: {model}, dimensions: [{dimensions}]}}\n  {COMPUTE}\n{more}workload: {{{workload}}}\n")
+        path.write_text(
+            f"system:\n  network: {{model: {model}, dimensions: [{dimensions}]}}\n  {COMPUTE}\n{more}workload: {{{workload}}}\n"
+        )
         return path
 
     def warnings(self, config, *more, ranks=(0, 3)):
@@ -49,8 +53,17 @@ class Warnings(harness.Folder):
         """12 NPUs in 4 x 3 with tp 6, whose groups are no grid: one warning names a group, its members, the key of its algorithm and the
         key of the groups, and counts both groups. None comes with tp 4, and none if the ring is asked for."""
         config = self.config(GRID, f"{MODEL}, parallel: {{tp: 6, dp: 2}}")
-        self.one_warning(("group 'tp_dp0' (6 members: 0, 1, 2, 3, 4, 5)", "system.network.dimensions", "system.collectives.all-reduce",
-                          "workload.parallel", "one ring", "2 times in all"), config)
+        self.one_warning(
+            (
+                "group 'tp_dp0' (6 members: 0, 1, 2, 3, 4, 5)",
+                "system.network.dimensions",
+                "system.collectives.all-reduce",
+                "workload.parallel",
+                "one ring",
+                "2 times in all",
+            ),
+            config,
+        )
         self.assertEqual(self.warnings(config, "--set=system.collectives.all-reduce=[oneRing]"), [])
         self.assertEqual(self.warnings(self.config(GRID, f"{MODEL}, parallel: {{tp: 4, dp: 3}}")), [])
 
@@ -68,17 +81,29 @@ class Warnings(harness.Folder):
                 chakra.write(self.folder / f"w.{npu}.et", nodes)
             config.write_text(system % (model, more) + "workload: {traces: w}\n")
             return config
-        self.one_warning(("no recorded duration", "system.compute.model: roofline", "1 ns", "6 times in all"), traced("recorded"))
+
+        self.one_warning(
+            ("no recorded duration", "system.compute.model: roofline", "1 ns", "6 times in all"), traced("recorded")
+        )
         self.assertEqual(self.warnings(traced("recorded", duration=7)), [])
         self.assertEqual(self.warnings(traced("roofline")), [])
         for duration in ({}, {"duration": 7}):
             says = "keep recorded durations" if duration else "what its bytes take, whatever its FLOPs"
-            self.one_warning(("system.compute.model: systolic has no effect", says, "6 times in all"), traced("systolic", array, **duration))
+            self.one_warning(
+                ("system.compute.model: systolic has no effect", says, "6 times in all"),
+                traced("systolic", array, **duration),
+            )
             says = "keep recorded durations" if duration else "what its FLOPs and bytes take in one kernel"
-            self.one_warning(("system.compute.model: products has no effect", says, "6 times in all"), traced("products", ", processor: h100", **duration))
+            self.one_warning(
+                ("system.compute.model: products has no effect", says, "6 times in all"),
+                traced("products", ", processor: h100", **duration),
+            )
         config.write_text(system % ("products", ", processor: h100") + f"workload: {{{MODEL}, parallel: {{tp: 2}}}}\n")
         self.assertEqual([line for line in self.warnings(config) if "compute nodes" in line], [])
-        config.write_text(system % ("recorded", "") + "workload: {model: {kind: layers, layers: [{name: g, parameters: 1000, forward: 1 us}]}, parallel: {dp: 2}}\n")
+        config.write_text(
+            system % ("recorded", "")
+            + "workload: {model: {kind: layers, layers: [{name: g, parameters: 1000, forward: 1 us}]}, parallel: {dp: 2}}\n"
+        )
         self.assertEqual(self.warnings(config), [])
 
     def test_times_below_bytes_over_bandwidth(self):
@@ -87,33 +112,46 @@ class Warnings(harness.Folder):
         workload = "model: {kind: layers, layers: [{name: g, parameters: 500000000}]}, parallel: {dp: 16}"
         config = self.config(f"{{shape: Ring, size: 16, {LINK}}}", workload, "  collectives: {all-reduce: [direct]}\n")
         config.write_text(config.read_text().replace(f"  {COMPUTE}\n", ""))
-        self.one_warning(("dimension 0 would have to be busy 748 % of the time", "rules: astra-sim", "--network=congestion-aware"),
-                         config, "--set=system.rules=astra-sim")
+        self.one_warning(
+            ("dimension 0 would have to be busy 748 % of the time", "rules: astra-sim", "--network=congestion-aware"),
+            config,
+            "--set=system.rules=astra-sim",
+        )
         self.assertEqual(self.warnings(config), [])
         self.assertEqual(self.warnings(config, "--network=congestion-aware"), [])
 
     def test_a_dimension_without_latency_that_joins_ranks(self):
         """4 NPUs in 2 x 2 with links of no latency in one dimension, on two ranks: a warning if ranks host neighbours there, and none if
         the dimension stays within ranks, on one rank, or without simulated links."""
-        fast, slow = (f"{{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: {latency}}}" for latency in ("0 ns", "500 ns"))
+        fast, slow = (
+            f"{{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: {latency}}}" for latency in ("0 ns", "500 ns")
+        )
         workload = f"{MODEL}, parallel: {{tp: 2, dp: 2}}"
         crossing = self.config(f"{slow}, {fast}", workload, model="congestion-aware")
         said = self.warnings(crossing, ranks=(2,))
         self.assertEqual(len(said), 1, said)
         self.assertIn("dimension 1 has no latency and joins NPUs of different ranks", said[0])
         self.assertEqual(self.warnings(crossing, ranks=(0, 1)), [])
-        self.assertEqual(self.warnings(self.config(f"{fast}, {slow}", workload, model="congestion-aware"), ranks=(2,)), [])
+        self.assertEqual(
+            self.warnings(self.config(f"{fast}, {slow}", workload, model="congestion-aware"), ranks=(2,)), []
+        )
         self.assertEqual(self.warnings(self.config(f"{slow}, {fast}", workload), ranks=(2,)), [])
 
     def test_a_group_of_traces_that_is_no_grid(self):
         """12 NPUs in 4 x 3, of which 0, 1 and 4 form a group: the warning names the group and workload.groups. There is none with
         ASTRA-sim's rules, by which every group is a ring."""
         for npu in range(12):
-            chakra.write(self.folder / f"w.{npu}.et", [Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=4096, pg_name="corner")]
-                         if npu in (0, 1, 4) else [Node(1, chakra.COMP)])
+            chakra.write(
+                self.folder / f"w.{npu}.et",
+                [Node(1, chakra.COLL, comm_type=chakra.ALL_GATHER, comm_size=4096, pg_name="corner")]
+                if npu in (0, 1, 4)
+                else [Node(1, chakra.COMP)],
+            )
         (self.folder / "groups.json").write_text('{"corner": [0, 1, 4]}')
         config = self.config(GRID, "traces: w, groups: groups.json")
-        self.one_warning(("group 'corner' (3 members: 0, 1, 4)", "system.collectives.all-gather", "Change workload.groups"), config)
+        self.one_warning(
+            ("group 'corner' (3 members: 0, 1, 4)", "system.collectives.all-gather", "Change workload.groups"), config
+        )
         self.assertEqual(self.warnings(config, "--set=system.rules=astra-sim"), [])
 
     def test_a_dragonfly_with_a_ring(self):
@@ -121,8 +159,14 @@ class Warnings(harness.Folder):
         ring or direct is named, nor on a Ring."""
         parallel = f"{MODEL}, parallel: {{tp: 6}}"
         config = self.config(DRAGONFLY, parallel, model="congestion-aware")
-        self.one_warning(("system.collectives.all-reduce is not given", "dimension 0 (Dragonfly of 6) takes ring, in 10 steps",
-                          "power of two"), config)
+        self.one_warning(
+            (
+                "system.collectives.all-reduce is not given",
+                "dimension 0 (Dragonfly of 6) takes ring, in 10 steps",
+                "power of two",
+            ),
+            config,
+        )
         for name in ("ring", "direct"):
             self.assertEqual(self.warnings(config, f"--set=system.collectives.all-reduce=[{name}]"), [])
         self.assertEqual(self.warnings(self.config(f"{{shape: Ring, size: 6, {LINK}}}", parallel)), [])
@@ -130,8 +174,11 @@ class Warnings(harness.Folder):
     def test_a_ring_that_a_library_chooses(self):
         """8 NPUs of one switch with a library, which takes a ring for the sums of 8 NPUs: nobody has to name an algorithm, so there is no
         warning of a run, a check or a shown collective."""
-        config = self.config(f"{{shape: Switch, size: 8, {A100_LINK}}}", f"{MODEL}, parallel: {{dp: 8}}",
-                             "  collectives: {library: {name: nccl-a100}}\n")
+        config = self.config(
+            f"{{shape: Switch, size: 8, {A100_LINK}}}",
+            f"{MODEL}, parallel: {{dp: 8}}",
+            "  collectives: {library: {name: nccl-a100}}\n",
+        )
         self.assertEqual(self.warnings(config), [])
         for command in (["check", config], ["show", "collective", config, "--kind", "all-reduce", "--bytes", "64 MiB"]):
             outcome = harness.orrery(*command)
@@ -150,8 +197,16 @@ class Warnings(harness.Folder):
         self.assertEqual(self.warnings(config, "--fold", ranks=(0,)), [])
         seconds = {}
         for processor in ("", "--set=system.compute.processor=a100", "--set=system.compute.processor=h100"):
-            outcome = harness.orrery("run", config, "--fold", products, *filter(None, [processor]),
-                                     f"--output={self.folder / 'r.h5'}", "--force", "--verbose")
+            outcome = harness.orrery(
+                "run",
+                config,
+                "--fold",
+                products,
+                *filter(None, [processor]),
+                f"--output={self.folder / 'r.h5'}",
+                "--force",
+                "--verbose",
+            )
             self.assertEqual((outcome.code, harness.messages(outcome)), (0, []))
             seconds[processor] = re.search("training: (.*)", outcome.out).group(1)
         self.assertEqual(seconds[""], seconds["--set=system.compute.processor=a100"])
@@ -162,18 +217,34 @@ class Warnings(harness.Folder):
         number, and an option counts as the file. There is none where the setting is given, where a key has its default, or where a stack or
         a system that the file names says more than it needs."""
         config = self.config(f"{{shape: Ring, size: 4, {LINK}}}", f"{MODEL}, parallel: {{dp: 4}}")
-        self.one_warning(("workload.parallel.prefetch", "has no effect without workload.parallel.zero: 3"), config, "--set=workload.parallel.prefetch=2")
-        self.assertEqual(self.warnings(config, "--set=workload.parallel.prefetch=2", "--set=workload.parallel.zero=3"), [])
+        self.one_warning(
+            ("workload.parallel.prefetch", "has no effect without workload.parallel.zero: 3"),
+            config,
+            "--set=workload.parallel.prefetch=2",
+        )
+        self.assertEqual(
+            self.warnings(config, "--set=workload.parallel.prefetch=2", "--set=workload.parallel.zero=3"), []
+        )
         self.assertEqual(self.warnings(config, "--set=workload.parallel.prefetch=1"), [])
-        self.one_warning(("system.network.packets.gain, system.network.packets.payload have no effect", "model: packet"), config,
-                         "--set=system.network.packets.gain=0.5", "--set=system.network.packets.payload=2 kB")
+        self.one_warning(
+            ("system.network.packets.gain, system.network.packets.payload have no effect", "model: packet"),
+            config,
+            "--set=system.network.packets.gain=0.5",
+            "--set=system.network.packets.payload=2 kB",
+        )
         self.one_warning(("perturbation.noise-seed",), config, "--noise-seed=7")
         self.assertEqual(self.warnings(config, "--noise-seed=7", "--noise=0.1"), [])
-        jobs = ", ".join(f"{{npus: 2, workload: {{{MODEL}, parallel: {{dp: 2, zero: {zero}, prefetch: 2}}}}}}" for zero in (3, 1))
-        config.write_text(f"system:\n  network: {{dimensions: [{{shape: Ring, size: 4, {LINK}}}]}}\n  {COMPUTE}\njobs: [{jobs}]\n")
+        jobs = ", ".join(
+            f"{{npus: 2, workload: {{{MODEL}, parallel: {{dp: 2, zero: {zero}, prefetch: 2}}}}}}" for zero in (3, 1)
+        )
+        config.write_text(
+            f"system:\n  network: {{dimensions: [{{shape: Ring, size: 4, {LINK}}}]}}\n  {COMPUTE}\njobs: [{jobs}]\n"
+        )
         self.one_warning(("jobs.1.workload.parallel.prefetch has no effect",), config)
-        config.write_text(f"stack: h100-megatron\nsystem: {{base: dgx-h100-superpod, network: {{dimensions: [{{shape: Switch, size: 4, {H100_LINK}}}]}}}}\n"
-                          f"workload: {{{MODEL}, parallel: {{dp: 4}}}}\n")
+        config.write_text(
+            f"stack: h100-megatron\nsystem: {{base: dgx-h100-superpod, network: {{dimensions: [{{shape: Switch, size: 4, {H100_LINK}}}]}}}}\n"
+            f"workload: {{{MODEL}, parallel: {{dp: 4}}}}\n"
+        )
         # The model is smaller than those to which the stack was fitted, which is said of its own.
         self.assertEqual([line for line in self.warnings(config) if OUT_OF_RANGE not in line], [])
 
@@ -182,10 +253,23 @@ class Warnings(harness.Folder):
         None comes without these keys, with a recorded duration, or with an exchange of tokens."""
         recorded, kernels = "--set=system.communication.durations=recorded", "--set=system.collectives.experts.top-k=4"
         config = self.config(f"{{shape: FullyConnected, size: 2, {LINK}}}", f"traces: {self.folder / 'workload'}")
-        for kind, duration, wanted in ((chakra.ALL_REDUCE, 0, {"--step=3": "workload.step", "--replicate=2": "workload.replicate",
-                                                               recorded: "communication.durations", kernels: "experts.top-k"}),
-                                       (32, 0, {kernels: ""}), (chakra.ALL_REDUCE, 7, {recorded: ""})):
-            harness.write_workload(self.folder, [[Node(1, chakra.COLL, comm_type=kind, comm_size=4096, duration=duration)]] * 2)
+        for kind, duration, wanted in (
+            (
+                chakra.ALL_REDUCE,
+                0,
+                {
+                    "--step=3": "workload.step",
+                    "--replicate=2": "workload.replicate",
+                    recorded: "communication.durations",
+                    kernels: "experts.top-k",
+                },
+            ),
+            (32, 0, {kernels: ""}),
+            (chakra.ALL_REDUCE, 7, {recorded: ""}),
+        ):
+            harness.write_workload(
+                self.folder, [[Node(1, chakra.COLL, comm_type=kind, comm_size=4096, duration=duration)]] * 2
+            )
             self.assertEqual(self.warnings(config), [])
             for option, key in wanted.items():
                 if key:
@@ -197,11 +281,20 @@ class Warnings(harness.Folder):
         """A stack of A100 on a system of H100 brings one warning, which names both and the file that says what the NPUs are; a stack of
         H100 brings none. Groups of more nodes than a library was measured on are named apart."""
         config = self.folder / "config.yaml"
-        for stack, words in (("a100-fsdp", ("config.yaml:1", "a100-fsdp", "a100", "h100", "dgx-h100-superpod.yaml")), ("h100-fsdp", ())):
-            config.write_text(f"stack: {stack}\nsystem: dgx-h100-superpod\nworkload: {{{MODEL}, parallel: {{tp: 4, dp: 256}}}}\n")
+        for stack, words in (
+            ("a100-fsdp", ("config.yaml:1", "a100-fsdp", "a100", "h100", "dgx-h100-superpod.yaml")),
+            ("h100-fsdp", ()),
+        ):
+            config.write_text(
+                f"stack: {stack}\nsystem: dgx-h100-superpod\nworkload: {{{MODEL}, parallel: {{tp: 4, dp: 256}}}}\n"
+            )
             outcome = harness.orrery("check", config)
             self.assertEqual(outcome.code, 0, outcome.err)
-            said = [line for line in harness.messages(outcome) if "system.collectives.library: the all-reduce" not in line and OUT_OF_RANGE not in line]
+            said = [
+                line
+                for line in harness.messages(outcome)
+                if "system.collectives.library: the all-reduce" not in line and OUT_OF_RANGE not in line
+            ]
             self.assertEqual(len(said), 1 if words else 0, outcome.err)
             for word in words:
                 self.assertIn(word, said[0])
@@ -209,7 +302,11 @@ class Warnings(harness.Folder):
     def test_a_pipeline_with_one_micro_batch(self):
         """4 stages and one micro-batch: run, check and generate warn once, with the key, the bubble of 3/4 and a number of micro-batches
         with its bubble, 3/19. There is no warning with 16 micro-batches, nor with one stage."""
-        words = ("workload.parallel.micro-batches is 1 for 4 stages", "ideal pipeline bubble is 75 %", "micro-batches: 16 it is 16 %")
+        words = (
+            "workload.parallel.micro-batches is 1 for 4 stages",
+            "ideal pipeline bubble is 75 %",
+            "micro-batches: 16 it is 16 %",
+        )
         ring = f"{{shape: Ring, size: 4, {LINK}}}"
         config = self.config(ring, f"{MODEL}, parallel: {{pp: 4}}")
         self.one_warning(words, config)

@@ -25,7 +25,9 @@ LINKS = """  network:
 POOL = """  remote-memory: {kind: hierarchical-pool, groups: 4, bandwidth: 100 GB/s, latency: 1 us, switches: 2, link-bandwidth: 100 GB/s,
                   link-latency: 500 ns, npus-per-node: 2, fabric-bandwidth: 100 GB/s, fabric-latency: 200 ns, chunk-size: 1 MiB}
 """
-OFFLOAD = TRANSFORMER.replace("tp: 2, pp: 2, dp: 2, micro-batches: 2", "dp: 8, zero: 3, offload: [parameters, gradients, optimizer]")
+OFFLOAD = TRANSFORMER.replace(
+    "tp: 2, pp: 2, dp: 2, micro-batches: 2", "dp: 8, zero: 3, offload: [parameters, gradients, optimizer]"
+)
 
 
 def run(folder, name, config, *more):
@@ -57,17 +59,36 @@ def with_thread_blocks(folder):
     """An all-reduce and an all-gather between two GPUs, whose thread blocks carry out plans."""
     custom = []
     for kind, plan in (("all-reduce", "two-shot"), ("all-gather", "all-gather-put")):
-        subprocess.run([sys.executable, TESTS.parent / "scripts/make_plan.py", plan, "--gpus=2", "--blocks=2", f"--output={folder / plan}.json"], check=True)
+        subprocess.run(
+            [
+                sys.executable,
+                TESTS.parent / "scripts/make_plan.py",
+                plan,
+                "--gpus=2",
+                "--blocks=2",
+                f"--output={folder / plan}.json",
+            ],
+            check=True,
+        )
         custom.append(f"{kind}: {plan}.json")
     for npu in range(2):
-        chakra.write(folder / f"gpu.{npu}.et", [chakra.Node(0, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 18),
-                                                chakra.Node(1, chakra.COLL, data_deps=[0], comm_type=chakra.ALL_GATHER, comm_size=1 << 16)])
-    return run(folder, "blocks", f"""system:
+        chakra.write(
+            folder / f"gpu.{npu}.et",
+            [
+                chakra.Node(0, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=1 << 18),
+                chakra.Node(1, chakra.COLL, data_deps=[0], comm_type=chakra.ALL_GATHER, comm_size=1 << 16),
+            ],
+        )
+    return run(
+        folder,
+        "blocks",
+        f"""system:
   network: {{model: congestion-aware, switching: cut-through, dimensions: [{{shape: Switch, size: 2, bandwidth: 450 GB/s, latency: 150 ns}}]}}
   gpu: {{profile: h100}}
   collectives: {{custom: {{{", ".join(custom)}}}}}
 workload: {{traces: "gpu.{{npu}}.et"}}
-""")
+""",
+    )
 
 
 def without_records(folder):
@@ -78,12 +99,16 @@ def without_records(folder):
 def on_two_ranks(folder):
     """A run on two ranks with a rank map and traces from files: the results hold these inputs."""
     prefix, ranks, results = folder / "step", folder / "ranks", folder / "two.h5"
-    outcome = harness.orrery("generate", "--tp", "2", "--pp", "1", "--dp", "4", "--layers", "2", "--hidden", "512", "--output", prefix)
+    outcome = harness.orrery(
+        "generate", "--tp", "2", "--pp", "1", "--dp", "4", "--layers", "2", "--hidden", "512", "--output", prefix
+    )
     if outcome.code != 0:
         raise AssertionError(outcome.err)
     ranks.write_text("".join(f"{npu % 2}\n" for npu in range(8)))
     (folder / "two.yaml").write_text(f"system:\n{RING}{COMPUTE}workload: {{traces: step, groups: step.json}}\n")
-    outcome = harness.orrery("run", folder / "two.yaml", "--quiet", f"--partition={ranks}", f"--output={results}", ranks=2)
+    outcome = harness.orrery(
+        "run", folder / "two.yaml", "--quiet", f"--partition={ranks}", f"--output={results}", ranks=2
+    )
     if outcome.code != 0:
         raise AssertionError(outcome.err)
     return results

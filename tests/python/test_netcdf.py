@@ -16,12 +16,18 @@ import h5py
 import harness
 import numpy as np
 
-PACKAGES = {"netCDF4": "python3-netcdf4", "xarray": "python3-xarray", "h5netcdf": "python3-h5netcdf", "pandas": "python3-pandas"}
+PACKAGES = {
+    "netCDF4": "python3-netcdf4",
+    "xarray": "python3-xarray",
+    "h5netcdf": "python3-h5netcdf",
+    "pandas": "python3-pandas",
+}
 
 
 def groups_of(path):
     """{name of the group: {name of the dataset: its values}}"""
     found = {"/": {}}
+
     def visit(name, node):
         if isinstance(node, h5py.Group):
             found["/" + name] = {}
@@ -29,6 +35,7 @@ def groups_of(path):
             group, _, own = ("/" + name).rpartition("/")
             text = h5py.check_string_dtype(node.dtype) is not None
             found[group or "/"][own] = node.asstr()[()] if text else node[()]
+
     with h5py.File(path) as results:
         results.visititems(visit)
     return found
@@ -53,14 +60,34 @@ class Readers(unittest.TestCase):
         """The same names, and the same values of each."""
         self.assertEqual(sorted(expected), sorted(found), place)
         for name, values in expected.items():
-            self.assertTrue(np.array_equal(np.asarray(values), np.asarray(found[name]), equal_nan=np.asarray(values).dtype.kind == "f"),
-                            f"{place}/{name}")
+            self.assertTrue(
+                np.array_equal(
+                    np.asarray(values), np.asarray(found[name]), equal_nan=np.asarray(values).dtype.kind == "f"
+                ),
+                f"{place}/{name}",
+            )
 
     def test_the_files_have_every_group(self):
         """Otherwise the other tests would not look at a group that users have."""
         known = {group for _, groups in self.files.values() for group in groups}
-        for group in ("/npus", "/groups", "/collectives", "/network", "/network/links", "/network/switches", "/memory", "/metrics", "/timeline",
-                      "/metrics/collectives", "/local_memory", "/repetitions", "/jobs", "/kernel", "/kernel/inputs", "/config/inputs"):
+        for group in (
+            "/npus",
+            "/groups",
+            "/collectives",
+            "/network",
+            "/network/links",
+            "/network/switches",
+            "/memory",
+            "/metrics",
+            "/timeline",
+            "/metrics/collectives",
+            "/local_memory",
+            "/repetitions",
+            "/jobs",
+            "/kernel",
+            "/kernel/inputs",
+            "/config/inputs",
+        ):
             self.assertIn(group, known)
         self.assertEqual(len(self.files["without_records"][1]["/collectives"]["kind"]), 0)
 
@@ -68,11 +95,16 @@ class Readers(unittest.TestCase):
         """netCDF-4 looks for the dimension of a variable in the group of the variable and in those above it, nowhere else."""
         for name, (path, _) in self.files.items():
             with h5py.File(path) as results:
+
                 def visit(place, node):
                     if isinstance(node, h5py.Dataset) and node.ndim == 1 and not h5py.h5ds.is_scale(node.id):
                         self.assertEqual(len(node.dims[0]), 1, f"{name}: /{place} has one scale")
                         above = node.dims[0][0].name.rpartition("/")[0]
-                        self.assertTrue(("/" + place).startswith(above + "/"), f"{name}: /{place} has the scale {node.dims[0][0].name}")
+                        self.assertTrue(
+                            ("/" + place).startswith(above + "/"),
+                            f"{name}: /{place} has the scale {node.dims[0][0].name}",
+                        )
+
                 results.visititems(visit)
 
     def test_netcdf4_opens_every_group(self):
@@ -82,7 +114,9 @@ class Readers(unittest.TestCase):
             with netcdf.Dataset(path) as results:
                 for group, expected in groups.items():
                     opened = results if group == "/" else results[group]
-                    self.check_values(expected, {key: variable[...] for key, variable in opened.variables.items()}, f"{name}: {group}")
+                    self.check_values(
+                        expected, {key: variable[...] for key, variable in opened.variables.items()}, f"{name}: {group}"
+                    )
 
     def check_xarray(self, engine):
         xarray = self.package("xarray")
@@ -91,7 +125,11 @@ class Readers(unittest.TestCase):
                 with warnings.catch_warnings():
                     warnings.simplefilter("error")
                     with xarray.open_dataset(path, engine=engine, group=group) as opened:
-                        self.check_values(expected, {key: opened[key].values for key in opened.variables}, f"{name}: {group} by {engine}")
+                        self.check_values(
+                            expected,
+                            {key: opened[key].values for key in opened.variables},
+                            f"{name}: {group} by {engine}",
+                        )
 
     def test_xarray_opens_every_group_with_netcdf4(self):
         """xarray opens every group by its engine netcdf4 without a warning, and reads what h5py reads."""

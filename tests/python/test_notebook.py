@@ -49,8 +49,11 @@ def executed(folder):
     """The notebook after nbconvert has executed it; it keeps no times."""
     import nbformat
     from nbconvert.preprocessors import ExecutePreprocessor
+
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    ExecutePreprocessor(timeout=300, kernel_name="python3", record_timing=False).preprocess(notebook, {"metadata": {"path": str(folder)}})
+    ExecutePreprocessor(timeout=300, kernel_name="python3", record_timing=False).preprocess(
+        notebook, {"metadata": {"path": str(folder)}}
+    )
     return notebook
 
 
@@ -87,10 +90,18 @@ class Notebook(unittest.TestCase):
             import ipykernel  # noqa: F401
             import nbconvert  # noqa: F401
         except ImportError as error:
-            self.skipTest(f"the Python package {error.name} is not installed: apt-get install python3-nbconvert python3-ipykernel")
+            self.skipTest(
+                f"the Python package {error.name} is not installed: apt-get install python3-nbconvert python3-ipykernel"
+            )
         with Checkout() as folder:
             notebook = executed(folder)
-        kinds = {kind for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs for kind in output.get("data", {})}
+        kinds = {
+            kind
+            for cell in notebook.cells
+            if cell.cell_type == "code"
+            for output in cell.outputs
+            for kind in output.get("data", {})
+        }
         self.assertLessEqual({"text/html", "image/png"}, kinds)
 
     def test_it_is_stored_as_it_was_executed(self):
@@ -98,14 +109,18 @@ class Notebook(unittest.TestCase):
         self.assertEqual([cell["execution_count"] for cell in self.cells], list(range(1, len(self.cells) + 1)))
         for cell in self.cells:
             self.assertNotIn("error", [output["output_type"] for output in cell["outputs"]])
-        self.assertIsNone(re.search(r'/(home|root|Users|work|scratch|tmp)/\w', NOTEBOOK.read_text()))
+        self.assertIsNone(re.search(r"/(home|root|Users|work|scratch|tmp)/\w", NOTEBOOK.read_text()))
 
 
 def rewrite():
     import nbformat
+
     with Checkout() as folder:
         notebook = executed(folder)
-    notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}, "language_info": {"name": "python"}}
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
     nbformat.write(notebook, NOTEBOOK)
 
 

@@ -37,11 +37,15 @@ class OwnTraces(harness.Folder):
         self.assertEqual([node.data_deps for node in nodes[:4]], [[], [0], [0, 1], []])
         self.assertEqual([node.duration for node in nodes[:2]], [1, 3])
         first = attributes_of(nodes[0])
-        self.assertEqual([first[key] for key in ("num_ops", "tensor_size", "duration_ps", "stream", "inputs", "outputs")],
-                         [2 * 10**12, 3 * 10**9, 1500000, 7, ["x", "16"], ["y", "5"]])
+        self.assertEqual(
+            [first[key] for key in ("num_ops", "tensor_size", "duration_ps", "stream", "inputs", "outputs")],
+            [2 * 10**12, 3 * 10**9, 1500000, 7, ["x", "16"], ["y", "5"]],
+        )
         self.assertTrue(attributes_of(nodes[1])["is_cpu_op"])
         scatter = attributes_of(nodes[2])
-        self.assertEqual([scatter[key] for key in ("comm_type", "comm_size", "pg_name")], [chakra.REDUCE_SCATTER, 1 << 20, "pair"])
+        self.assertEqual(
+            [scatter[key] for key in ("comm_type", "comm_size", "pg_name")], [chakra.REDUCE_SCATTER, 1 << 20, "pair"]
+        )
         received = attributes_of(chakra.read(self.folder / "deep/w.1.et")[0])
         self.assertEqual([received[key] for key in ("comm_src", "comm_dst", "comm_tag", "comm_size")], [0, 1, 9, 10])
 
@@ -53,8 +57,10 @@ class OwnTraces(harness.Folder):
         second.receive("m", source=0, size=1000, after=[second.host("h", seconds=3e-6)])
         workload.write(self.folder / "w")
         config = self.folder / "config.yaml"
-        config.write_text("system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n"
-                          f"workload: {{traces: '{self.folder / 'w'}', groups: '{self.folder / 'w.json'}'}}\n")
+        config.write_text(
+            "system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n"
+            f"workload: {{traces: '{self.folder / 'w'}', groups: '{self.folder / 'w.json'}'}}\n"
+        )
         path = self.check_one_answer([config], 2, ranks=(2,))
         self.assertEqual(harness.finish_times(path), [7 * US, 7 * US])
 
@@ -64,18 +70,20 @@ class OwnTraces(harness.Folder):
         group = workload.group("g", [0, 1])
         npu, other = workload.npus[0], workload.npus[2]
         foreign = other.compute("c", flops=1)
-        cases = {"found the kind 'all-sum'": lambda: npu.collective("x", "all-sum", size=1),
-                 "NPU 2 is no member of group 'g'": lambda: other.collective("x", "all-reduce", size=1, group=group),
-                 "size of collective 'x' is 0": lambda: npu.collective("x", "all-reduce"),
-                 "size of message 'x' is 1.5": lambda: npu.send("x", to=1, size=1.5),
-                 "target of message 'x' is 4": lambda: npu.send("x", to=4, size=1),
-                 "NPU 0 is its own peer": lambda: npu.send("x", to=0, size=1),
-                 "no earlier node of this NPU": lambda: npu.compute("x", after=[foreign]),
-                 "unknown befor": lambda: npu.compute("x", befor=[]),
-                 "found -1 seconds": lambda: npu.host("x", seconds=-1),
-                 "each once": lambda: workload.group("h", [1, 1]),
-                 "no other group has": lambda: workload.group("g", [2]),
-                 "num_npus is 0": lambda: traces.Workload(num_npus=0)}
+        cases = {
+            "found the kind 'all-sum'": lambda: npu.collective("x", "all-sum", size=1),
+            "NPU 2 is no member of group 'g'": lambda: other.collective("x", "all-reduce", size=1, group=group),
+            "size of collective 'x' is 0": lambda: npu.collective("x", "all-reduce"),
+            "size of message 'x' is 1.5": lambda: npu.send("x", to=1, size=1.5),
+            "target of message 'x' is 4": lambda: npu.send("x", to=4, size=1),
+            "NPU 0 is its own peer": lambda: npu.send("x", to=0, size=1),
+            "no earlier node of this NPU": lambda: npu.compute("x", after=[foreign]),
+            "unknown befor": lambda: npu.compute("x", befor=[]),
+            "found -1 seconds": lambda: npu.host("x", seconds=-1),
+            "each once": lambda: workload.group("h", [1, 1]),
+            "no other group has": lambda: workload.group("g", [2]),
+            "num_npus is 0": lambda: traces.Workload(num_npus=0),
+        }
         for words, act in cases.items():
             with self.subTest(words), self.assertRaises(traces.TraceError) as caught:
                 act()

@@ -49,9 +49,18 @@ class Runs(unittest.TestCase):
 class Tables(Runs):
     def test_columns_are_those_of_the_file_with_their_units(self):
         """For every group: each dataset is a column with the same values, and attrs has its units and description."""
-        places = {"npus": "npus", "kernel": "kernel", "links": "network/links", "switches": "network/switches", "memory_stages": "memory",
-                  "collective_totals": "metrics/collectives", "dimensions": "network", "collectives": "collectives", "repetitions": "repetitions",
-                  "jobs": "jobs"}
+        places = {
+            "npus": "npus",
+            "kernel": "kernel",
+            "links": "network/links",
+            "switches": "network/switches",
+            "memory_stages": "memory",
+            "collective_totals": "metrics/collectives",
+            "dimensions": "network",
+            "collectives": "collectives",
+            "repetitions": "repetitions",
+            "jobs": "jobs",
+        }
         seen = set()
         for name in self.paths:
             run, file = self.open(name), self.file(name)
@@ -67,7 +76,9 @@ class Tables(Runs):
                     values = (dataset.asstr()[:] if h5py.check_string_dtype(dataset.dtype) else dataset[:]).tolist()
                     if "values" in dataset.attrs:
                         values = [dataset.attrs["values"][index] for index in values]
-                    np.testing.assert_equal(table[column].tolist(), values, f"{name}: {group}/{column}")  # NaN is equal to NaN
+                    np.testing.assert_equal(
+                        table[column].tolist(), values, f"{name}: {group}/{column}"
+                    )  # NaN is equal to NaN
                     self.assertEqual(table.attrs["units"][column], dataset.attrs["units"], f"{name}: {group}/{column}")
                     self.assertTrue(table.attrs["descriptions"][column], f"{name}: {group}/{column} is described")
         self.assertEqual(seen, set(places))
@@ -80,7 +91,9 @@ class Tables(Runs):
     def test_npus_add_up(self):
         """The five parts of each NPU's time add up to its finish time, and the index is called npu."""
         npus = self.open("transformer").npus
-        parts = npus[["compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time"]].sum(axis=1)
+        parts = npus[
+            ["compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time"]
+        ].sum(axis=1)
         self.assertTrue((parts == npus["finish_time"]).all())
         self.assertEqual(npus.index.name, "npu")
 
@@ -100,7 +113,9 @@ class Tables(Runs):
         self.assertEqual(run.metrics["value"]["step_time"], int(file["metrics/step_time"][()]))
         self.assertIsInstance(run.metrics["value"]["step_time"], int)
         self.assertEqual(run.metrics["units"]["step_time"], "ps")
-        self.assertEqual(run.metrics["value"]["model_flops_utilisation"], float(file["metrics/model_flops_utilisation"][()]))
+        self.assertEqual(
+            run.metrics["value"]["model_flops_utilisation"], float(file["metrics/model_flops_utilisation"][()])
+        )
         self.assertEqual(list(run.dimensions["bytes_per_step"]), list(file["metrics/bytes_per_step"][:]))
 
     def test_dimensions_say_what_the_configuration_says(self):
@@ -116,7 +131,7 @@ class Tables(Runs):
         offsets, members = file["groups/offsets"][:], file["groups/members"][:]
         self.assertEqual(list(run.groups["name"]), [name or "world" for name in file["groups/names"].asstr()[:]])
         for group in run.groups.index:
-            expected = list(members[offsets[group]:offsets[group + 1]])
+            expected = list(members[offsets[group] : offsets[group + 1]])
             rows = run.members[run.members["group"] == group]
             self.assertEqual(list(rows["npu"]), expected)
             self.assertEqual(list(rows["position"]), list(range(len(expected))))
@@ -133,7 +148,9 @@ class Tables(Runs):
             self.assertEqual(row["npus"], run.groups["npus"][row["group"]])
             self.assertEqual(row["members"], run.groups["size"][row["group"]])
         self.assertTrue((collectives["duration"] == collectives["finish"] - collectives["last_arrival"]).all())
-        self.assertTrue((collectives["arrival_spread"] == collectives["last_arrival"] - collectives["first_arrival"]).all())
+        self.assertTrue(
+            (collectives["arrival_spread"] == collectives["last_arrival"] - collectives["first_arrival"]).all()
+        )
         by_member = collectives.drop(columns="npus").merge(run.members, on="group")
         self.assertEqual(len(by_member), collectives["members"].sum())
         self.assertEqual(len(self.open("without_records").collectives), 0)
@@ -142,13 +159,19 @@ class Tables(Runs):
         """Each link has the names of the NPU or switch at its ends, and its utilisation and mean wait follow from the file."""
         run, file = self.open("with_links"), self.file("with_links")
         switches = file["network/switches/name"].asstr()[:]
+
         def name(end):
             return f"NPU {end}" if end >= 0 else switches[-1 - end]
+
         for _, row in run.links.iterrows():
             self.assertEqual((row["from_name"], row["to_name"]), (name(row["from"]), name(row["to"])))
         simulated = file.attrs["simulated_time"]
         self.assertTrue(np.allclose(run.links["utilisation"], file["network/links/busy_time"][:] / simulated))
-        self.assertTrue(np.allclose(run.links["mean_wait"], file["network/links/queueing_time"][:] / file["network/links/messages"][:]))
+        self.assertTrue(
+            np.allclose(
+                run.links["mean_wait"], file["network/links/queueing_time"][:] / file["network/links/messages"][:]
+            )
+        )
 
     def test_configuration_and_inputs(self):
         """A run on two ranks gives its configuration as a tree and as settings, its input files, and a row for each rank."""
@@ -174,7 +197,11 @@ class Tables(Runs):
         self.assertEqual(npus.attrs["units"]["finish_time"], "ps")
         self.assertTrue((changed["nodes_completed"] == npus["nodes_completed"]).all())
         rates = orrery.in_units(self.open("transformer").collectives, "Gb/s")
-        self.assertTrue(np.allclose(rates["bus_bandwidth"] * 1e9 / 8, self.open("transformer").collectives["bus_bandwidth"], equal_nan=True))
+        self.assertTrue(
+            np.allclose(
+                rates["bus_bandwidth"] * 1e9 / 8, self.open("transformer").collectives["bus_bandwidth"], equal_nan=True
+            )
+        )
         for wrong in (("hours",), ("ms", "us")):
             with self.assertRaisesRegex(ValueError, wrong[0]):
                 orrery.in_units(npus, *wrong)
@@ -184,7 +211,16 @@ class Tables(Runs):
         run = self.open("with_links")
         step = orrery.readable(run.metrics["value"]["step_time"], "ps")
         for text in (str(run), run._repr_html_()):
-            for word in ("links.h5", step, "compute", "exposed communication", "MFU", "FatTree of 4", "timeline", f"{len(run.timeline):,}"):
+            for word in (
+                "links.h5",
+                step,
+                "compute",
+                "exposed communication",
+                "MFU",
+                "FatTree of 4",
+                "timeline",
+                f"{len(run.timeline):,}",
+            ):
                 self.assertIn(word, text)
         self.assertIn("8 NPUs", repr(run))
         self.assertIn("rows of 8 NPUs", run.timeline._repr_html_())
@@ -192,8 +228,16 @@ class Tables(Runs):
     def test_a_run_that_was_interrupted(self):
         """A run of 100,000 iterations is stopped after 50 ms. It has no metrics; all that it has can be read, and its summary says so."""
         results = self.folder / "interrupted.h5"
-        outcome = harness.orrery("run", self.folder / "transformer.yaml", "--iterations=100000", "--max-walltime=0.05", "--timeline", "--quiet",
-                                 "--force", f"--output={results}")
+        outcome = harness.orrery(
+            "run",
+            self.folder / "transformer.yaml",
+            "--iterations=100000",
+            "--max-walltime=0.05",
+            "--timeline",
+            "--quiet",
+            "--force",
+            f"--output={results}",
+        )
         self.assertEqual(outcome.code, 75, outcome.err)
         with orrery.open(results, times="ps") as run:
             self.assertEqual(run.status, "interrupted")
@@ -202,7 +246,9 @@ class Tables(Runs):
             self.assertIn("interrupted", str(run))
             self.assertEqual(len(run.npus), 8)
             self.assertEqual(len(run.timeline.read()), len(run.timeline))
-            self.assertEqual(orrery.compare([results, self.paths["transformer"]])["status"].tolist(), ["interrupted", "complete"])
+            self.assertEqual(
+                orrery.compare([results, self.paths["transformer"]])["status"].tolist(), ["interrupted", "complete"]
+            )
 
     def test_tables_stay_after_the_file_is_closed(self):
         """A table that was read stays when the file is closed. A table that was not read is refused with a message."""
@@ -217,7 +263,9 @@ class Tables(Runs):
 class Parts(Runs):
     def test_operations_are_those_of_the_collectives(self):
         """Each collective node of a timeline has the kind that the table of collectives gives to that collective of its group."""
-        sequence = examples.transformer(self.folder, "sequence", "--set", "workload.parallel.sp=true", "--set", "workload.parallel.zero=1")
+        sequence = examples.transformer(
+            self.folder, "sequence", "--set", "workload.parallel.sp=true", "--set", "workload.parallel.zero=1"
+        )
         for name in ("sequence", "with_links"):
             run = orrery.open(sequence, times="ps") if name == "sequence" else self.open(name)
             with h5py.File(run.path) as file:
@@ -226,7 +274,9 @@ class Parts(Runs):
             table = run.timeline.read()
             table = table[table["kind"] == "collective"]
             table = table.assign(ordinal=table.groupby(["npu", "group"]).cumcount())
-            both = table.merge(run.collectives[["group", "ordinal", "kind"]], on=["group", "ordinal"], suffixes=("_of_node", ""))
+            both = table.merge(
+                run.collectives[["group", "ordinal", "kind"]], on=["group", "ordinal"], suffixes=("_of_node", "")
+            )
             self.assertEqual(len(both), len(table))
             self.assertGreater(both["kind"].nunique(), 1 if name == "sequence" else 0)
             self.assertEqual(both["operation"].astype(str).tolist(), both["kind"].astype(str).tolist(), name)
@@ -240,10 +290,41 @@ class Parts(Runs):
         kinds, names = file["kind"].attrs["values"], file["names"].asstr()[:]
         groups = [name or "world" for name in self.file_["groups/names"].asstr()[:]]
         operations = file["operation"].attrs["values"]
-        self.rows = [(npu, node, start, finish, finish - start, kinds[kind], names[name], group, groups[group] if group >= 0 else None, size, peer, tag,
-                      operations[operation] if operation >= 0 else None)
-                     for npu, node, start, finish, kind, name, group, size, peer, tag, operation in zip(*(file[key][:] for key in (
-                         "npu", "node", "start", "finish", "kind", "name", "group", "bytes", "peer", "tag", "operation")))]
+        self.rows = [
+            (
+                npu,
+                node,
+                start,
+                finish,
+                finish - start,
+                kinds[kind],
+                names[name],
+                group,
+                groups[group] if group >= 0 else None,
+                size,
+                peer,
+                tag,
+                operations[operation] if operation >= 0 else None,
+            )
+            for npu, node, start, finish, kind, name, group, size, peer, tag, operation in zip(
+                *(
+                    file[key][:]
+                    for key in (
+                        "npu",
+                        "node",
+                        "start",
+                        "finish",
+                        "kind",
+                        "name",
+                        "group",
+                        "bytes",
+                        "peer",
+                        "tag",
+                        "operation",
+                    )
+                )
+            )
+        ]
 
     def listed(self, table):
         table = table.astype(object).where(table.notna(), None)
@@ -252,8 +333,24 @@ class Parts(Runs):
     def test_the_whole_timeline(self):
         """The timeline is read whole. It has the rows of the file with durations and names, and `head` gives the first of them."""
         whole = self.timeline.read()
-        self.assertEqual(list(whole.columns), ["npu", "node", "start", "finish", "duration", "kind", "name", "group", "group_name", "bytes", "peer", "tag",
-                          "operation"])
+        self.assertEqual(
+            list(whole.columns),
+            [
+                "npu",
+                "node",
+                "start",
+                "finish",
+                "duration",
+                "kind",
+                "name",
+                "group",
+                "group_name",
+                "bytes",
+                "peer",
+                "tag",
+                "operation",
+            ],
+        )
         self.assertEqual(self.listed(whole), self.rows)
         self.assertEqual(len(self.timeline), len(self.rows))
         self.assertEqual(whole.attrs["units"]["duration"], "ps")
@@ -263,7 +360,9 @@ class Parts(Runs):
         """The timeline is read for one NPU, a list, a range or none. It has the rows of these NPUs."""
         for npus in (3, [5], [7, 0, 1], range(2, 6), []):
             wanted = {npus} if isinstance(npus, int) else set(npus)
-            self.assertEqual(self.listed(self.timeline.read(npus=npus)), [row for row in self.rows if row[0] in wanted], npus)
+            self.assertEqual(
+                self.listed(self.timeline.read(npus=npus)), [row for row in self.rows if row[0] in wanted], npus
+            )
 
     def test_a_span_of_time(self):
         """Rows that overlap with the span, whether the times are picoseconds or texts."""
@@ -271,8 +370,10 @@ class Parts(Runs):
         for begin, stop in ((0, end + 1), (end // 3, end // 2), (end // 2, end // 2 + 1), (-5, 0)):
             expected = [row for row in self.rows if row[2] < stop and row[3] > begin]
             self.assertEqual(self.listed(self.timeline.read(time=(begin, stop))), expected, (begin, stop))
-        self.assertEqual(self.listed(self.timeline.read(time=("0.1 ms", "0.2 ms"))),
-                         [row for row in self.rows if row[2] < 2 * 10**8 and row[3] > 10**8])
+        self.assertEqual(
+            self.listed(self.timeline.read(time=("0.1 ms", "0.2 ms"))),
+            [row for row in self.rows if row[2] < 2 * 10**8 and row[3] > 10**8],
+        )
         with self.assertRaisesRegex(ValueError, "tomorrow"):
             self.timeline.read(time=("tomorrow", "1 ms"))
 
@@ -289,9 +390,17 @@ class Parts(Runs):
             for table in (self.timeline, self.memory):
                 pieces = list(table.chunks(rows=rows))
                 self.assertLessEqual(max(map(len, pieces)), rows)
-                self.assertTrue(pd.concat(pieces, ignore_index=True).astype(object).equals(table.read().astype(object)), rows)
-        some = pd.concat(self.timeline.chunks(rows=5, npus=[1, 2, 6], time=(0, self.run_.simulated_time // 2)), ignore_index=True)
-        self.assertTrue(some.astype(object).equals(self.timeline.read(npus=[1, 2, 6], time=(0, self.run_.simulated_time // 2)).astype(object)))
+                self.assertTrue(
+                    pd.concat(pieces, ignore_index=True).astype(object).equals(table.read().astype(object)), rows
+                )
+        some = pd.concat(
+            self.timeline.chunks(rows=5, npus=[1, 2, 6], time=(0, self.run_.simulated_time // 2)), ignore_index=True
+        )
+        self.assertTrue(
+            some.astype(object).equals(
+                self.timeline.read(npus=[1, 2, 6], time=(0, self.run_.simulated_time // 2)).astype(object)
+            )
+        )
 
     def test_too_many_rows_are_refused(self):
         """More rows than the limit are refused with a message that says how to lift it. As many as the limit are read."""
@@ -325,8 +434,14 @@ class Several(Runs):
         cls.sweep = cls.folder / "sweep"
         cls.sweep.mkdir()
         for bandwidth in (25, 50, 100):
-            examples.transformer(cls.sweep, f"at-{bandwidth}", "--set", f"system.network.dimensions.1.bandwidth={bandwidth} GB/s", "--set",
-                                 "system.collectives.chunks=2")
+            examples.transformer(
+                cls.sweep,
+                f"at-{bandwidth}",
+                "--set",
+                f"system.network.dimensions.1.bandwidth={bandwidth} GB/s",
+                "--set",
+                "system.collectives.chunks=2",
+            )
 
     def test_one_table_with_what_differs(self):
         """Three runs that differ in one bandwidth: this key is a column, beside the metrics, and no other key."""
@@ -370,9 +485,14 @@ class Several(Runs):
         other = self.folder / "other"
         other.mkdir()
         shutil.copy(self.sweep / "at-25.h5", other)
-        self.assertEqual(list(orrery.open_many([self.sweep / "at-25.h5", other / "at-25.h5"])), ["sweep/at-25", "other/at-25"])
+        self.assertEqual(
+            list(orrery.open_many([self.sweep / "at-25.h5", other / "at-25.h5"])), ["sweep/at-25", "other/at-25"]
+        )
         self.assertEqual(list(orrery.open_many({"slow": self.sweep / "at-25.h5"}).table.index), ["slow"])
-        for wrong, word in ((self.folder / "no-*.h5", "found no results file"), ([self.sweep / "at-25.h5"] * 2, "twice")):
+        for wrong, word in (
+            (self.folder / "no-*.h5", "found no results file"),
+            ([self.sweep / "at-25.h5"] * 2, "twice"),
+        ):
             with self.assertRaisesRegex(orrery.ResultsError, word):
                 orrery.open_many(wrong)
 
@@ -404,8 +524,13 @@ class Errors(Runs):
         blocked = self.folder / f"without-{missing}"
         blocked.mkdir(exist_ok=True)
         (blocked / f"{missing}.py").write_text(f"raise ModuleNotFoundError(name={missing!r})\n")
-        return subprocess.run([sys.executable, *code], capture_output=True, text=True, timeout=120,
-                              env={**os.environ, "PYTHONPATH": f"{blocked}:{PACKAGE}"})
+        return subprocess.run(
+            [sys.executable, *code],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "PYTHONPATH": f"{blocked}:{PACKAGE}"},
+        )
 
     def test_a_missing_package_is_named_with_how_to_install_it(self):
         """A package that Orrery needs cannot be imported. The message says how to install it, and plots alone need matplotlib."""
@@ -413,7 +538,9 @@ class Errors(Runs):
             done = self.python(["-c", "import orrery"], package)
             self.assertIn(f"apt-get install {debian}", done.stderr, package)
             self.assertIn(f"pip install {package}", done.stderr, package)
-        done = self.python(["-c", f"import orrery; orrery.open({str(self.paths['transformer'])!r}).configuration"], "yaml")
+        done = self.python(
+            ["-c", f"import orrery; orrery.open({str(self.paths['transformer'])!r}).configuration"], "yaml"
+        )
         self.assertIn("apt-get install python3-yaml", done.stderr)
         self.assertIn("pip install PyYAML", done.stderr)
         done = self.python(["-c", "import orrery; print('tables only')\nimport orrery.plots"], "matplotlib")
@@ -424,8 +551,23 @@ class Errors(Runs):
     def test_scripts_end_with_a_message_where_a_package_is_missing(self):
         """Each plot script and each study that is asked for a picture; one line and no traceback, and a study before it simulates."""
         scripts = [[f"{name}.py", self.paths["with_links"]] for name in ("plot_results", "plot_links", "plot_kernel")]
-        scripts += [[f"studies/{name}", "--plot", self.folder / "never.png"] for name in ("in_switch", "memory", "pool", "scale", "themis", "wafer")]
-        scripts += [["slurm/scaling.py", "submit", "strong", self.folder / "study", "--ranks", "1", "--local", "--", self.folder / "transformer.yaml"]]
+        scripts += [
+            [f"studies/{name}", "--plot", self.folder / "never.png"]
+            for name in ("in_switch", "memory", "pool", "scale", "themis", "wafer")
+        ]
+        scripts += [
+            [
+                "slurm/scaling.py",
+                "submit",
+                "strong",
+                self.folder / "study",
+                "--ranks",
+                "1",
+                "--local",
+                "--",
+                self.folder / "transformer.yaml",
+            ]
+        ]
         for script, *arguments in scripts:
             done = self.python([str(harness.SOURCE / "scripts" / script), *map(str, arguments)], "matplotlib")
             self.assertNotEqual(done.returncode, 0, script)

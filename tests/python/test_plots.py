@@ -20,9 +20,14 @@ from orrery.plots import link_maps, memory, step, style, timeline
 
 LINE = "bandwidth: 10 GB/s, latency: 100 ns"
 SHAPES = {  # of the second dimension; the first is a Switch of 2
-    "ring": "{shape: Ring, size: 5, LINK}", "pair": "{shape: Ring, size: 2, LINK}", "mesh": "{shape: Mesh, size: 4, LINK}",
-    "all": "{shape: FullyConnected, size: 5, LINK}", "switch": "{shape: Switch, size: 3, LINK, oversubscription: 3}",
-    "fat-tree": "{shape: FatTree, ports: 4, size: 8, LINK}", "dragonfly": "{shape: Dragonfly, npus-per-router: 1, size: 4, LINK}"}
+    "ring": "{shape: Ring, size: 5, LINK}",
+    "pair": "{shape: Ring, size: 2, LINK}",
+    "mesh": "{shape: Mesh, size: 4, LINK}",
+    "all": "{shape: FullyConnected, size: 5, LINK}",
+    "switch": "{shape: Switch, size: 3, LINK, oversubscription: 3}",
+    "fat-tree": "{shape: FatTree, ports: 4, size: 8, LINK}",
+    "dragonfly": "{shape: Dragonfly, npus-per-router: 1, size: 4, LINK}",
+}
 
 
 class Pictures(unittest.TestCase):
@@ -33,7 +38,9 @@ class Pictures(unittest.TestCase):
         if not hasattr(Pictures, "runs"):  # once for all classes
             Pictures.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
             unittest.addModuleCleanup(shutil.rmtree, Pictures.folder)
-            Pictures.runs = {name: orrery.open(path, times="ps") for name, path in examples.all_of(Pictures.folder).items()}
+            Pictures.runs = {
+                name: orrery.open(path, times="ps") for name, path in examples.all_of(Pictures.folder).items()
+            }
             for run in Pictures.runs.values():
                 unittest.addModuleCleanup(run.close)
 
@@ -52,8 +59,14 @@ class Readable(Pictures):
                 for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]:
                     if not low - slack <= tick.get_loc() <= high + slack or not tick.label1.get_visible():
                         not_drawn |= {tick.label1, tick.label2}
-        texts = [text for text in figure.findobj(style.matplotlib.text.Text) if text.get_visible() and text.get_text().strip()]
-        return [(text.get_text(), text.get_window_extent(canvas.get_renderer())) for text in texts if text not in not_drawn]
+        texts = [
+            text
+            for text in figure.findobj(style.matplotlib.text.Text)
+            if text.get_visible() and text.get_text().strip()
+        ]
+        return [
+            (text.get_text(), text.get_window_extent(canvas.get_renderer())) for text in texts if text not in not_drawn
+        ]
 
     def check(self, name, figure):
         """No text reaches over the edge, and no two texts lie over each other."""
@@ -61,9 +74,12 @@ class Readable(Pictures):
         width, height = figure.canvas.get_width_height()
         self.assertGreater(len(texts), 5, name)
         for text, box in texts:
-            self.assertTrue(box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1, f"{name}: {text!r} is clipped: {box}")
+            self.assertTrue(
+                box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1,
+                f"{name}: {text!r} is clipped: {box}",
+            )
         for row, (text, box) in enumerate(texts):
-            for other, other_box in texts[row + 1:]:
+            for other, other_box in texts[row + 1 :]:
                 wide = min(box.x1, other_box.x1) - max(box.x0, other_box.x0)
                 high = min(box.y1, other_box.y1) - max(box.y0, other_box.y0)
                 self.assertFalse(wide > 2 and high > 2, f"{name}: {text!r} and {other!r} lie over each other")
@@ -76,7 +92,9 @@ class Readable(Pictures):
     def test_a_part_of_the_time(self):
         """The overview of three NPUs in a part of the time has only texts that can be read."""
         run = self.runs["transformer"]
-        self.check("zoom", orrery.plots.overview(run, npus=[0, 3, 7], time=(run.simulated_time // 4, run.simulated_time // 2)))
+        self.check(
+            "zoom", orrery.plots.overview(run, npus=[0, 3, 7], time=(run.simulated_time // 4, run.simulated_time // 2))
+        )
 
     def test_kernel(self):
         """The picture of the kernel of every example run has only texts that can be read."""
@@ -120,11 +138,19 @@ class Shares(Pictures):
             run = self.runs[name]
             edges = np.linspace(0, run.simulated_time, timeline.COARSE_BINS + 1)
             for npus in ([0], [3, 6], range(8)):
-                found = {state: shares.sum() * np.diff(edges)[0] for state, shares in timeline.states_over_time(run, npus, edges).items()}
+                found = {
+                    state: shares.sum() * np.diff(edges)[0]
+                    for state, shares in timeline.states_over_time(run, npus, edges).items()
+                }
                 self.assertGreater(min(found["forward"], found["backward"], found["bubble"] if 0 in npus else 1), 0)
                 for cause in run.breakdown.columns.drop("idle"):
                     time = sum(found.get(state, 0) for state in parts.get(cause, (cause,)))
-                    self.assertAlmostEqual(time / run.simulated_time, run.breakdown.loc[list(npus), cause].mean() / run.simulated_time, 9, f"{name}: {cause}")
+                    self.assertAlmostEqual(
+                        time / run.simulated_time,
+                        run.breakdown.loc[list(npus), cause].mean() / run.simulated_time,
+                        9,
+                        f"{name}: {cause}",
+                    )
 
     def test_shares_of_the_step_are_those_of_the_metrics(self):
         """The legend of the first panel has the shares that /metrics has."""
@@ -142,11 +168,15 @@ class Shares(Pictures):
         """The bands of a timeline together have every NPU of the run once, in order."""
         for name, run in self.runs.items():
             if run.timeline is not None:
-                self.assertEqual([npu for _, npus in timeline.bands_of(run) for npu in npus], list(range(run.num_npus)), name)
+                self.assertEqual(
+                    [npu for _, npus in timeline.bands_of(run) for npu in npus], list(range(run.num_npus)), name
+                )
 
     def test_mean_usage(self):
         """4 bytes for a quarter of a bin, then 8 bytes; nothing after the end."""
-        np.testing.assert_allclose(memory.mean_usage(np.array([0, 10, 60]), np.array([4, 8, 0]), np.array([0.0, 40.0, 80.0])), [7, 4])
+        np.testing.assert_allclose(
+            memory.mean_usage(np.array([0, 10, 60]), np.array([4, 8, 0]), np.array([0.0, 40.0, 80.0])), [7, 4]
+        )
 
 
 class Maps(unittest.TestCase):
@@ -154,18 +184,36 @@ class Maps(unittest.TestCase):
 
     def maps(self, folder, shape):
         """The maps of both dimensions, with the table of links and the values: the number of each link, from 1."""
-        config = (f"system: {{network: {{model: congestion-aware, dimensions: [{{shape: Switch, size: 2, {LINE}}}, {SHAPES[shape].replace('LINK', LINE)}]}}, "
-                  "compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}}\n"
-                  "workload: {model: {kind: transformer, layers: 1, hidden: 64, heads: 2, sequence: 64, vocabulary: 64}, parallel: {dp: NPUS}}\n")
+        config = (
+            f"system: {{network: {{model: congestion-aware, dimensions: [{{shape: Switch, size: 2, {LINE}}}, {SHAPES[shape].replace('LINK', LINE)}]}}, "
+            "compute: {roofline: true, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}}\n"
+            "workload: {model: {kind: transformer, layers: 1, hidden: 64, heads: 2, sequence: 64, vocabulary: 64}, parallel: {dp: NPUS}}\n"
+        )
         size = 2 * int(SHAPES[shape].partition("size: ")[2].partition(",")[0])
-        run = orrery.open(examples.run(folder, shape, config.replace("NPUS", str(size)), "--set", "system.collectives.all-reduce=[direct, direct]"
-                                       if shape in ("all", "switch") else "system.collectives.all-reduce=[direct, ring]"))
+        run = orrery.open(
+            examples.run(
+                folder,
+                shape,
+                config.replace("NPUS", str(size)),
+                "--set",
+                "system.collectives.all-reduce=[direct, direct]"
+                if shape in ("all", "switch")
+                else "system.collectives.all-reduce=[direct, ring]",
+            )
+        )
         self.addCleanup(run.close)
         table, dimensions, found, stride = run.links, run.dimensions, [], 1
         for number, dimension in dimensions.iterrows():
             chosen = table["dimension"] == number
             values = np.arange(1.0, chosen.sum() + 1)
-            found.append((link_maps.maps_of(dimension["shape"], int(dimension["size"]), stride, run.num_npus, table[chosen], values), values))
+            found.append(
+                (
+                    link_maps.maps_of(
+                        dimension["shape"], int(dimension["size"]), stride, run.num_npus, table[chosen], values
+                    ),
+                    values,
+                )
+            )
             stride *= int(dimension["size"])
         return found
 
@@ -203,7 +251,9 @@ class Maps(unittest.TestCase):
 
     def test_a_link_that_never_waited_is_not_one_that_carried_nothing(self):
         """No link is transparent, a link without data white; a link with the value 0 has the first colour of the scale."""
-        image = link_maps.Scale(np.array([0.0, 1.0, 100.0]), "messages").of(np.array([[np.nan, link_maps.UNUSED, 0.0, 100.0]]))
+        image = link_maps.Scale(np.array([0.0, 1.0, 100.0]), "messages").of(
+            np.array([[np.nan, link_maps.UNUSED, 0.0, 100.0]])
+        )
         self.assertEqual(image[0, 0, 3], 0)
         self.assertEqual(image[0, 1].tolist(), [1, 1, 1, 1])
         np.testing.assert_allclose(image[0, 2], link_maps.PALETTE(0.0))

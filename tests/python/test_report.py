@@ -46,8 +46,14 @@ def with_causes(path):
                 column[:] = time[:, CAUSES.index(name)] if name in CAUSES else 0
         del file["critical_path"]
         path_group = file.create_group("critical_path")
-        for name, values, kind in (("start", [0, whole // 2], "i8"), ("finish", [whole // 2, whole], "i8"), ("npu", [0, 5], "u4"),
-                                   ("node", [1, 2], "u8"), ("cause", [0, 1], "i1"), ("name", [0, 1], "u4")):
+        for name, values, kind in (
+            ("start", [0, whole // 2], "i8"),
+            ("finish", [whole // 2, whole], "i8"),
+            ("npu", [0, 5], "u4"),
+            ("node", [1, 2], "u8"),
+            ("cause", [0, 1], "i1"),
+            ("name", [0, 1], "u4"),
+        ):
             path_group[name] = np.array(values, dtype=kind)
         path_group["cause"].attrs["values"] = CAUSES
         if "hints" in file["metrics"]:
@@ -65,7 +71,9 @@ class Report(unittest.TestCase):
             Report.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-"))
             unittest.addModuleCleanup(shutil.rmtree, Report.folder)
             Report.paths = examples.all_of(Report.folder)
-            Report.paths["faster"] = examples.transformer(Report.folder, "faster", "--set", "system.network.dimensions.0.bandwidth=100 GB/s")
+            Report.paths["faster"] = examples.transformer(
+                Report.folder, "faster", "--set", "system.network.dimensions.0.bandwidth=100 GB/s"
+            )
             Report.paths["blocks"] = examples.with_thread_blocks(Report.folder)
             Report.paths["causes"] = with_causes(Report.paths["transformer"])
         super().setUpClass()
@@ -83,10 +91,14 @@ class Facts(Report):
     def test_thread_blocks(self):
         """System: collectives by thread blocks of GPUs. Expectation: the times by reason are the sums of the table, longest first, each with
         its meaning; a run without GPUs has none."""
-        with orrery.open(self.paths["blocks"], times="ps") as run, orrery.open(self.paths["transformer"], times="ps") as other:
+        with orrery.open(self.paths["blocks"], times="ps") as run, orrery.open(
+            self.paths["transformer"], times="ps"
+        ) as other:
             found, sums = facts.blocks(run), run.gpu_stalls.sum()
             self.assertEqual(facts.blocks(other), [])
-        self.assertEqual({one["reason"]: one["time"] for one in found}, {name: int(time) for name, time in sums.items() if time > 0})
+        self.assertEqual(
+            {one["reason"]: one["time"] for one in found}, {name: int(time) for name, time in sums.items() if time > 0}
+        )
         self.assertEqual([one["time"] for one in found], sorted((one["time"] for one in found), reverse=True))
         self.assertAlmostEqual(sum(one["share"] for one in found), 1, 9)
         self.assertTrue(all(one["meaning"] for one in found), found)
@@ -100,14 +112,23 @@ class Facts(Report):
         self.assertAlmostEqual(found["causes"][1]["share"], 0.25, 6)
         self.assertEqual(found["hints"], ["Try 16 micro-batches & <more>."])
         longest = found["critical_path"]["longest"]
-        self.assertEqual([(one["npu"], one["cause"], one["name"]) for one in longest], [(0, "compute", names[0]), (5, "tensor", names[1])])
+        self.assertEqual(
+            [(one["npu"], one["cause"], one["name"]) for one in longest],
+            [(0, "compute", names[0]), (5, "tensor", names[1])],
+        )
 
     def test_bins_keep_shares(self):
         """System: a run whose timeline is drawn in bands. Expectation: the mean of the bins is the share of time of /metrics, to a byte."""
         with orrery.open(self.paths["transformer"], times="ps") as run:
             timeline, expected = series.timeline(run, 10), run.metrics["value"]["compute_share"]
-        shares = [sum(np.frombuffer(base64.b64decode(band["states"][state]["data"]), dtype=np.uint8).mean() / 255
-                      for state in ("forward", "backward", "other compute") if state in band["states"]) for band in timeline["bands"]]
+        shares = [
+            sum(
+                np.frombuffer(base64.b64decode(band["states"][state]["data"]), dtype=np.uint8).mean() / 255
+                for state in ("forward", "backward", "other compute")
+                if state in band["states"]
+            )
+            for band in timeline["bands"]
+        ]
         self.assertAlmostEqual(float(np.mean(shares)), expected, delta=3 / 255)
         self.assertLessEqual(timeline["nodes"]["count"], 10)
 
@@ -119,18 +140,31 @@ class Facts(Report):
                 reader = StateReader(run.picoseconds)
                 for npu in range(run.num_npus):
                     found = reader.intervals(npu)
-                    pieces = sorted((int(begin), int(end)) for starts, ends in found.values() for begin, end in zip(starts, ends))
+                    pieces = sorted(
+                        (int(begin), int(end)) for starts, ends in found.values() for begin, end in zip(starts, ends)
+                    )
                     self.assertTrue(all(before[1] <= after[0] for before, after in zip(pieces, pieces[1:])), name)
                     for cause, time in run.breakdown.loc[npu].drop("idle").items():
-                        sums = sum(int((found[state][1] - found[state][0]).sum()) for state in parts.get(cause, (cause,)) if state in found)
+                        sums = sum(
+                            int((found[state][1] - found[state][0]).sum())
+                            for state in parts.get(cause, (cause,))
+                            if state in found
+                        )
                         self.assertEqual(sums, int(time), f"{name}: NPU {npu}, {cause}")
 
     def test_places(self):
         """System: 2 tensor x 2 pipeline x 2 data parallel, and another order of placement. Expectation: each NPU has its stage and positions."""
-        settings = {"workload.parallel.placement": ("tp", "cp", "ep", "dp", "pp"), "workload.parallel.tp": 2, "workload.parallel.dp": 2, "workload.parallel.pp": 2}
+        settings = {
+            "workload.parallel.placement": ("tp", "cp", "ep", "dp", "pp"),
+            "workload.parallel.tp": 2,
+            "workload.parallel.dp": 2,
+            "workload.parallel.pp": 2,
+        }
         places = Places(settings, 8)
-        self.assertEqual([places.label(npu) for npu in (0, 1, 2, 7)],
-                         ["stage 0 · dp 0 · tp 0", "stage 0 · dp 0 · tp 1", "stage 0 · dp 1 · tp 0", "stage 1 · dp 1 · tp 1"])
+        self.assertEqual(
+            [places.label(npu) for npu in (0, 1, 2, 7)],
+            ["stage 0 · dp 0 · tp 0", "stage 0 · dp 0 · tp 1", "stage 0 · dp 1 · tp 0", "stage 1 · dp 1 · tp 1"],
+        )
         swapped = Places({**settings, "workload.parallel.placement": ("pp", "dp", "tp")}, 8)
         self.assertEqual([swapped.stage(npu) for npu in range(8)], [0, 1] * 4)
         self.assertEqual((Places({}, 8).label(3), Places(settings, 9).label(3)), ("", ""))
@@ -143,11 +177,16 @@ class Facts(Report):
         table = table[table["kind"] != "instant"]
         self.assertAlmostEqual(sum(row["count"] for row in found["rows"]) * 8, len(table))
         self.assertAlmostEqual(sum(row["time"] for row in found["rows"]) * 8, table["duration"].sum(), delta=8)
-        mine = table[table["name"].astype(str).str.fullmatch(r"forward\.micro_batch_\d+\.layer_\d+\.mlp") & (table["kind"] == "compute")]
+        mine = table[
+            table["name"].astype(str).str.fullmatch(r"forward\.micro_batch_\d+\.layer_\d+\.mlp")
+            & (table["kind"] == "compute")
+        ]
         [row] = [row for row in found["rows"] if row["operator"] == "forward.layer.mlp" and row["kind"] == "compute"]
         self.assertAlmostEqual(row["time"] * 8, mine["duration"].sum(), delta=8)
         for row in found["rows"]:
-            self.assertTrue(row["exposed"] is None if row["kind"] == "compute" else 0 <= row["exposed"] <= row["time"] + 1, row)
+            self.assertTrue(
+                row["exposed"] is None if row["kind"] == "compute" else 0 <= row["exposed"] <= row["time"] + 1, row
+            )
 
     def test_header(self):
         """System: a small transformer. Expectation: the header says the model, the parallelism, the batch and the division of the memory."""
@@ -180,12 +219,22 @@ class Facts(Report):
         self.assertAlmostEqual(change / (runs[1]["step_time"] - runs[0]["step_time"]), 1, 6)
         self.assertRegex(found["said"][0], r"^faster takes .* less than transformer: ")
 
-
     def test_comparison_with_an_older_file(self):
         """System: a file that knows all causes and one that knows communication as a whole only. Expectation: both have it as a whole."""
-        runs = [{"causes": [{"cause": "compute", "time": 5.0}, {"cause": "tensor", "time": 2.0}, {"cause": "bubble", "time": 1.0}]},
-                {"causes": [{"cause": "compute", "time": 4.0}, {"cause": "exposed communication", "time": 6.0}]}]
-        self.assertEqual(comparison.times_of(runs), [{"compute": 5.0, "exposed communication": 3.0}, {"compute": 4.0, "exposed communication": 6.0}])
+        runs = [
+            {
+                "causes": [
+                    {"cause": "compute", "time": 5.0},
+                    {"cause": "tensor", "time": 2.0},
+                    {"cause": "bubble", "time": 1.0},
+                ]
+            },
+            {"causes": [{"cause": "compute", "time": 4.0}, {"cause": "exposed communication", "time": 6.0}]},
+        ]
+        self.assertEqual(
+            comparison.times_of(runs),
+            [{"compute": 5.0, "exposed communication": 3.0}, {"compute": 4.0, "exposed communication": 6.0}],
+        )
         self.assertEqual(comparison.times_of(runs[:1]), [{"compute": 5.0, "tensor": 2.0, "bubble": 1.0}])
 
 
@@ -202,7 +251,9 @@ class Terminal(Report):
             step = int(run.metrics["value"]["step_time"])
         shown = json.loads(self.run_program("show", "results", self.paths["causes"], "--format", "json").out)
         self.assertEqual(shown["step_time"], step)
-        rows = list(csv.DictReader(io.StringIO(self.run_program("show", "results", self.paths["causes"], "--format=csv").out)))
+        rows = list(
+            csv.DictReader(io.StringIO(self.run_program("show", "results", self.paths["causes"], "--format=csv").out))
+        )
         self.assertEqual([int(row["value"]) for row in rows if row["name"] == "step_time"], [step])
         self.assertEqual([row["name"] for row in rows if row["what"] == "cause"], CAUSES)
         text = self.run_program("show", "results", self.paths["causes"]).out
@@ -228,10 +279,16 @@ class Terminal(Report):
         there.write_text("mine")
         (self.folder / "text.h5").write_text("no results")
         for arguments, code, said in (
-                (["report"], 2, "Give the results"), (["compare", good], 2, "fewer than two"), (["show", "results"], 2, "Give the results"),
-                (["show", "results", good, good], 2, "unexpected argument"), (["show", "results", good, "--format=xml"], 2, "text, json or csv"),
-                (["report", "missing.h5", "--output=a.html"], 3, "no such file"), (["compare", good, "text.h5"], 3, "HDF5 cannot open"),
-                (["report", good, f"--output={there}"], 5, "--force"), (["report", good, "--output=nowhere/a.html"], 5, "no folder")):
+            (["report"], 2, "Give the results"),
+            (["compare", good], 2, "fewer than two"),
+            (["show", "results"], 2, "Give the results"),
+            (["show", "results", good, good], 2, "unexpected argument"),
+            (["show", "results", good, "--format=xml"], 2, "text, json or csv"),
+            (["report", "missing.h5", "--output=a.html"], 3, "no such file"),
+            (["compare", good, "text.h5"], 3, "HDF5 cannot open"),
+            (["report", good, f"--output={there}"], 5, "--force"),
+            (["report", good, "--output=nowhere/a.html"], 5, "no folder"),
+        ):
             outcome = self.run_program(*arguments, code=code)
             self.assertEqual(len(outcome.err.splitlines()), 1, outcome.err)
             self.assertIn(said, outcome.err)
@@ -263,7 +320,9 @@ class Page(Report):
         """System: the pages of all runs. Expectation: they load nothing from elsewhere, and hold the licence of the library in them."""
         for name, path in self.paths.items():
             text = page.text([path])
-            self.assertEqual(re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", text.split('<script id="data"')[0]), [], name)
+            self.assertEqual(
+                re.findall(r"(?:src|href)=[\"'](?!#|data:)[^\"']*", text.split('<script id="data"')[0]), [], name
+            )
             self.assertIn("Permission is hereby granted", text)
 
     def test_large_timeline(self):
@@ -299,19 +358,27 @@ class Browser(Report, browser.Browser):
     def test_numbers(self):
         """System: a run with causes. Expectation: the table shows each cause with its share, and the hint as text, not as HTML."""
         self.load("causes")
-        rows = self.do("return [...document.querySelectorAll('#causes tr')].map((row) => [row.dataset.cause, row.children[2].textContent])")
+        rows = self.do(
+            "return [...document.querySelectorAll('#causes tr')].map((row) => [row.dataset.cause, row.children[2].textContent])"
+        )
         self.assertEqual([cause for cause, _ in rows], CAUSES)
         self.assertEqual(dict(rows)["tensor"], "25.0 %")
-        self.assertEqual(self.do("return document.querySelector('.hints').textContent"), "Try 16 micro-batches & <more>.")
+        self.assertEqual(
+            self.do("return document.querySelector('.hints').textContent"), "Try 16 micro-batches & <more>."
+        )
 
     def test_thread_blocks(self):
         """System: collectives by thread blocks of GPUs. Expectation: a section names each reason and its share; other runs do not have it."""
         self.load("blocks")
         with orrery.open(self.paths["blocks"], times="ps") as run:
             found = facts.blocks(run)
-        self.assertEqual(self.do("return [...document.querySelectorAll('#blocks .name b')].map((one) => one.textContent)"),
-                         [one["reason"] for one in found])
-        self.assertEqual(self.do("return document.querySelector('#blocks .number').textContent"), f"{100 * found[0]['share']:.1f} %")
+        self.assertEqual(
+            self.do("return [...document.querySelectorAll('#blocks .name b')].map((one) => one.textContent)"),
+            [one["reason"] for one in found],
+        )
+        self.assertEqual(
+            self.do("return document.querySelector('#blocks .number').textContent"), f"{100 * found[0]['share']:.1f} %"
+        )
         self.load("transformer")
         self.assertIsNone(self.do("return document.querySelector('#blocks')"))
 
@@ -324,8 +391,10 @@ class Browser(Report, browser.Browser):
             sizes = [int(text.replace(",", "")) for text in self.column("collectives", 2)]
             self.assertEqual(sizes, sorted(sizes, reverse=reverse))
         self.assertGreater(len(set(sizes)), 1)
-        self.do("const field = document.querySelector('[data-table=configuration] input'); field.value = 'bandwidth';"
-                "field.dispatchEvent(new Event('input'));")
+        self.do(
+            "const field = document.querySelector('[data-table=configuration] input'); field.value = 'bandwidth';"
+            "field.dispatchEvent(new Event('input'));"
+        )
         keys = list(zip(self.column("configuration", 0), self.column("configuration", 1)))
         self.assertTrue(keys and all("bandwidth" in key.lower() + value.lower() for key, value in keys), keys)
         self.no_errors()
@@ -346,11 +415,15 @@ class Browser(Report, browser.Browser):
         self.assertEqual((self.do(status), self.picture()), (whole, first))
         self.do("document.querySelector('input[data-kind=compute]').click()")
         self.assertNotEqual(self.picture(), first)
-        self.do("document.querySelector('input[data-kind=compute]').click(); const field = document.getElementById('find-nodes');"
-                "field.value = 'forward'; field.dispatchEvent(new Event('input'));")
+        self.do(
+            "document.querySelector('input[data-kind=compute]').click(); const field = document.getElementById('find-nodes');"
+            "field.value = 'forward'; field.dispatchEvent(new Event('input'));"
+        )
         with orrery.open(self.paths["transformer"], times="ps") as run:
             table = run.timeline.read(npus=[0, 2, 5, 7])  # those that are shown at first: evenly spread
-        matching = int((table["name"].astype(str).str.contains("forward", regex=False) & (table["kind"] != "instant")).sum())
+        matching = int(
+            (table["name"].astype(str).str.contains("forward", regex=False) & (table["kind"] != "instant")).sum()
+        )
         self.assertGreater(matching, 0)
         self.assertIn(f"{matching} nodes match", self.do(status))
         self.no_errors()
@@ -358,13 +431,15 @@ class Browser(Report, browser.Browser):
     def test_drawn_share(self):
         """System: one lane that is busy for 61 % of each pixel. Expectation: 61 % of its height is drawn, to a pixel."""
         self.load("transformer")
-        part = self.do("""
+        part = self.do(
+            """
             const view = Object.create(TimelineView.prototype), count = 61000;
             Object.assign(view, {begin: 0, end: 1e6, plotLeft: 0, plotWidth: 100});
             const heights = [], context = {fillRect: (x, y, wide, high) => heights.push(high)};
             const start = Float64Array.from({length: count}, (_, i) => i * 1e6 / count), finish = start.map((at) => at + 0.61e6 / count);
             view.drawSlices(context, [...start.keys()], start, finish, 0, () => "red", () => true, null);
-            return heights.reduce((sum, high) => sum + high, 0) / 100 / (LANE - 3)""")
+            return heights.reduce((sum, high) => sum + high, 0) / 100 / (LANE - 3)"""
+        )
         self.assertAlmostEqual(part, 0.61, delta=0.01)
 
     def test_links(self):
@@ -375,14 +450,19 @@ class Browser(Report, browser.Browser):
         titles = self.do("return [...document.querySelectorAll('#links h3')].map((one) => one.textContent)")
         self.assertEqual([int(re.search(r": ([\d,]+) links", title)[1].replace(",", "")) for title in titles], counts)
         before = self.do("return document.getElementById('links').textContent")
-        self.do("const choice = document.getElementById('quantity'); choice.value = 'bytes'; choice.dispatchEvent(new Event('change'));")
+        self.do(
+            "const choice = document.getElementById('quantity'); choice.value = 'bytes'; choice.dispatchEvent(new Event('change'));"
+        )
         self.assertNotEqual(self.do("return document.getElementById('links').textContent"), before)
         self.no_errors()
 
     def test_several_runs(self):
         """System: the page of two runs. Expectation: it shows the key that differs, and a click on the other run shows that run's numbers."""
         self.load("transformer", "faster")
-        self.assertEqual(self.do("return document.querySelector('#compared-keys td').textContent"), "system.network.dimensions.0.bandwidth")
+        self.assertEqual(
+            self.do("return document.querySelector('#compared-keys td').textContent"),
+            "system.network.dimensions.0.bandwidth",
+        )
         before = self.do("return document.getElementById('causes').textContent")
         self.do("document.querySelectorAll('#runs button')[1].click()")
         self.assertNotEqual(self.do("return document.getElementById('causes').textContent"), before)
@@ -395,10 +475,19 @@ class Browser(Report, browser.Browser):
         self.load("transformer")
         with orrery.open(self.paths["transformer"], times="ps") as run:
             table = run.timeline.read()
-        matching = int((table["name"].astype(str).str.contains("layer_0.mlp", regex=False) & (table["kind"] != "instant")).sum())
-        self.do("const field = document.getElementById('find-nodes'); field.value = 'layer_0.mlp'; field.dispatchEvent(new Event('input'));")
-        self.assertIn(f"{matching:,} in the whole run", self.do("return document.getElementById('found-nodes').textContent"))
-        seen, press = [], "document.querySelector('button[title=\"{} match\"]').click(); return document.querySelector('#node-details dl').textContent"
+        matching = int(
+            (table["name"].astype(str).str.contains("layer_0.mlp", regex=False) & (table["kind"] != "instant")).sum()
+        )
+        self.do(
+            "const field = document.getElementById('find-nodes'); field.value = 'layer_0.mlp'; field.dispatchEvent(new Event('input'));"
+        )
+        self.assertIn(
+            f"{matching:,} in the whole run", self.do("return document.getElementById('found-nodes').textContent")
+        )
+        seen, press = (
+            [],
+            "document.querySelector('button[title=\"{} match\"]').click(); return document.querySelector('#node-details dl').textContent",
+        )
         for way in ("Next", "Next", "Previous"):
             seen.append(self.do(press.format(way)))
         self.assertEqual(seen[0], seen[2])
@@ -406,10 +495,14 @@ class Browser(Report, browser.Browser):
         self.assertIn("layer_0.mlp", seen[1])
         self.do("document.querySelector('#node-details [title=Close]').click()")
         self.assertEqual(self.do("return document.getElementById('node-details').textContent"), "")
-        name = self.do("const link = document.querySelector('[data-table=path] button.link'); link.click(); return link.textContent")
+        name = self.do(
+            "const link = document.querySelector('[data-table=path] button.link'); link.click(); return link.textContent"
+        )
         self.assertIn(name, self.do("return document.querySelector('#node-details dl').textContent"))
-        collective = self.do("const view = DATA.runs[0].view, kinds = numbers(view.nodes.kind.codes);"
-                             "return Object.fromEntries(view.factsOfNode([...kinds.keys()].find((i) => view.nodes.kind.words[kinds[i]] === 'collective' && numbers(view.nodes.bytes)[i] > 0)))")
+        collective = self.do(
+            "const view = DATA.runs[0].view, kinds = numbers(view.nodes.kind.codes);"
+            "return Object.fromEntries(view.factsOfNode([...kinds.keys()].find((i) => view.nodes.kind.words[kinds[i]] === 'collective' && numbers(view.nodes.bytes)[i] > 0)))"
+        )
         self.assertLessEqual({"bytes", "group", "operation", "bus bandwidth", "NPU"}, set(collective))
         self.assertIn("stage", collective["NPU"])
         self.no_errors()
@@ -417,11 +510,15 @@ class Browser(Report, browser.Browser):
     def test_state_in_the_address(self):
         """System: a page that was zoomed, searched and darkened. Expectation: its address opens the same view again."""
         self.load("transformer")
-        self.do("document.querySelector('button[title=\"Zoom in\"]').click(); const field = document.getElementById('find-nodes'); field.value = 'mlp';"
-                "field.dispatchEvent(new Event('input')); document.querySelector('#causes tr').click(); document.querySelector('button[title=\"Next match\"]').click();"
-                "document.getElementById('theme').click();")
-        shown = ("return [location.hash, document.getElementById('timeline-status').textContent, document.querySelector('#causes tr').className,"
-                 "document.querySelector('#node-details dl').textContent, document.documentElement.className]")
+        self.do(
+            "document.querySelector('button[title=\"Zoom in\"]').click(); const field = document.getElementById('find-nodes'); field.value = 'mlp';"
+            "field.dispatchEvent(new Event('input')); document.querySelector('#causes tr').click(); document.querySelector('button[title=\"Next match\"]').click();"
+            "document.getElementById('theme').click();"
+        )
+        shown = (
+            "return [location.hash, document.getElementById('timeline-status').textContent, document.querySelector('#causes tr').className,"
+            "document.querySelector('#node-details dl').textContent, document.documentElement.className]"
+        )
         before = self.do(shown)
         self.browser.get("about:blank")
         self.browser.get((self.folder / "transformer.html").as_uri() + before[0])
@@ -433,14 +530,21 @@ class Browser(Report, browser.Browser):
         """System: pages with every kind of chart. Expectation: each SVG is XML with shapes, each CSV has a header and rows of its length."""
         for names in (("transformer",), ("with_links",), ("transformer", "faster")):
             self.load(*names)
-            self.do("window.saved = []; saveFile = (name, text, kind) => saved.push([name, text, kind]);"
-                    "for (const button of document.querySelectorAll('button.save')) button.click();")
+            self.do(
+                "window.saved = []; saveFile = (name, text, kind) => saved.push([name, text, kind]);"
+                "for (const button of document.querySelectorAll('button.save')) button.click();"
+            )
             saved = self.do("return saved")
             self.assertGreater(len(saved), 8, names)
             for name, text, kind in saved:
                 if name.endswith(".svg"):
                     root = xml.etree.ElementTree.fromstring(text)
-                    self.assertGreater(len(list(root.iter("{http://www.w3.org/2000/svg}rect"))) + len(list(root.iter("{http://www.w3.org/2000/svg}path"))), 1, name)
+                    self.assertGreater(
+                        len(list(root.iter("{http://www.w3.org/2000/svg}rect")))
+                        + len(list(root.iter("{http://www.w3.org/2000/svg}path"))),
+                        1,
+                        name,
+                    )
                 else:
                     rows = list(csv.reader(io.StringIO(text)))
                     self.assertEqual({len(row) for row in rows}, {len(rows[0])}, name)
@@ -450,15 +554,21 @@ class Browser(Report, browser.Browser):
     def test_contrast(self):
         """System: pages in a light and a dark look. Expectation: the contrast of each text with what is behind it is at least 4.5 (WCAG 2)."""
         self.load("transformer")
-        self.do("document.querySelector('main').append(element('p', {style: 'color: #888; background: #fff'}, 'hardly to be read'))")
+        self.do(
+            "document.querySelector('main').append(element('p', {style: 'color: #888; background: #fff'}, 'hardly to be read'))"
+        )
         self.assertEqual([text for _, _, text, _ in self.poor_contrasts()], ["hardly to be read"])
         for name in ("transformer", "with_links", "causes"):
             self.load(name)
             for _ in range(2):
                 self.assertEqual(self.poor_contrasts(), [], name)
                 self.do("document.getElementById('theme').click()")
-        self.assertTrue(self.do("return Object.values(COLOURS).every((hex) => { const [a, b] = [luminance(hex), luminance(ink(hex))].sort((x, y) => y - x);"
-                                "return (a + 0.05) / (b + 0.05) >= 4.5; })"))
+        self.assertTrue(
+            self.do(
+                "return Object.values(COLOURS).every((hex) => { const [a, b] = [luminance(hex), luminance(ink(hex))].sort((x, y) => y - x);"
+                "return (a + 0.05) / (b + 0.05) >= 4.5; })"
+            )
+        )
 
     def test_contents_stay_in_view(self):
         """System: a page that is scrolled to its end, wide and narrow. Expectation: the table of contents is in the window and marks the last section."""
@@ -467,12 +577,19 @@ class Browser(Report, browser.Browser):
             self.do("window.scrollTo(0, document.documentElement.scrollHeight)")
             top = self.do("return document.getElementById('sections').getBoundingClientRect().top")
             self.assertTrue(0 <= top < 5, top)
-            self.assertNotEqual(self.do("return document.querySelector('#sections [aria-current=true]').textContent"), "What was simulated")
+            self.assertNotEqual(
+                self.do("return document.querySelector('#sections [aria-current=true]').textContent"),
+                "What was simulated",
+            )
 
     def test_shares_differ_by_points(self):
         """System: the page of two runs. Expectation: shares differ by points, times and rates by per cent; both timelines have one axis."""
         self.load("transformer", "faster")
-        rows = dict(self.do("return [...document.querySelectorAll('#compared-figures tbody tr')].map((row) => [row.children[0].textContent, row.children[2].textContent])"))
+        rows = dict(
+            self.do(
+                "return [...document.querySelectorAll('#compared-figures tbody tr')].map((row) => [row.children[0].textContent, row.children[2].textContent])"
+            )
+        )
         self.assertRegex(rows["MFU"], r"[+−][\d.]+ points$|%$")
         self.assertIn("points", rows["MFU"] + rows["pipeline bubble"])
         self.assertRegex(rows["step time"], r"[+−][\d.]+ %$")

@@ -26,7 +26,11 @@ from orrery import program
 os.environ["ORRERY_PROGRAM"] = harness.BINARY
 CONFIG = "system:\n" + examples.RING + examples.COMPUTE + examples.TRANSFORMER
 TREE = yaml.safe_load(CONFIG)
-MICRO_BATCHES, BANDWIDTH, PRECISION = "workload.parallel.micro-batches", "system.network.dimensions.0.bandwidth", "workload.parallel.sp"
+MICRO_BATCHES, BANDWIDTH, PRECISION = (
+    "workload.parallel.micro-batches",
+    "system.network.dimensions.0.bandwidth",
+    "workload.parallel.sp",
+)
 
 
 class Simulations(harness.Folder):
@@ -39,7 +43,9 @@ class Simulations(harness.Folder):
     def picoseconds(self, *settings):
         """The step time that the program writes for these settings."""
         results = self.folder / "by-hand.h5"
-        outcome = harness.orrery("run", self.config, *(f"--set={one}" for one in settings), "--quiet", "--force", f"--output={results}")
+        outcome = harness.orrery(
+            "run", self.config, *(f"--set={one}" for one in settings), "--quiet", "--force", f"--output={results}"
+        )
         self.assertEqual(outcome.code, 0, outcome.err)
         with h5py.File(results) as file:
             return int(file["metrics/step_time"][()])
@@ -65,7 +71,9 @@ class Run(Simulations):
         run = orrery.run(self.config, timeline=True, iterations=2, fold=False)
         self.assertEqual(set(run.timeline.head().columns) >= {"start", "duration"}, True)
         self.assertEqual(run.settings["workload.iterations"], 2)
-        with self.assertRaisesRegex(orrery.InputError, "unknown option '--timelines'. Did you mean '--timeline'") as caught:
+        with self.assertRaisesRegex(
+            orrery.InputError, "unknown option '--timelines'. Did you mean '--timeline'"
+        ) as caught:
             orrery.run(self.config, timelines=True)
         self.assertEqual(caught.exception.code, 2)
         for wrong in (0, -1, "2", True):
@@ -107,11 +115,20 @@ class Run(Simulations):
     def test_a_stuck_system(self):
         """Two NPUs that both receive before they send: StuckError with the program's report."""
         import chakra
+
         warnings.simplefilter("ignore", orrery.ProgramWarning)
         for npu in (0, 1):
-            chakra.write(self.folder / f"t.{npu}.et", [chakra.Node(0, chakra.RECV, comm_src=1 - npu, comm_size=8, comm_tag=npu),
-                                                       chakra.Node(1, chakra.SEND, data_deps=[0], comm_dst=1 - npu, comm_size=8, comm_tag=1 - npu)])
-        tree = yaml.safe_load("system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n" + examples.COMPUTE)
+            chakra.write(
+                self.folder / f"t.{npu}.et",
+                [
+                    chakra.Node(0, chakra.RECV, comm_src=1 - npu, comm_size=8, comm_tag=npu),
+                    chakra.Node(1, chakra.SEND, data_deps=[0], comm_dst=1 - npu, comm_size=8, comm_tag=1 - npu),
+                ],
+            )
+        tree = yaml.safe_load(
+            "system:\n  network: {dimensions: [{shape: Ring, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n"
+            + examples.COMPUTE
+        )
         with self.assertRaisesRegex(orrery.StuckError, "stuck: 2 of 2 NPUs") as caught:
             orrery.run({**tree, "workload": {"traces": str(self.folder / "t.{npu}.et")}})
         self.assertEqual(caught.exception.code, 4)
@@ -124,11 +141,18 @@ class Times(Simulations):
         orrery.run(self.config, output=path, timeline=True).close()
         with h5py.File(path) as file:
             finish, starts = file["npus/finish_time"][:], file["timeline/start"][:]
-        for times, expected in (("s", finish / 1e12), ("ms", finish / 1e9), ("ps", finish), ("timedelta", pd.to_timedelta(finish // 1000, unit="ns"))):
+        for times, expected in (
+            ("s", finish / 1e12),
+            ("ms", finish / 1e9),
+            ("ps", finish),
+            ("timedelta", pd.to_timedelta(finish // 1000, unit="ns")),
+        ):
             with orrery.open(path, times=times) as run:
                 found = run.npus["finish_time"]
                 if times == "timedelta":
-                    self.assertLessEqual(abs(pd.Series(expected) - found.reset_index(drop=True)).max(), pd.Timedelta(1, unit="ns"))
+                    self.assertLessEqual(
+                        abs(pd.Series(expected) - found.reset_index(drop=True)).max(), pd.Timedelta(1, unit="ns")
+                    )
                 else:
                     self.assertEqual(found.tolist(), expected.tolist())
                 self.assertEqual(run.npus.attrs["units"]["finish_time"], times)
@@ -137,7 +161,9 @@ class Times(Simulations):
                 self.assertEqual(run.timeline.read().attrs["units"]["start"], times)
                 self.assertEqual(run.picoseconds.timeline.read()["start"].tolist(), starts.tolist())
                 self.assertEqual(run.picoseconds.npus["finish_time"].tolist(), finish.tolist())
-                self.assertEqual(orrery.compare([path], times=times)["step_time"].iloc[0], run.metrics.value["step_time"])
+                self.assertEqual(
+                    orrery.compare([path], times=times)["step_time"].iloc[0], run.metrics.value["step_time"]
+                )
         with self.assertRaisesRegex(ValueError, "'min'"):
             orrery.open(path, times="min")
 
@@ -145,8 +171,10 @@ class Times(Simulations):
         """The same rows of the timeline by seconds, by text and by Timedelta."""
         run = orrery.run(self.config, timeline=True)
         half = run.simulated_time / 2
-        rows = [len(run.timeline.read(time=span)) for span in
-                ((0, half), ("0 ps", f"{half * 1e6} us"), (pd.Timedelta(0), pd.Timedelta(half, unit="s")))]
+        rows = [
+            len(run.timeline.read(time=span))
+            for span in ((0, half), ("0 ps", f"{half * 1e6} us"), (pd.Timedelta(0), pd.Timedelta(half, unit="s")))
+        ]
         self.assertTrue(0 < rows[0] < len(run.timeline))
         self.assertEqual(len(set(rows)), 1, rows)
 
@@ -159,18 +187,24 @@ class Sweep(Simulations):
         self.assertEqual(table[BANDWIDTH].tolist(), [10e9, 50e9] * 2)
         self.assertEqual((table.attrs["units"][BANDWIDTH], table.attrs["units"]["step_time"]), ("byte/s", "s"))
         for _, row in table.iterrows():
-            expected = self.picoseconds(f"{MICRO_BATCHES}={row[MICRO_BATCHES]}", f"{BANDWIDTH}={row[BANDWIDTH] / 1e9} GB/s")
+            expected = self.picoseconds(
+                f"{MICRO_BATCHES}={row[MICRO_BATCHES]}", f"{BANDWIDTH}={row[BANDWIDTH] / 1e9} GB/s"
+            )
             self.assertAlmostEqual(row["step_time"], expected / 1e12, 11)
         self.assertFalse(table.isna().all().any())
 
     def test_a_sweep_is_drawn(self):
         """Two keys: one line for each value of the key with fewer values, through the points of the table. Unknown names are refused."""
         import orrery.plots
+
         table = orrery.sweep(self.config, {BANDWIDTH: ["10 GB/s", "50 GB/s"], MICRO_BATCHES: [2, 4, 8]})
         axes = orrery.plots.sweep(table, "step_time").subfigs[1].axes[0]
         self.assertEqual([line.get_label() for line in axes.lines], ["bandwidth 10 GB/s", "bandwidth 50 GB/s"])
         self.assertEqual(list(axes.lines[0].get_xdata()), [2, 4, 8])
-        self.assertEqual([f"{y:.6g}" for y in axes.lines[1].get_ydata()], [f"{1e3 * y:.6g}" for y in table.loc[table[BANDWIDTH] == 50e9, "step_time"]])
+        self.assertEqual(
+            [f"{y:.6g}" for y in axes.lines[1].get_ydata()],
+            [f"{1e3 * y:.6g}" for y in table.loc[table[BANDWIDTH] == 50e9, "step_time"]],
+        )
         self.assertIn("micro-batches", axes.get_xlabel())
         for wrong in ({"metric": "speed"}, {"over": "tp"}):
             with self.assertRaisesRegex(ValueError, "the table has"):
@@ -178,8 +212,13 @@ class Sweep(Simulations):
 
     def test_derived_keys_and_constraints(self):
         """dp follows from tp, a constraint leaves one of three out, and logical values stay logical; a dictionary on two ranks."""
-        table = orrery.sweep(TREE, {"workload.parallel.tp": [1, 2, 4], PRECISION: [False]}, ranks=2,
-                             derived={"workload.parallel.dp": "4 / tp"}, constraints=["tp < 4"])
+        table = orrery.sweep(
+            TREE,
+            {"workload.parallel.tp": [1, 2, 4], PRECISION: [False]},
+            ranks=2,
+            derived={"workload.parallel.dp": "4 / tp"},
+            constraints=["tp < 4"],
+        )
         self.assertEqual(table["workload.parallel.dp"].tolist(), [4, 2])
         self.assertEqual(table[PRECISION].tolist(), [False, False])
 
@@ -192,8 +231,12 @@ class Sweep(Simulations):
 
     def test_mistakes(self):
         """No key, a value that is no list, a key that does not exist."""
-        for wrong, word in (({}, "no key to vary"), ({MICRO_BATCHES: 4}, r"such as \[4\]"), ({MICRO_BATCHES: "4"}, "list of values"),
-                            ({"workload.paralel.tp": [1]}, "paralel")):
+        for wrong, word in (
+            ({}, "no key to vary"),
+            ({MICRO_BATCHES: 4}, r"such as \[4\]"),
+            ({MICRO_BATCHES: "4"}, "list of values"),
+            ({"workload.paralel.tp": [1]}, "paralel"),
+        ):
             with self.assertRaisesRegex(ValueError, word):
                 orrery.sweep(self.config, wrong)
 
@@ -231,8 +274,9 @@ class Check(Simulations):
 class Program(Simulations):
     def test_it_is_found(self):
         """An argument, a variable, the place in a wheel, PATH; without any the message says what to do."""
-        with unittest.mock.patch.dict(os.environ, {"ORRERY_PROGRAM": "", "ORRERY_BINARY": "", "PATH": str(pathlib.Path(harness.BINARY).parent)}), \
-                unittest.mock.patch.object(program, "PLACES", ()):
+        with unittest.mock.patch.dict(
+            os.environ, {"ORRERY_PROGRAM": "", "ORRERY_BINARY": "", "PATH": str(pathlib.Path(harness.BINARY).parent)}
+        ), unittest.mock.patch.object(program, "PLACES", ()):
             self.assertEqual(program.find(), harness.BINARY)
             with unittest.mock.patch.dict(os.environ, {"PATH": str(self.folder)}):
                 with self.assertRaisesRegex(orrery.ProgramError, "ORRERY_PROGRAM"):
@@ -241,7 +285,9 @@ class Program(Simulations):
                     orrery.run(self.config, ranks=2, program=harness.BINARY)
                 with self.assertRaisesRegex(orrery.ProgramError, "nothing-here"):
                     orrery.run(self.config, program="nothing-here")
-        with unittest.mock.patch.object(program, "PLACES", (pathlib.Path(harness.BINARY),)), unittest.mock.patch.dict(os.environ, {"ORRERY_PROGRAM": "", "ORRERY_BINARY": ""}):
+        with unittest.mock.patch.object(program, "PLACES", (pathlib.Path(harness.BINARY),)), unittest.mock.patch.dict(
+            os.environ, {"ORRERY_PROGRAM": "", "ORRERY_BINARY": ""}
+        ):
             self.assertEqual(program.find(), harness.BINARY)
 
     def test_an_interrupt_ends_the_program(self):
@@ -252,8 +298,10 @@ class Program(Simulations):
         def recorded(*arguments, **more):
             started.append(popen(*arguments, **more))
             return started[-1]
-        with unittest.mock.patch.object(program.subprocess, "Popen", recorded), \
-                unittest.mock.patch.object(program.Messages, "take", side_effect=KeyboardInterrupt):
+
+        with unittest.mock.patch.object(program.subprocess, "Popen", recorded), unittest.mock.patch.object(
+            program.Messages, "take", side_effect=KeyboardInterrupt
+        ):
             with self.assertRaises(KeyboardInterrupt):
                 orrery.run(self.config, iterations=10**6, progress=True)
         self.assertIsNotNone(started[0].poll())
@@ -266,19 +314,32 @@ class Program(Simulations):
         def display(data, raw, display_id):
             shown.append(data["text/plain"])
             return handle
+
         shell = types.SimpleNamespace(kernel=object())
-        modules = {"IPython": types.SimpleNamespace(get_ipython=lambda: shell), "IPython.display": types.SimpleNamespace(display=display)}
+        modules = {
+            "IPython": types.SimpleNamespace(get_ipython=lambda: shell),
+            "IPython.display": types.SimpleNamespace(display=display),
+        }
         with unittest.mock.patch.dict(sys.modules, modules):
             notebook = program.Shown()
             messages = program.Messages(notebook)
-            for line in ("orrery: 10.0 % of nodes", "orrery: 20.0 % of nodes", "orrery: warning: w", "orrery: error: several faults", "  a", "  b"):
+            for line in (
+                "orrery: 10.0 % of nodes",
+                "orrery: 20.0 % of nodes",
+                "orrery: warning: w",
+                "orrery: error: several faults",
+                "  a",
+                "  b",
+            ):
                 messages.take(line)
             notebook.end()
         self.assertEqual(shown, ["10.0 % of nodes", "20.0 % of nodes", ""])
         self.assertEqual((messages.faults(), messages.warnings), (["a", "b"], [["w"]]))
         ended = types.SimpleNamespace(wait=lambda seconds: len(ticks) > 1)
         ticks = []
-        program.tick("orrery explore", types.SimpleNamespace(wanted=True, update=ticks.append), program.Messages(None), ended)
+        program.tick(
+            "orrery explore", types.SimpleNamespace(wanted=True, update=ticks.append), program.Messages(None), ended
+        )
         self.assertEqual(ticks, ["orrery explore: 1 s", "orrery explore: 2 s"])
         with unittest.mock.patch.object(sys, "stderr", io.StringIO()) as log:
             for wanted in (True, False, None):

@@ -22,6 +22,7 @@ def duration(rng, mean):
 
 # ---- campaigns ----
 
+
 def process(rng, name, inputs, is_recorded):
     """Draws a failure process. Recorded failures come in place of drawn ones."""
     per = rng.choice(["host", "host", "host", "job"] + (["group"] if "group" in inputs else []))
@@ -50,7 +51,9 @@ def process(rng, name, inputs, is_recorded):
         result["while"] = rng.choice(["running", "allocated"])
     if not is_recorded and per == "host" and symptom == "crash" and some(rng, 0.25):
         result |= {"distribution": "weibull", "shape": rng.choice([0.7, 1.5])}
-    if inputs.get("bad") and "distribution" not in result and some(rng, 0.3):  # the reference program lets bad hosts fail more often even so
+    if (
+        inputs.get("bad") and "distribution" not in result and some(rng, 0.3)
+    ):  # the reference program lets bad hosts fail more often even so
         result["bad"] = False
     return result
 
@@ -77,10 +80,20 @@ def campaign(rng, is_recorded):
     inputs = {"hosts": hosts, "checkpoint": tiers(rng), "restart": rng.choice([0.0, 60.0, 100.0, 600.0])}
     if not is_recorded and some(rng, 0.3):
         inputs["restart"] = duration(rng, 200)
-    for key, chance, values in (("standby", 0.5, [1, 2, 4]), ("pool", 0.5, [1, 2, 6]), ("spare", 0.3, [1, 3]), ("group", 0.5, [2, 3, 4]),
-                                ("select", 0.6, [20.0, 50.0]), ("swap", 0.5, [5.0, 10.0]), ("start", 0.3, [30.0, 90.0]),
-                                ("spare-preemption", 0.3, [100.0, 1200.0]), ("keep", 0.4, [1, 2, 3, 8]), ("selection", 0.3, ["fewest-failures"]),
-                                ("wait-for", 0.2, ["standbys"]), ("final-checkpoint", 0.15, [True])):
+    for key, chance, values in (
+        ("standby", 0.5, [1, 2, 4]),
+        ("pool", 0.5, [1, 2, 6]),
+        ("spare", 0.3, [1, 3]),
+        ("group", 0.5, [2, 3, 4]),
+        ("select", 0.6, [20.0, 50.0]),
+        ("swap", 0.5, [5.0, 10.0]),
+        ("start", 0.3, [30.0, 90.0]),
+        ("spare-preemption", 0.3, [100.0, 1200.0]),
+        ("keep", 0.4, [1, 2, 3, 8]),
+        ("selection", 0.3, ["fewest-failures"]),
+        ("wait-for", 0.2, ["standbys"]),
+        ("final-checkpoint", 0.15, [True]),
+    ):
         if some(rng, chance):
             inputs[key] = rng.choice(values)
     if some(rng, 0.7):
@@ -105,8 +118,11 @@ def campaign(rng, is_recorded):
     if some(rng, 0.35) and hosts % 2 == 0 and hosts > 2:
         of_replica = rng.choice([1, 2])
         replicas = hosts // of_replica
-        inputs["elastic"] = {"hosts-per-replica": of_replica, "least": rng.choice([1, 2]),
-                             "speed": {str(r): rng.choice([0.5, 0.625, 0.75]) for r in range(1, replicas)}}
+        inputs["elastic"] = {
+            "hosts-per-replica": of_replica,
+            "least": rng.choice([1, 2]),
+            "speed": {str(r): rng.choice([0.5, 0.625, 0.75]) for r in range(1, replicas)},
+        }
     inputs["processes"] = [process(rng, f"p{i}", inputs, is_recorded) for i in range(rng.choice([1, 1, 2, 3]))]
     if is_recorded:
         total = sum(inputs.get(key, 0) for key in ("hosts", "standby", "pool", "spare"))
@@ -121,6 +137,7 @@ def campaign(rng, is_recorded):
 
 
 # ---- clusters ----
+
 
 def policies(rng, inputs):
     inputs["admission"] = rng.choice(["fifo", "easy", "easy", "sjf", "priority"])
@@ -138,8 +155,13 @@ def policies(rng, inputs):
 def places(rng):
     if some(rng, 0.3):
         torus = [rng.choice([2, 3, 4, 6]) for _ in range(3)]
-        return {"torus": torus} | ({"rotate": True} if some(rng, 0.5) else {}) | ({"wrap": True} if some(rng, 0.5) else {})
-    inputs = {"npus": rng.choice([8, 10, 16, 24, 40]), "placement": rng.choice(["none", "first", "contiguous", "packed", "random"])}
+        return (
+            {"torus": torus} | ({"rotate": True} if some(rng, 0.5) else {}) | ({"wrap": True} if some(rng, 0.5) else {})
+        )
+    inputs = {
+        "npus": rng.choice([8, 10, 16, 24, 40]),
+        "placement": rng.choice(["none", "first", "contiguous", "packed", "random"]),
+    }
     if inputs["placement"] != "none":
         inputs["leaf"] = rng.choice([2, 4, 8])
         inputs["seed"] = rng.randint(1, 100)
@@ -174,14 +196,25 @@ def generated(rng):
     """Draws the inputs of runs of generated jobs."""
     inputs = policies(rng, {key: value for key, value in places(rng).items() if key not in ("rotate", "wrap")})
     if "torus" in inputs:
-        inputs = {key: value for key, value in inputs.items() if key != "torus"} | {"npus": 16, "placement": "packed", "leaf": 4}
+        inputs = {key: value for key, value in inputs.items() if key != "torus"} | {
+            "npus": 16,
+            "placement": "packed",
+            "leaf": 4,
+        }
     classes, npus = [], inputs["npus"]
     num_classes = rng.choice([1, 1, 2, 3])
     for _ in range(num_classes):
         mean = rng.choice([1.0, 2.0, 5.0])
         sizes = rng.choice([1, 2, [1, 2, 4], [1, 1, npus // 2]])
-        run = rng.choice([mean, {"kind": "exponential", "mean": mean}, {"kind": "uniform", "least": 0.0, "most": 2 * mean},
-                          {"kind": "mixture", "parts": [[0.75, 0.5 * mean], [0.25, 2.5 * mean]]}, {"kind": "values", "values": [mean / 2, mean, mean * 1.5]}])
+        run = rng.choice(
+            [
+                mean,
+                {"kind": "exponential", "mean": mean},
+                {"kind": "uniform", "least": 0.0, "most": 2 * mean},
+                {"kind": "mixture", "parts": [[0.75, 0.5 * mean], [0.25, 2.5 * mean]]},
+                {"kind": "values", "values": [mean / 2, mean, mean * 1.5]},
+            ]
+        )
         size = sum(sizes) / len(sizes) if isinstance(sizes, list) else sizes
         load = rng.choice([0.3, 0.6, 0.85]) / num_classes
         job_class = {"rate": load * npus / (size * mean), "run": run, "npus": sizes}
@@ -191,20 +224,37 @@ def generated(rng):
     if "sharing" in inputs:
         for job_class in classes:
             job_class["rate"] /= 4
-    return inputs | {"warm-up": rng.choice([0, 10]), "replications": 3, "seed": rng.randint(1, 1000), "generate": {"jobs": rng.choice([50, 200]), "classes": classes}}
+    return inputs | {
+        "warm-up": rng.choice([0, 10]),
+        "replications": 3,
+        "seed": rng.randint(1, 1000),
+        "generate": {"jobs": rng.choice([50, 200]), "classes": classes},
+    }
 
 
 def reconfiguration(rng):
     npus = rng.choice([4, 5, 6, 8, 12, 16])
     strides = [s for s in range(1, npus) if all(s % p or npus % p for p in range(2, npus + 1))]
     bandwidth = rng.choice([5e9, 1e10, 1.25e10, 5e10])
-    return {"npus": npus, "bytes": float(npus * rng.choice([1_000_000, 8_000_000, 125_000_000])), "bandwidth": bandwidth,
-            "latency": rng.choice([5e-7, 1e-6, 2e-6]), "switching": rng.choice([0.0, 1e-5, 1e-3, 2.5e-2]),
-            "phases": [f"ring stride {rng.choice(strides)}" for _ in range(2)], "collective": "all-reduce", "algorithm": "ring"}
+    return {
+        "npus": npus,
+        "bytes": float(npus * rng.choice([1_000_000, 8_000_000, 125_000_000])),
+        "bandwidth": bandwidth,
+        "latency": rng.choice([5e-7, 1e-6, 2e-6]),
+        "switching": rng.choice([0.0, 1e-5, 1e-3, 2.5e-2]),
+        "phases": [f"ring stride {rng.choice(strides)}" for _ in range(2)],
+        "collective": "all-reduce",
+        "algorithm": "ring",
+    }
 
 
-KINDS = {"campaign-timeline": lambda rng: campaign(rng, True), "campaign-replications": lambda rng: campaign(rng, False), "cluster-schedule": listed,
-         "cluster-replications": generated, "cluster-reconfiguration": reconfiguration}
+KINDS = {
+    "campaign-timeline": lambda rng: campaign(rng, True),
+    "campaign-replications": lambda rng: campaign(rng, False),
+    "cluster-schedule": listed,
+    "cluster-replications": generated,
+    "cluster-reconfiguration": reconfiguration,
+}
 
 
 def case(kind, seed):

@@ -42,6 +42,7 @@ class Failed(Exception):
 
 # ---- values of CONFIG.yaml ----
 
+
 def ns(seconds):
     return round(seconds * 1e9)
 
@@ -74,8 +75,13 @@ def spread(value, unit=time):
 
 # ---- campaigns ----
 
+
 def process_of(process):
-    result = {"name": process["name"], "per": process.get("per", "host"), "rate": f"{process['rate'] * process.get('units', 1)!r} per day"}
+    result = {
+        "name": process["name"],
+        "per": process.get("per", "host"),
+        "rate": f"{process['rate'] * process.get('units', 1)!r} per day",
+    }
     for key in ("symptom", "while", "repair", "bad", "speed", "notice"):
         if key in process:
             result[key] = process[key]
@@ -88,8 +94,13 @@ def process_of(process):
 
 
 def tier_of(tier, step, keep):
-    result = {"interval": f"{ns(tier['interval']) // step} steps", "stall": time(tier["stall"]), "durable": time(tier.get("durable", 0.0)),
-              "read": time(tier.get("read", 0.0)), "keep": keep}
+    result = {
+        "interval": f"{ns(tier['interval']) // step} steps",
+        "stall": time(tier["stall"]),
+        "durable": time(tier.get("durable", 0.0)),
+        "read": time(tier.get("read", 0.0)),
+        "keep": keep,
+    }
     if "survives" in tier:
         result["survives"] = tier["survives"]
     return result
@@ -106,18 +117,30 @@ def campaign_of(inputs, folder):
     """Returns the section `campaign` for the inputs of a case."""
     tiers = inputs.get("checkpoint", [])
     step = functools.reduce(math.gcd, (ns(tier["interval"]) for tier in tiers), 0) or ns(1)
-    section = {"step": {"time": f"{step} ns"}, "hosts": {"active": inputs["hosts"], "npus": 1},
-               "checkpoint": [tier_of(tier, step, inputs.get("keep", 8)) for tier in tiers],
-               "failures": [process_of(process) for process in inputs.get("processes", [])],
-               "replications": inputs.get("replications", 1), "seed": inputs.get("seed", 1)}
+    section = {
+        "step": {"time": f"{step} ns"},
+        "hosts": {"active": inputs["hosts"], "npus": 1},
+        "checkpoint": [tier_of(tier, step, inputs.get("keep", 8)) for tier in tiers],
+        "failures": [process_of(process) for process in inputs.get("processes", [])],
+        "replications": inputs.get("replications", 1),
+        "seed": inputs.get("seed", 1),
+    }
     for key in ("standby", "pool", "spare", "group"):
         if key in inputs:
             section["hosts"][key] = inputs[key]
     for key in ("work", "duration"):
         if key in inputs:
             section[key] = time(inputs[key])
-    restart = {name: time(inputs[key]) for key, name in
-               (("start", "begin"), ("select", "select"), ("swap", "swap"), ("spare-preemption", "spare-preemption")) if key in inputs}
+    restart = {
+        name: time(inputs[key])
+        for key, name in (
+            ("start", "begin"),
+            ("select", "select"),
+            ("swap", "swap"),
+            ("spare-preemption", "spare-preemption"),
+        )
+        if key in inputs
+    }
     section["restart"] = restart | ({"start": spread(inputs["restart"])} if "restart" in inputs else {})
     for key in ("bad", "diagnosis", "selection", "wait-for", "final-checkpoint"):
         if key in inputs:
@@ -130,11 +153,19 @@ def campaign_of(inputs, folder):
             section["retire"]["within"] = time(inputs["retire"]["window"])
     if inputs.get("elastic"):
         elastic = inputs["elastic"]
-        section["elastic"] = {"hosts-per-replica": elastic["hosts-per-replica"], "least": elastic["least"],
-                              "speeds": {int(replicas): speed for replicas, speed in elastic["speed"].items()}}
+        section["elastic"] = {
+            "hosts-per-replica": elastic["hosts-per-replica"],
+            "least": elastic["least"],
+            "speeds": {int(replicas): speed for replicas, speed in elastic["speed"].items()},
+        }
     if inputs.get("failures"):
         file = folder / "failures.csv"
-        file.write_text("".join(f"{ns(at)} ns, {'job' if host is None else host}, {process}\n" for at, host, process in inputs["failures"]))
+        file.write_text(
+            "".join(
+                f"{ns(at)} ns, {'job' if host is None else host}, {process}\n"
+                for at, host, process in inputs["failures"]
+            )
+        )
         section["recorded"] = str(file)
     return section
 
@@ -160,9 +191,11 @@ class Runner:
 
 def table(file, path):
     """Returns the columns of a table as lists."""
+
     def plain(column):
         values = column[()]
         return [v.decode() for v in values] if values.dtype.kind in "OS" else values.tolist()
+
     return {name: plain(column) for name, column in file[path].items()}
 
 
@@ -201,25 +234,58 @@ def formula_section(mtbf=None, nodes=1, rate=None, interval=1.0, stall=0.0, rest
     """Returns a campaign of crashes alone, for its closed forms."""
     process = {"name": "x", "per": "host", "repair": False}
     process |= {"rate": f"{rate!r} per day"} if mtbf is None else {"rate": f"{86400.0 / mtbf!r} per day"}
-    return {"step": {"time": time(interval)}, "hosts": {"active": nodes, "npus": 1}, "work": time(work or interval), "failures": [process],
-            "checkpoint": [{"interval": "1 steps", "stall": time(stall)}], "restart": {"start": time(restart)}, "replications": 1}
+    return {
+        "step": {"time": time(interval)},
+        "hosts": {"active": nodes, "npus": 1},
+        "work": time(work or interval),
+        "failures": [process],
+        "checkpoint": [{"interval": "1 steps", "stall": time(stall)}],
+        "restart": {"start": time(restart)},
+        "replications": 1,
+    }
 
 
 def campaign_formula(runner, inputs):
     kind = inputs["formula"]
     if kind == "first-failure":
-        section = {"step": {"time": "1 s"}, "hosts": {"active": inputs["hosts"], "npus": 1}, "work": "1 s", "replications": 1, "checkpoint": [],
-                   "failures": [{"name": "x", "per": "host", "rate": f"{86400.0 / inputs['mean']!r} per day", "repair": False,
-                                 "distribution": {"weibull": inputs["shape"]}}]}
+        section = {
+            "step": {"time": "1 s"},
+            "hosts": {"active": inputs["hosts"], "npus": 1},
+            "work": "1 s",
+            "replications": 1,
+            "checkpoint": [],
+            "failures": [
+                {
+                    "name": "x",
+                    "per": "host",
+                    "rate": f"{86400.0 / inputs['mean']!r} per day",
+                    "repair": False,
+                    "distribution": {"weibull": inputs["shape"]},
+                }
+            ],
+        }
         names = {"seconds": "first_failure"}
     elif kind == "optimum":
         section = formula_section(inputs["mtbf"], stall=inputs["stall"])
         names = {"young": "young", "daly-first": "daly_first", "daly-higher": "daly", "exact": "optimum"}
     elif kind == "daly-time":
-        section = formula_section(inputs["mtbf"], interval=inputs["interval"], stall=inputs["stall"], restart=inputs["restart"], work=inputs["work"])
+        section = formula_section(
+            inputs["mtbf"],
+            interval=inputs["interval"],
+            stall=inputs["stall"],
+            restart=inputs["restart"],
+            work=inputs["work"],
+        )
         names = {"time": "exact_time", "ettr": "exact_ettr"}
     elif kind in ("mttf", "ettr"):
-        section = formula_section(None, inputs["nodes"], inputs["rate"], inputs.get("interval", 1.0), inputs.get("stall", 0.0), inputs.get("restart", 0.0))
+        section = formula_section(
+            None,
+            inputs["nodes"],
+            inputs["rate"],
+            inputs.get("interval", 1.0),
+            inputs.get("stall", 0.0),
+            inputs.get("restart", 0.0),
+        )
         names = {"approximate": "approximate_ettr", "exact": "exact_ettr", "hours": "mtbf"}
     else:
         raise Failed(f"the formula {kind} is not known")
@@ -231,43 +297,91 @@ def campaign_formula(runner, inputs):
 
 def checkpoint_size(runner, inputs):
     """Returns the size of a checkpoint of a model that the program generates."""
-    model = {"layers": inputs["layers"], "hidden": inputs["hidden"], "heads": inputs["heads"], "kv-heads": inputs["kv-heads"],
-             "vocabulary": inputs["vocabulary"], "ffn": inputs["ffn"], "gated": True, "sequence": 1024}
+    model = {
+        "layers": inputs["layers"],
+        "hidden": inputs["hidden"],
+        "heads": inputs["heads"],
+        "kv-heads": inputs["kv-heads"],
+        "vocabulary": inputs["vocabulary"],
+        "ffn": inputs["ffn"],
+        "gated": True,
+        "sequence": 1024,
+    }
     configuration = {
-        "system": {"network": {"dimensions": [{"shape": "Ring", "size": 2, "bandwidth": "1 GB/s", "latency": "1 us"}]},
-                   "compute": {"roofline": True, "peak": "1 PFLOPS", "local-memory": {"bandwidth": "1 TB/s"}}},
+        "system": {
+            "network": {"dimensions": [{"shape": "Ring", "size": 2, "bandwidth": "1 GB/s", "latency": "1 us"}]},
+            "compute": {"roofline": True, "peak": "1 PFLOPS", "local-memory": {"bandwidth": "1 TB/s"}},
+        },
         "workload": {"model": model, "parallel": {"dp": 2}},
-        "campaign": {"work": "1 d", "step": {"time": "1 s"}, "hosts": {"npus": 1}, "replications": 1,
-                     "checkpoint": [{"interval": "100 steps", "stall": "1 s", "durable": "1 s", "read": "1 s",
-                                     "bytes-per-parameter": inputs["bytes-per-parameter"]}],
-                     "failures": [{"name": "x", "per": "host", "rate": "0 per day"}]}}
+        "campaign": {
+            "work": "1 d",
+            "step": {"time": "1 s"},
+            "hosts": {"npus": 1},
+            "replications": 1,
+            "checkpoint": [
+                {
+                    "interval": "100 steps",
+                    "stall": "1 s",
+                    "durable": "1 s",
+                    "read": "1 s",
+                    "bytes-per-parameter": inputs["bytes-per-parameter"],
+                }
+            ],
+            "failures": [{"name": "x", "per": "host", "rate": "0 per day"}],
+        },
+    }
     with runner.run("campaign", configuration) as file:
-        return {"GiB": (named(file, "/campaign/closed_forms", "name", "value")["checkpoint.0.bytes"] / 2 ** 30, 0.0)}
+        return {"GiB": (named(file, "/campaign/closed_forms", "name", "value")["checkpoint.0.bytes"] / 2**30, 0.0)}
 
 
 # ---- clusters over time ----
+
 
 def length(seconds):
     return time(max(seconds, 1e-9))
 
 
 def listed_job(job):
-    result = {"arrival": time(job["arrival"]), "length": length(job["run"]), "priority": job.get("class", 0), "class": f"class-{job.get('class', 0)}"}
+    result = {
+        "arrival": time(job["arrival"]),
+        "length": length(job["run"]),
+        "priority": job.get("class", 0),
+        "class": f"class-{job.get('class', 0)}",
+    }
     result |= {key: job[key] for key in ("name", "npus", "shape", "share") if key in job}
     return result | ({"estimate": time(job["estimate"])} if "estimate" in job else {})
 
 
 def drawn_class(number, job_class):
     priority = job_class.get("class", number)
-    result = {"name": f"class-{priority}", "priority": priority, "rate": f"{job_class['rate']!r} per second", "length": spread(job_class["run"])}
+    result = {
+        "name": f"class-{priority}",
+        "priority": priority,
+        "rate": f"{job_class['rate']!r} per second",
+        "length": spread(job_class["run"]),
+    }
     result |= {"npus": job_class.get("npus", 1)}
     return result | ({"overestimate": job_class["overestimate"]} if "overestimate" in job_class else {})
 
 
 def cluster_of(inputs):
     """Returns the section `cluster` for the inputs of a case."""
-    section = {key: inputs[key] for key in ("leaf", "admission", "preemption", "queue-limit", "warm-up", "seed", "replications", "rotate", "wrap", "npus-per-host")
-               if key in inputs}
+    section = {
+        key: inputs[key]
+        for key in (
+            "leaf",
+            "admission",
+            "preemption",
+            "queue-limit",
+            "warm-up",
+            "seed",
+            "replications",
+            "rotate",
+            "wrap",
+            "npus-per-host",
+        )
+        if key in inputs
+    }
     if "torus" in inputs:
         section |= {"torus": inputs["torus"], "placement": "torus"}
     else:
@@ -276,11 +390,18 @@ def cluster_of(inputs):
         if key in inputs:
             section[key] = time(inputs[key])
     if inputs.get("sharing"):
-        section |= {"sharing": "formula", "shared-links": inputs["sharing"]["kind"], "share": inputs["sharing"]["share"]}
+        section |= {
+            "sharing": "formula",
+            "shared-links": inputs["sharing"]["kind"],
+            "share": inputs["sharing"]["share"],
+        }
     if "jobs" in inputs:
         return section | {"jobs": [listed_job(job) for job in inputs["jobs"]]}
     generate = inputs["generate"]
-    return section | {"jobs": generate["jobs"], "classes": [drawn_class(k, c) for k, c in enumerate(generate["classes"])]}
+    return section | {
+        "jobs": generate["jobs"],
+        "classes": [drawn_class(k, c) for k, c in enumerate(generate["classes"])],
+    }
 
 
 def cluster_values(file):
@@ -292,7 +413,9 @@ def cluster_values(file):
     found["little"] = (0.0, 0.0)  # the program itself checks it, to the nanosecond
     classes = table(file, "/cluster/classes")
     for name in set(classes["class"]):
-        found[f"jct-{name}"] = mean_and_error([jct for other, jct in zip(classes["class"], classes["jct"]) if other == name])
+        found[f"jct-{name}"] = mean_and_error(
+            [jct for other, jct in zip(classes["class"], classes["jct"]) if other == name]
+        )
     jobs = table(file, "/cluster/jobs")
     ran = [i for i, start in enumerate(jobs["start"]) if start >= 0]
     places = table(file, "/cluster/places")
@@ -313,10 +436,18 @@ def cluster_run(runner, inputs):
 def cluster_formula(runner, inputs):
     if inputs["formula"] != "erlang":
         raise Failed(f"the formula {inputs['formula']} is not known")
-    section = {"npus": inputs["servers"], "jobs": 1, "classes": [{"rate": f"{inputs['load']!r} per second", "length": {"exponential": "1 s"}}]}
+    section = {
+        "npus": inputs["servers"],
+        "jobs": 1,
+        "classes": [{"rate": f"{inputs['load']!r} per second", "length": {"exponential": "1 s"}}],
+    }
     with runner.run("cluster", {"cluster": section}) as file:
         values = named(file, "/cluster/closed_forms", "name", "value")
-    return {key: (values[name], 0.0) for key, name in {"b": "erlang_b", "c": "erlang_c", "wait": "wait"}.items() if name in values}
+    return {
+        key: (values[name], 0.0)
+        for key, name in {"b": "erlang_b", "c": "erlang_c", "wait": "wait"}.items()
+        if name in values
+    }
 
 
 def stride_of(phase):
@@ -331,36 +462,69 @@ def step_of_phases(runner, inputs, phases, network):
     if inputs["collective"] != "all-reduce" or inputs["algorithm"] != "ring":
         raise Failed(f"{inputs['collective']} by {inputs['algorithm']} is not known")
     npus = inputs["npus"]
-    nodes = [chakra.Node(i, chakra.COLL, f"phase_{i}", [i - 1] if i else [], comm_type=chakra.ALL_REDUCE, comm_size=round(inputs["bytes"]), pg_name=f"phase{i}")
-             for i in range(len(phases))]
+    nodes = [
+        chakra.Node(
+            i,
+            chakra.COLL,
+            f"phase_{i}",
+            [i - 1] if i else [],
+            comm_type=chakra.ALL_REDUCE,
+            comm_size=round(inputs["bytes"]),
+            pg_name=f"phase{i}",
+        )
+        for i in range(len(phases))
+    ]
     traces = runner.folder / f"phases-{npus}"
     for npu in range(npus):
         chakra.write(f"{traces}.{npu}.et", nodes)
-    (runner.folder / "phases.json").write_text(json.dumps({f"phase{i}": [p * stride_of(phase) % npus for p in range(npus)] for i, phase in enumerate(phases)}))
+    (runner.folder / "phases.json").write_text(
+        json.dumps({f"phase{i}": [p * stride_of(phase) % npus for p in range(npus)] for i, phase in enumerate(phases)})
+    )
     names = list(dict.fromkeys(phases))
-    circuits = {"switching-time": f"{inputs['switching'] * 1e9!r} ns", "configurations": [{"name": name, "stride": stride_of(name)} for name in names],
-                "groups": {f"phase{i}": phase for i, phase in enumerate(phases)}}
-    dimension = {"shape": "Ring", "size": npus, "bandwidth": f"{inputs['bandwidth']!r} B/s", "latency": f"{inputs['latency'] * 1e9!r} ns"}
+    circuits = {
+        "switching-time": f"{inputs['switching'] * 1e9!r} ns",
+        "configurations": [{"name": name, "stride": stride_of(name)} for name in names],
+        "groups": {f"phase{i}": phase for i, phase in enumerate(phases)},
+    }
+    dimension = {
+        "shape": "Ring",
+        "size": npus,
+        "bandwidth": f"{inputs['bandwidth']!r} B/s",
+        "latency": f"{inputs['latency'] * 1e9!r} ns",
+    }
     configuration = {
-        "system": {"network": {"model": network, "dimensions": [dimension], "circuits": circuits},
-                   "collectives": {"all-reduce": ["oneRing"], "chunks": 1, "endpoint-delay": "0 ns"}},
-        "workload": {"traces": str(traces), "groups": str(runner.folder / "phases.json")}}
+        "system": {
+            "network": {"model": network, "dimensions": [dimension], "circuits": circuits},
+            "collectives": {"all-reduce": ["oneRing"], "chunks": 1, "endpoint-delay": "0 ns"},
+        },
+        "workload": {"traces": str(traces), "groups": str(runner.folder / "phases.json")},
+    }
     with runner.run("run", configuration) as file:
         return max(file["/npus/finish_time"][()].tolist()) * 1e-12
 
 
 def reconfiguration(runner, inputs):
     """Returns the times in the congestion-unaware network. Those in the congestion-aware one must be the same."""
-    steps = [step_of_phases(runner, inputs, inputs["phases"], network) for network in ("congestion-unaware", "congestion-aware")]
+    steps = [
+        step_of_phases(runner, inputs, inputs["phases"], network)
+        for network in ("congestion-unaware", "congestion-aware")
+    ]
     if abs(steps[0] - steps[1]) > 1e-9 * steps[0]:
         raise Failed(f"the step takes {steps[0]} s without and {steps[1]} s with links")
     phases = [step_of_phases(runner, inputs, [phase], "congestion-unaware") for phase in inputs["phases"]]
     return {"phase": (phases[0], 0.0), "step": (steps[0], 0.0), "without-switching": (math.fsum(phases), 0.0)}
 
 
-KINDS = {"campaign-formula": campaign_formula, "campaign-timeline": replications, "campaign-replications": replications,
-         "campaign-checkpoint-size": checkpoint_size, "cluster-formula": cluster_formula, "cluster-schedule": cluster_run,
-         "cluster-replications": cluster_run, "cluster-reconfiguration": reconfiguration}
+KINDS = {
+    "campaign-formula": campaign_formula,
+    "campaign-timeline": replications,
+    "campaign-replications": replications,
+    "campaign-checkpoint-size": checkpoint_size,
+    "cluster-formula": cluster_formula,
+    "cluster-schedule": cluster_run,
+    "cluster-replications": cluster_run,
+    "cluster-reconfiguration": reconfiguration,
+}
 # The clock of a cluster counts whole nanoseconds, so that a time may differ by one from a time in fractions of them.
 CLOCK = 1e-9
 TIMES_OF_CLOCK = {"starts", "ends", "wait", "jct", "makespan"}
@@ -369,9 +533,12 @@ DATA = {"cluster-trace-summary"}
 
 # ---- comparison ----
 
+
 def is_good(value, error, expected, tolerance, key, clock=0.0):
     if isinstance(expected, list):
-        return len(value) == len(expected) and all(is_good(v, 0, e, tolerance, key, clock) for v, e in zip(value, expected))
+        return len(value) == len(expected) and all(
+            is_good(v, 0, e, tolerance, key, clock) for v, e in zip(value, expected)
+        )
     if tolerance.get("at-least"):
         return value >= expected
     room = tolerance.get("absolute", 0.0) + tolerance.get("relative", 0.0) * abs(expected) + clock
@@ -399,7 +566,10 @@ def check(case, runner):
 # ---- random cases ----
 
 REFERENCE_SECONDS = 5.0  # of processor time, after which the reference program is given up
-UNLIKE = {"between", "retired"}  # ratios of small counts; hosts whose repair ends after the reference program's last look at them
+UNLIKE = {
+    "between",
+    "retired",
+}  # ratios of small counts; hosts whose repair ends after the reference program's last look at them
 
 
 class TookLong(Exception):
@@ -435,7 +605,9 @@ def differs_for_a_reason(inputs, expected, found):
             return True  # it goes on without hosts when a silent corruption is found
         if any(process.get("symptom") == "pause" and not process.get("notice") for process in processes):
             return True  # a pause loses work as a crash does, but leaves a corruption of what was lost
-    return "duration" in inputs and expected["time"] > found["time"][0] + 1e-6  # it lets the last phase end after the duration
+    return (
+        "duration" in inputs and expected["time"] > found["time"][0] + 1e-6
+    )  # it lets the last phase end after the duration
 
 
 def is_near(value, expected):
@@ -453,8 +625,11 @@ def random_check(case, runner):
     if differs_for_a_reason(case["inputs"], expected, found):
         return None
     expected = {key: value for key, value in expected.items() if key not in UNLIKE and (key in found or value != 0)}
-    return "; ".join(f"{key} {found.get(key, ('missing',))[0]} expected {value}" for key, value in expected.items()
-                     if key not in found or not is_near(found[key][0], value))
+    return "; ".join(
+        f"{key} {found.get(key, ('missing',))[0]} expected {value}"
+        for key, value in expected.items()
+        if key not in found or not is_near(found[key][0], value)
+    )
 
 
 def run_random(arguments, runner):
@@ -485,7 +660,9 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="of the first case that is drawn")
     arguments = parser.parse_args()
     if not arguments.folder.is_dir():
-        print(f"check_campaign.py: {arguments.folder}: no such folder. The cases are in reference/campaign of the folder shared/ (ORRERY_SHARED).")
+        print(
+            f"check_campaign.py: {arguments.folder}: no such folder. The cases are in reference/campaign of the folder shared/ (ORRERY_SHARED)."
+        )
         return harness.SKIPPED
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -495,7 +672,9 @@ def main():
         for path in sorted(arguments.folder.glob("*.json")):
             for case in json.loads(path.read_text()):
                 name = f"{path.stem}/{case['id']}"
-                if arguments.case and not any(text in part for text in arguments.case for part in (path.name, case["kind"], case["id"])):
+                if arguments.case and not any(
+                    text in part for text in arguments.case for part in (path.name, case["kind"], case["id"])
+                ):
                     continue
                 try:
                     fault = check(case, runner)

@@ -29,7 +29,15 @@ def check(case, network, ranks, folder):
     """Runs one case and returns (whether it passed, what was found)."""
     output = folder / f"{case.name}.h5"
     try:
-        outcome = harness.orrery("run", *case.arguments(), f"--network=congestion-{network}", f"--output={output}", "--quiet", ranks=ranks, timeout=60)
+        outcome = harness.orrery(
+            "run",
+            *case.arguments(),
+            f"--network=congestion-{network}",
+            f"--output={output}",
+            "--quiet",
+            ranks=ranks,
+            timeout=60,
+        )
     except harness.TookTooLong:
         return False, "not done in 60 s"
     if case.kind == "defect":
@@ -64,10 +72,19 @@ def check_defect(case, outcome, output):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=pathlib.Path, default=reference_case.FOLDER, help="folder of cases; default: %(default)s")
-    parser.add_argument("--random", action="store_true", help="run the random cases in shared/ beside the repository, if they are there")
+    parser.add_argument(
+        "--cases", type=pathlib.Path, default=reference_case.FOLDER, help="folder of cases; default: %(default)s"
+    )
+    parser.add_argument(
+        "--random", action="store_true", help="run the random cases in shared/ beside the repository, if they are there"
+    )
     parser.add_argument("--turns", action="store_true", help="run the cases of turns and ties there")
-    parser.add_argument("--network", choices=["unaware", "aware"], default="unaware", help="whether the network model is aware of congestion")
+    parser.add_argument(
+        "--network",
+        choices=["unaware", "aware"],
+        default="unaware",
+        help="whether the network model is aware of congestion",
+    )
     parser.add_argument("--ranks", type=int, default=0, help="MPI ranks; 0: without mpirun")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="run every N-th case only")
     parser.add_argument("--jobs", type=int, default=2, help="cases that run at a time if each has a process of its own")
@@ -79,13 +96,15 @@ def main():
             print(f"{args.cases} is not there: skipped")
             sys.exit(harness.SKIPPED)
     try:
-        cases = reference_case.all_cases(args.cases, args.names)[::1 if harness.WIDELY else args.every]
+        cases = reference_case.all_cases(args.cases, args.names)[:: 1 if harness.WIDELY else args.every]
     except KeyError as unknown:
         sys.exit(f"check_cases.py: {args.cases} has no case {unknown}")
     if not cases:
         sys.exit(f"check_cases.py: {args.cases} has no cases")
     passed = 0
-    with tempfile.TemporaryDirectory(prefix="orrery-cases-") as folder, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+    with tempfile.TemporaryDirectory(prefix="orrery-cases-") as folder, concurrent.futures.ThreadPoolExecutor(
+        args.jobs
+    ) as pool:
         outcomes = pool.map(lambda case: check(case, args.network, args.ranks, pathlib.Path(folder)), cases)
         for case, (holds, found) in zip(cases, outcomes):
             passed += holds

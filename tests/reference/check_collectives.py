@@ -32,9 +32,13 @@ def kinds():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?", type=pathlib.Path, default=harness.SHARED / "reference/collectives", metavar="FOLDER")
+    parser.add_argument(
+        "folder", nargs="?", type=pathlib.Path, default=harness.SHARED / "reference/collectives", metavar="FOLDER"
+    )
     parser.add_argument("--select", default="", metavar="TEXT", help="only cases whose id, kind or file has this text")
-    parser.add_argument("--orrery", default=harness.BINARY, metavar="PROGRAM", help="the program (default: that of this build)")
+    parser.add_argument(
+        "--orrery", default=harness.BINARY, metavar="PROGRAM", help="the program (default: that of this build)"
+    )
     options = parser.parse_args()
     if not options.folder.is_dir():
         print(f"{options.folder} is not there: skipped")

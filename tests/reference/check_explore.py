@@ -20,7 +20,15 @@ import harness  # noqa: E402
 from explore_cases import calculon, comet, libra, llama, prices, sc21, vtrain  # noqa: E402
 from explore_cases.outcome import Outcome  # noqa: E402
 
-STUDIES = (libra, prices, vtrain, calculon, llama, sc21, comet)  # each has is_own(case), and check(cases, quick) -> outcomes
+STUDIES = (
+    libra,
+    prices,
+    vtrain,
+    calculon,
+    llama,
+    sc21,
+    comet,
+)  # each has is_own(case), and check(cases, quick) -> outcomes
 KNOWN = {
     "vtrain-multi-39.1B-512": "six plans with tensor parallelism of 2 were measured 18 to 60 % slower than they are simulated; plans with 8 agree within 5 %",
     "sc21-table1-search": "vTrain measured plans that are 10 % (3.6B) and 6 % (39.1B) faster than the published ones, as the simulation says",
@@ -30,7 +38,13 @@ KNOWN = {
 
 def what_is_expected(case):
     expected = case["expected"]
-    return ", ".join(map(str, expected)) or "nothing" if isinstance(expected, dict) else f"a list of {len(expected)}" if isinstance(expected, list) else expected
+    return (
+        ", ".join(map(str, expected)) or "nothing"
+        if isinstance(expected, dict)
+        else f"a list of {len(expected)}"
+        if isinstance(expected, list)
+        else expected
+    )
 
 
 def study_of(case):
@@ -45,7 +59,11 @@ def outcomes_of(cases, quick):
             yield from study.check(own, quick)
     for case in cases:
         if study_of(case) is None:
-            yield Outcome(case["id"], None, f"nothing computes {what_is_expected(case)} from {', '.join(map(str, case['config'])) or 'nothing'}")
+            yield Outcome(
+                case["id"],
+                None,
+                f"nothing computes {what_is_expected(case)} from {', '.join(map(str, case['config'])) or 'nothing'}",
+            )
 
 
 def cases_of(file):
@@ -53,7 +71,9 @@ def cases_of(file):
     data = json.loads(file.read_text())
     of_all = {key: value for key, value in data.items() if key != "cases"}
     usual = {"config": {}, "expected": {}, "tolerance": None}
-    return [{"id": f"{file.stem} {number}", **usual, **case, "file": of_all} for number, case in enumerate(data["cases"])]
+    return [
+        {"id": f"{file.stem} {number}", **usual, **case, "file": of_all} for number, case in enumerate(data["cases"])
+    ]
 
 
 def main():
@@ -72,7 +92,10 @@ def main():
         known = f" (known: {KNOWN[outcome.id]})" if outcome.held is False and outcome.id in KNOWN else ""
         print({True: "held  ", False: "MISSED", None: "none  "}[outcome.held], f"{outcome.id}: {outcome.text}{known}")
     count = [outcome.held for outcome in outcomes].count
-    print(f"{count(True)} held, {count(False)} missed, {count(None)} not checked, of {len(cases)} cases" + (" (a part of them)" if arguments.quick else ""))
+    print(
+        f"{count(True)} held, {count(False)} missed, {count(None)} not checked, of {len(cases)} cases"
+        + (" (a part of them)" if arguments.quick else "")
+    )
     return 1 if any(outcome.held is False and outcome.id not in KNOWN for outcome in outcomes) else 0
 
 

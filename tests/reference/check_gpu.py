@@ -65,7 +65,10 @@ UNITS = {"B": 1, "KiB": KiB, "MiB": MiB, "GiB": GiB, "KB": 1000, "MB": 10**6, "G
 
 def sizes_in(text):
     """The sizes that a text has, in bytes and in its order."""
-    return [round(float(number.replace(",", "")) * UNITS[unit]) for number, unit in re.findall(r"([\d.,]+) ?([KMG]i?B|B)\b(?!/s)", text)]
+    return [
+        round(float(number.replace(",", "")) * UNITS[unit])
+        for number, unit in re.findall(r"([\d.,]+) ?([KMG]i?B|B)\b(?!/s)", text)
+    ]
 
 
 def text_of_case(case):
@@ -92,20 +95,35 @@ def size_in(case):
 
 
 KERNELS = (  # words of a case, and the kernel that they are about; the first that fits counts
-    (r"multicast|oneshot-mc|one-shot-mc", "multicast"), (r"in-switch|nvls|\bswitch\b", "in-switch"),
+    (r"multicast|oneshot-mc|one-shot-mc", "multicast"),
+    (r"in-switch|nvls|\bswitch\b", "in-switch"),
     (r"all-?gather by copy engines|allgather-dma|all-?gather.*copy engine", "all-gather-engines"),
-    (r"one-?shot.*ll16|one-shot-blocks", "one-shot-blocks"), (r"one-?shot", "one-shot"),
-    (r"two-?shot", "two-shot"), (r"one-?stage|\b1-?stage", "one-stage"), (r"two-?stage|\b2-?stage", "two-stage"),
-    (r"reduce-scatter and all-?gather by stores|all-pairs", "all-pairs-put"), (r"copy engine|host proxy|port channel|\bport\b", "copy-engine"),
-    (r"packets|\bpkt\b", "packets"), (r"\bscale\b", "scale"), (r"\bget\b", "get"), (r"\bput\b", "put"))
+    (r"one-?shot.*ll16|one-shot-blocks", "one-shot-blocks"),
+    (r"one-?shot", "one-shot"),
+    (r"two-?shot", "two-shot"),
+    (r"one-?stage|\b1-?stage", "one-stage"),
+    (r"two-?stage|\b2-?stage", "two-stage"),
+    (r"reduce-scatter and all-?gather by stores|all-pairs", "all-pairs-put"),
+    (r"copy engine|host proxy|port channel|\bport\b", "copy-engine"),
+    (r"packets|\bpkt\b", "packets"),
+    (r"\bscale\b", "scale"),
+    (r"\bget\b", "get"),
+    (r"\bput\b", "put"),
+)
 
 
 def kernel_of(case):
-    for text in (text_of_case(case), case.get("id", "").lower()):  # of a case whose text is "the same, large" the id says it
+    for text in (
+        text_of_case(case),
+        case.get("id", "").lower(),
+    ):  # of a case whose text is "the same, large" the id says it
         for words, kernel in KERNELS:
             if re.search(words, text):
                 return kernel
-    raise NotChecked("neither its text nor its set-up names a kernel that is known: " + ", ".join(dict.fromkeys(name for _, name in KERNELS)))
+    raise NotChecked(
+        "neither its text nor its set-up names a kernel that is known: "
+        + ", ".join(dict.fromkeys(name for _, name in KERNELS))
+    )
 
 
 def kernel_time(ask, case):
@@ -122,7 +140,10 @@ def slope(ask, case):
         raise NotChecked("its text lacks the two sizes whose times differ, such as '8 MiB less 2 MiB'")
     small, large = min(sizes), max(sizes)
     setup = case["setup"]
-    times = [ask.us(kernel_of(case), setup["profile"], size, **shape(setup) | {"gpus": setup["gpus"]}) for size in (small, large)]
+    times = [
+        ask.us(kernel_of(case), setup["profile"], size, **shape(setup) | {"gpus": setup["gpus"]})
+        for size in (small, large)
+    ]
     return times[1] - times[0]
 
 
@@ -130,7 +151,12 @@ def one_way_rate(ask, case):
     """The rate of blocks that store to a peer, without the launch."""
     size = 64 * MiB
     setup = case["setup"]
-    answer = ask.ask(kernel="copy", profile=setup["profile"], bytes=size, **shape(setup) | {"blocks": setup["blocks"], "threads": setup["threads"]})
+    answer = ask.ask(
+        kernel="copy",
+        profile=setup["profile"],
+        bytes=size,
+        **shape(setup) | {"blocks": setup["blocks"], "threads": setup["threads"]},
+    )
     return size / (answer["us"] - answer["fixed_us"] - answer["l2_us"]) / 1e3
 
 
@@ -177,7 +203,7 @@ def crossovers(ask, case):
     """A ratio such as "crossover(L=5us)/crossover(L=0.5us) at 256 GiB/s": what a side does not say comes after "at"."""
     quantity = case["quantity"]
     sides = re.findall(r"crossover\(([^)]*)\)", quantity)
-    after = quantity[quantity.rindex(")") + 1:]
+    after = quantity[quantity.rindex(")") + 1 :]
     if len(sides) != 2:
         raise NotChecked("its quantity is no ratio of two crossovers")
 
@@ -188,24 +214,42 @@ def crossovers(ask, case):
         return found
 
     def of(side):
-        link, latency = value(side, r"([\d.]+) ?([GT])iB/s", "the rate of links"), value(side, r"L ?= ?([\d.]+) ?us", "the latency L")
-        return crossover(ask, case["setup"].get("profile", "h100"), float(link[1]) * (GiB if link[2] == "G" else GiB * 1024) / 1e9, float(latency[1]))
+        link, latency = value(side, r"([\d.]+) ?([GT])iB/s", "the rate of links"), value(
+            side, r"L ?= ?([\d.]+) ?us", "the latency L"
+        )
+        return crossover(
+            ask,
+            case["setup"].get("profile", "h100"),
+            float(link[1]) * (GiB if link[2] == "G" else GiB * 1024) / 1e9,
+            float(latency[1]),
+        )
 
     return of(sides[0]) / of(sides[1])
 
 
 def get_against_put(ask, case):
     setup = case["setup"]
-    more = {"gpus": setup["gpus"], "blocks": setup.get("workgroups") or setup["blocks"], "threads": setup.get("threads", 256), "bursts": 16}
+    more = {
+        "gpus": setup["gpus"],
+        "blocks": setup.get("workgroups") or setup["blocks"],
+        "threads": setup.get("threads", 256),
+        "bursts": 16,
+    }
     size = size_in(case)
-    return ask.us("reduce-scatter-get", setup["profile"], size, **more) / ask.us("reduce-scatter-put", setup["profile"], size, **more)
+    return ask.us("reduce-scatter-get", setup["profile"], size, **more) / ask.us(
+        "reduce-scatter-put", setup["profile"], size, **more
+    )
 
 
 def unrolling(ask, case):
     """The largest of the ratios t(u=a)/t(u=b), as far as they are from 1, such as more unrolling than outstanding lines allow (u=limit, 8, at
     a large size) and that of small sizes."""
     setup = case["setup"]
-    more = {"gpus": setup["gpus"], "blocks": setup.get("workgroups") or setup["blocks"], "threads": setup.get("threads", 256)}
+    more = {
+        "gpus": setup["gpus"],
+        "blocks": setup.get("workgroups") or setup["blocks"],
+        "threads": setup.get("threads", 256),
+    }
     ratios = []
     for part in case["quantity"].split(";"):
         unrolls = [8 if word == "limit" else int(word) for word in re.findall(r"t\(u=(\w+)\)", part)]
@@ -225,8 +269,15 @@ def events(ask, case):
     setup = case["setup"]
 
     def count(size, bursts):
-        return ask.ask(kernel="all-gather-put", profile=setup["profile"], bytes=size, gpus=setup.get("gpus", 2), blocks=setup.get("blocks", 4),
-                       threads=setup.get("threads", 256), bursts=bursts)["events"]
+        return ask.ask(
+            kernel="all-gather-put",
+            profile=setup["profile"],
+            bytes=size,
+            gpus=setup.get("gpus", 2),
+            blocks=setup.get("blocks", 4),
+            threads=setup.get("threads", 256),
+            bursts=bursts,
+        )["events"]
 
     growths = [count(sizes[0], bursts) / count(sizes[1], bursts) for bursts in (0, 64)]
     return growths if isinstance(case["expected"], list) else growths[0]
@@ -235,7 +286,9 @@ def events(ask, case):
 def switch_bytes(ask, case):
     """The bytes that each GPU sends to the switch, without headers."""
     setup = case["setup"]
-    lines = ask.ask(kernel="in-switch", profile=setup.get("profile", "h100"), bytes=size_in(case), gpus=setup["gpus"])["lines"]
+    lines = ask.ask(kernel="in-switch", profile=setup.get("profile", "h100"), bytes=size_in(case), gpus=setup["gpus"])[
+        "lines"
+    ]
     parts, stores = lines[6], lines[7]
     return (parts + stores) * setup["line"] // setup["gpus"]
 
@@ -253,7 +306,11 @@ def servers(ask, case):
     else:
         what = "bursts" if "burst" in setup else "run"
     needed = ("count", "service", "latency") + (("window",) if "window" in setup else ("first", "spacing"))
-    return ask.ask(servers=what, **{key: setup[key] for key in needed}, **{key: value for key, value in setup.items() if key not in needed})["ps"]
+    return ask.ask(
+        servers=what,
+        **{key: setup[key] for key in needed},
+        **{key: value for key, value in setup.items() if key not in needed},
+    )["ps"]
 
 
 def plan_file(setup):
@@ -324,13 +381,27 @@ def dimensions(ask, case):
 
 
 CHECKS = (  # kinds, words of the quantity, and what computes it
-    ("closed-form", r"last completion", servers), ("closed-form", r"bytes", switch_bytes), ("published.*", r"bus bandwidth", bus_bandwidth),
-    ("published.*", r"^completion", steps_of_flow), ("published.*", r"^sum", round_trips_and_store), (".*", r"crossover", crossovers),
-    (".*", r"t\(get\)/t\(put\)", get_against_put), (".*", r"t\(u=", unrolling), (".*", r"events\(", events),
-    (".*", r"t\(port\)/t\(put\)", load_store_or_engine), ("measured", r"^difference", slope), ("measured", r"^S/t", bytes_over_time),
-    ("measured", r"^rate", rate), ("measured", r"round trip", remote_load), ("measured", r"^time", kernel_time), ("format", r"operations", format_counts),
-    ("format", r"^offset", chunk_offset), ("format", r"^nodes, edges", graph_counts), ("format", r"^nodes, links", network_counts),
-    ("format", r"shapes", dimensions))
+    ("closed-form", r"last completion", servers),
+    ("closed-form", r"bytes", switch_bytes),
+    ("published.*", r"bus bandwidth", bus_bandwidth),
+    ("published.*", r"^completion", steps_of_flow),
+    ("published.*", r"^sum", round_trips_and_store),
+    (".*", r"crossover", crossovers),
+    (".*", r"t\(get\)/t\(put\)", get_against_put),
+    (".*", r"t\(u=", unrolling),
+    (".*", r"events\(", events),
+    (".*", r"t\(port\)/t\(put\)", load_store_or_engine),
+    ("measured", r"^difference", slope),
+    ("measured", r"^S/t", bytes_over_time),
+    ("measured", r"^rate", rate),
+    ("measured", r"round trip", remote_load),
+    ("measured", r"^time", kernel_time),
+    ("format", r"operations", format_counts),
+    ("format", r"^offset", chunk_offset),
+    ("format", r"^nodes, edges", graph_counts),
+    ("format", r"^nodes, links", network_counts),
+    ("format", r"shapes", dimensions),
+)
 
 
 def value_of(ask, case):
@@ -385,7 +456,12 @@ def main():
             print(f"none   {case['id']}: {reason}")
             unchecked += 1
             continue
-        except (LookupError, ValueError, TypeError, AttributeError) as error:  # a case that this script cannot read is one it does not hold
+        except (
+            LookupError,
+            ValueError,
+            TypeError,
+            AttributeError,
+        ) as error:  # a case that this script cannot read is one it does not hold
             print(f"MISSED {case['id']}: it cannot be read ({type(error).__name__}: {error})")
             missed += 1
             continue

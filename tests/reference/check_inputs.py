@@ -37,7 +37,9 @@ def main(arguments):
     wanted = [name.replace("-", "_") for name in arguments[1:]] or known
     there = [name for name in wanted if (root / name.replace("_", "-")).is_dir()]
     if not there:
-        print(f"{root}: found no folder of inputs; expected one of {', '.join(name.replace('_', '-') for name in wanted)}")
+        print(
+            f"{root}: found no folder of inputs; expected one of {', '.join(name.replace('_', '-') for name in wanted)}"
+        )
         return 1
     num_bad = 0
     for path in sorted(root.glob("*/facts.txt")):

@@ -165,12 +165,22 @@ def uec_scenario(case, seed):
     for row in case["flows"]["rows"]:
         flow = dict(zip(case["flows"]["columns"], row))
         number[flow["id"]] = len(flows)
-        entry = {"from": flow["src"], "to": flow["dst"], "size": f"{flow['bytes']} B", "start": f"{flow['start_us'] or 0} us"}
+        entry = {
+            "from": flow["src"],
+            "to": flow["dst"],
+            "size": f"{flow['bytes']} B",
+            "start": f"{flow['start_us'] or 0} us",
+        }
         if flow["after"] is not None:
             before = flow["after"] if isinstance(flow["after"], list) else [flow["after"]]
             entry["after"] = [number[one] for one in before]
         flows.append(entry)
-    graph = {"routes": "shortest", "hosts": hosts, "switches": len(case["topology"]["nodes"]) - hosts, "links": links_of(case)}
+    graph = {
+        "routes": "shortest",
+        "hosts": hosts,
+        "switches": len(case["topology"]["nodes"]) - hosts,
+        "links": links_of(case),
+    }
     return {"system": {"network": {"graph": graph, "packets": packets}}, "workload": {"flows": flows}}
 
 
@@ -270,7 +280,9 @@ def main():
     parser.add_argument("--ranks", default="1,2", help="numbers of ranks; the first is compared with the file")
     parser.add_argument("--exact-only", action="store_true", help="compare in the order of scheduling alone")
     parser.add_argument("--seeds", type=int, default=20, help="least number of runs of a case with random marks")
-    parser.add_argument("--uec-seeds", type=int, default=1, help="least number of runs of a case of UEC; at least the peer's number")
+    parser.add_argument(
+        "--uec-seeds", type=int, default=1, help="least number of runs of a case of UEC; at least the peer's number"
+    )
     arguments = parser.parse_args()
     ranks = [int(text) for text in arguments.ranks.split(",")]
     if not arguments.folder.is_dir():

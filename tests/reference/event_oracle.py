@@ -102,12 +102,16 @@ class Phase:
         if algorithm == "ring":
             steps = oracle.ring_steps(kind, n, message, lambda size: size)
             self.messages = [(1, -1, size) for size, _ in steps]
-            self.reduces = [message if step < n and kind in oracle.REDUCING else None for step in range(1, len(self.messages) + 1)]
+            self.reduces = [
+                message if step < n and kind in oracle.REDUCING else None for step in range(1, len(self.messages) + 1)
+            ]
         elif algorithm.startswith("direct"):
             self.window = min(int(algorithm[6:] or n), n - 1)
             total = (n - 1) * (2 if kind == "all-reduce" else 1)
             self.messages = [(k % (n - 1) + 1, -(k % (n - 1) + 1), message) for k in range(total)]
-            self.reduces = [message if self.is_reduced(k, kind, n, placement.is_subgroup) else None for k in range(total)]
+            self.reduces = [
+                message if self.is_reduced(k, kind, n, placement.is_subgroup) else None for k in range(total)
+            ]
             self.all_at_once = n - 1 if kind == "all-reduce" else None
         elif algorithm == "halvingDoubling" and kind != "all-to-all" and n & (n - 1) == 0:
             steps = list(oracle.halving_doubling_steps(kind, n, phase.bytes, message, lambda size: size))
@@ -169,7 +173,9 @@ class EventSimulation(oracle.Simulation):
         super().__init__(prefix, network, system, memory, groups, num_queues, rendezvous)
         self.now, self.stored = 0, {}
         self.transport = (Links if aware else Delays)(self, network)
-        self.messages = collections.defaultdict(collections.deque)  # by channel: [sent, whether they are there, what follows]
+        self.messages = collections.defaultdict(
+            collections.deque
+        )  # by channel: [sent, whether they are there, what follows]
         self.busy_servers, self.waiting = set(), collections.defaultdict(collections.deque)
         self.queues = collections.defaultdict(lambda: [0, collections.deque()])  # by NPU and queue: in service, waiting
         self.ordinals = collections.Counter()
@@ -242,24 +248,43 @@ class EventSimulation(oracle.Simulation):
 
     def front_send(self, source, destination, key, size, sent):
         if self.rendezvous:
-            self.plain_receive(destination, source, ("clear", key, size), lambda: self.plain_send(source, destination, key, size, sent))
+            self.plain_receive(
+                destination, source, ("clear", key, size), lambda: self.plain_send(source, destination, key, size, sent)
+            )
         else:
             self.plain_send(source, destination, (key, size), size, sent)
 
     def front_receive(self, source, destination, key, size, received):
         if self.rendezvous:
-            self.plain_send(destination, source, ("clear", key, size), oracle.CONTROL_BYTES,
-                            lambda: self.plain_receive(source, destination, key, received))
+            self.plain_send(
+                destination,
+                source,
+                ("clear", key, size),
+                oracle.CONTROL_BYTES,
+                lambda: self.plain_receive(source, destination, key, received),
+            )
         else:
             self.plain_receive(source, destination, (key, size), received)
 
     def send(self, npu, node, now):
         attributes = node.attributes
-        self.front_send(npu, attributes["comm_dst"], attributes.get("comm_tag", 0), attributes["comm_size"], lambda: self.end(npu, node))
+        self.front_send(
+            npu,
+            attributes["comm_dst"],
+            attributes.get("comm_tag", 0),
+            attributes["comm_size"],
+            lambda: self.end(npu, node),
+        )
 
     def receive(self, npu, node, now):
         attributes = node.attributes
-        self.front_receive(attributes["comm_src"], npu, attributes.get("comm_tag", 0), attributes["comm_size"], lambda: self.end(npu, node))
+        self.front_receive(
+            attributes["comm_src"],
+            npu,
+            attributes.get("comm_tag", 0),
+            attributes["comm_size"],
+            lambda: self.end(npu, node),
+        )
 
     # ---- collectives ----
 
@@ -288,7 +313,11 @@ class EventSimulation(oracle.Simulation):
         position = placement.members.index(npu)
         group = next(group for group in placement.groups[phase.dimension] if position in group)
         group = group[::-1] if phase.back else group
-        queue = self.queues[npu, phase.dimension, (phase.queue + self.first_queue(placement, phase, before)) % self.algorithms.num_queues]
+        queue = self.queues[
+            npu,
+            phase.dimension,
+            (phase.queue + self.first_queue(placement, phase, before)) % self.algorithms.num_queues,
+        ]
 
         def end():
             if not phases:
@@ -345,8 +374,16 @@ def compare(case, network):
     files = [case.folder / name for name in ("network.yml", "system.json", "remote_memory.json", "comm_group.json")]
     try:
         system, memory, groups = map(oracle.read_json, files[1:])
-        sim = EventSimulation(case.folder / "workload", oracle.read_network(files[0]), oracle.as_flagged(system, options), memory, groups,
-                              int(options.get("num-queues-per-dim", 1)), options.get("rendezvous-protocol") == "true", network == "aware")
+        sim = EventSimulation(
+            case.folder / "workload",
+            oracle.read_network(files[0]),
+            oracle.as_flagged(system, options),
+            memory,
+            groups,
+            int(options.get("num-queues-per-dim", 1)),
+            options.get("rendezvous-protocol") == "true",
+            network == "aware",
+        )
         found = sim.run()
     except NotImplementedError as missing:
         return f"not covered ({missing})"

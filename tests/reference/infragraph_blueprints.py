@@ -22,7 +22,12 @@ def edge(one, other, scheme="many2many", link="pcie"):
 
 def device(name, components, edges):
     links = sorted({one["link"] for one in edges})
-    return {"name": name, "components": [component(*one) for one in components], "links": [{"name": link} for link in links], "edges": edges}
+    return {
+        "name": name,
+        "components": [component(*one) for one in components],
+        "links": [{"name": link} for link in links],
+        "edges": edges,
+    }
 
 
 def groups(whole, part, size=2, whole_name="{}[{}]"):
@@ -34,40 +39,100 @@ def dgx1():
     edges = [edge("cpu", "cpu", link="qpi")]
     edges += [edge(f"pciesw[{switch}]", f"xpu[{first}:{first + 3}:2]") for switch, first in enumerate((0, 1, 4, 5))]
     edges += [edge("pciesw", "slot", "one2one"), edge("slot", "nic", "one2one")] + groups(("cpu", 2), "pciesw")
-    edges += [edge(part, part, link="nvlink") for part in ("xpu[0:4]", "xpu[4:8]")] + [edge("xpu[0:4]", "xpu[4:8]", "one2one", "nvlink")]
-    return device("dgx1", [("cpu", "cpu", 2), ("xpu", "xpu", 8), ("pciesw", "switch", 4), ("slot", "custom", 4), ("nic", "nic", 4)], edges)
+    edges += [edge(part, part, link="nvlink") for part in ("xpu[0:4]", "xpu[4:8]")] + [
+        edge("xpu[0:4]", "xpu[4:8]", "one2one", "nvlink")
+    ]
+    return device(
+        "dgx1",
+        [("cpu", "cpu", 2), ("xpu", "xpu", 8), ("pciesw", "switch", 4), ("slot", "custom", 4), ("nic", "nic", 4)],
+        edges,
+    )
 
 
 def dgx_a100():
-    edges = [edge("cpu", "cpu", link="fabric"), edge("nvsw", "xpu", link="nvlink"), edge("pciesw[4]", "nvsw"),
-             edge("pciesw[4]", "pciesw[3]", "one2one"), edge("slot", "nic", "one2one")]
+    edges = [
+        edge("cpu", "cpu", link="fabric"),
+        edge("nvsw", "xpu", link="nvlink"),
+        edge("pciesw[4]", "nvsw"),
+        edge("pciesw[4]", "pciesw[3]", "one2one"),
+        edge("slot", "nic", "one2one"),
+    ]
     edges += groups(("cpu", 2), "pciesw") + groups(("pciesw", 4), "slot") + groups(("pciesw", 4), "xpu")
-    return device("dgx_a100", [("cpu", "cpu", 2), ("xpu", "xpu", 8), ("nvsw", "switch", 6), ("pciesw", "switch", 5), ("slot", "custom", 8),
-                               ("nic", "nic", 8)], edges)
+    return device(
+        "dgx_a100",
+        [
+            ("cpu", "cpu", 2),
+            ("xpu", "xpu", 8),
+            ("nvsw", "switch", 6),
+            ("pciesw", "switch", 5),
+            ("slot", "custom", 8),
+            ("nic", "nic", 8),
+        ],
+        edges,
+    )
 
 
 def dgx_h100():
-    edges = [edge("cpu", "cpu", link="fabric"), edge("cpu[0]", "slot[0:3]"), edge("cpu[1]", "slot[4:7]"),
-             edge("cpu", "pciesw[0:2]", "one2one"), edge("slot", "xpu", "one2one"), edge("nvsw", "xpu", link="nvlink"), edge("nvsw", "pciesw[2]"),
-             edge("cpu[0]", "pciesw[2]", "one2one"), edge("slot", "nic", "one2one")]
-    return device("dgx_h100", [("cpu", "cpu", 2), ("xpu", "xpu", 8), ("nvsw", "switch", 4), ("pciesw", "switch", 3), ("slot", "custom", 8),
-                               ("nic", "nic", 8)], edges)
+    edges = [
+        edge("cpu", "cpu", link="fabric"),
+        edge("cpu[0]", "slot[0:3]"),
+        edge("cpu[1]", "slot[4:7]"),
+        edge("cpu", "pciesw[0:2]", "one2one"),
+        edge("slot", "xpu", "one2one"),
+        edge("nvsw", "xpu", link="nvlink"),
+        edge("nvsw", "pciesw[2]"),
+        edge("cpu[0]", "pciesw[2]", "one2one"),
+        edge("slot", "nic", "one2one"),
+    ]
+    return device(
+        "dgx_h100",
+        [
+            ("cpu", "cpu", 2),
+            ("xpu", "xpu", 8),
+            ("nvsw", "switch", 4),
+            ("pciesw", "switch", 3),
+            ("slot", "custom", 8),
+            ("nic", "nic", 8),
+        ],
+        edges,
+    )
 
 
 def dgx_gb200():
     edges = [edge("cpu", "cpu", link="c2c"), edge("xpu", "nvsw", link="nvlink"), edge("slot", "nic", "one2one")]
     edges += groups(("cpu", 2), "slot") + groups(("cpu", 2), "xpu")
-    return device("dgx_gb200", [("cpu", "cpu", 2), ("xpu", "xpu", 4), ("nvsw", "switch", 18), ("slot", "custom", 4), ("nic", "nic", 4)], edges)
+    return device(
+        "dgx_gb200",
+        [("cpu", "cpu", 2), ("xpu", "xpu", 4), ("nvsw", "switch", 18), ("slot", "custom", 4), ("nic", "nic", 4)],
+        edges,
+    )
 
 
 def mi300x():
-    edges = [edge("cpu", "cpu", link="fabric"), edge("xpu", "xpu", link="xgmi"), edge("cpu", "front_nic", "one2one"),
-             edge("cpu[0]", "lom"), edge("cpu[0]", "bmc")]
+    edges = [
+        edge("cpu", "cpu", link="fabric"),
+        edge("xpu", "xpu", link="xgmi"),
+        edge("cpu", "front_nic", "one2one"),
+        edge("cpu[0]", "lom"),
+        edge("cpu[0]", "bmc"),
+    ]
     edges += groups(("cpu", 2), "pciesw")
     for part in ("xpu", "nic", "nvme"):
         edges += groups(("pciesw", 4), part)
-    return device("mi300x", [("cpu", "cpu", 2), ("xpu", "xpu", 8), ("pciesw", "switch", 4), ("nic", "nic", 8), ("front_nic", "custom", 2),
-                             ("nvme", "custom", 8), ("lom", "custom", 1), ("bmc", "custom", 1)], edges)
+    return device(
+        "mi300x",
+        [
+            ("cpu", "cpu", 2),
+            ("xpu", "xpu", 8),
+            ("pciesw", "switch", 4),
+            ("nic", "nic", 8),
+            ("front_nic", "custom", 2),
+            ("nvme", "custom", 8),
+            ("lom", "custom", 1),
+            ("bmc", "custom", 1),
+        ],
+        edges,
+    )
 
 
 def ironwood(side=4):
@@ -77,15 +142,32 @@ def ironwood(side=4):
             if first // stride % side == 0:
                 line = f"xpu[{first}:{first + (side - 1) * stride + 1}:{stride}]"
                 edges.append(edge(line, line, "ring", "ici"))
-    return device("ironwood", [("xpu", "xpu", side**3), ("cpu", "cpu", side**3 // 2), ("nic", "nic", side**3 // 2)], edges)
+    return device(
+        "ironwood", [("xpu", "xpu", side**3), ("cpu", "cpu", side**3 // 2), ("nic", "nic", side**3 // 2)], edges
+    )
 
 
 def server(cpus=1):
-    edges = [edge("mgmt", "cpu[0]"), edge("cpu", "cpu", link="fabric"), edge("xpu", "nvsw", link="nvlink"), edge("cpu", "pciesw", "one2one")]
+    edges = [
+        edge("mgmt", "cpu[0]"),
+        edge("cpu", "cpu", link="fabric"),
+        edge("xpu", "nvsw", link="nvlink"),
+        edge("cpu", "pciesw", "one2one"),
+    ]
     for part in ("xpu", "nic"):
         edges += groups(("pciesw", cpus), part)
-    return device("server", [("cpu", "cpu", cpus), ("xpu", "xpu", 2 * cpus), ("nvsw", "switch", 1), ("pciesw", "switch", cpus),
-                             ("nic", "nic", 2 * cpus), ("mgmt", "custom", 1)], edges)
+    return device(
+        "server",
+        [
+            ("cpu", "cpu", cpus),
+            ("xpu", "xpu", 2 * cpus),
+            ("nvsw", "switch", 1),
+            ("pciesw", "switch", cpus),
+            ("nic", "nic", 2 * cpus),
+            ("mgmt", "custom", 1),
+        ],
+        edges,
+    )
 
 
 def switch(ports=16):
@@ -98,21 +180,38 @@ def nics(machine):
 
 def join(one, other, link):
     (instance, part), (other_instance, other_part) = one, other
-    return {"ep1": {"instance": instance, "component": part}, "ep2": {"instance": other_instance, "component": other_part}, "scheme": "one2one",
-            "link": link}
+    return {
+        "ep1": {"instance": instance, "component": part},
+        "ep2": {"instance": other_instance, "component": other_part},
+        "scheme": "one2one",
+        "link": link,
+    }
 
 
 def infrastructure(name, devices, instances, edges):
     links = sorted({one["link"] for one in edges})
-    return {"infrastructure": {"name": name, "devices": devices, "links": [{"name": link} for link in links],
-                               "instances": [{"name": one, "device": of, "count": count} for one, of, count in instances], "edges": edges}}
+    return {
+        "infrastructure": {
+            "name": name,
+            "devices": devices,
+            "links": [{"name": link} for link in links],
+            "instances": [{"name": one, "device": of, "count": count} for one, of, count in instances],
+            "edges": edges,
+        }
+    }
 
 
 def clos():
     """Four servers with two NICs at four leaf switches, each of which is joined to three spine switches."""
     edges = [join((f"host[{i}]", "nic"), (f"leaf[{i}]", "port[0:2]"), "leaf") for i in range(4)]
-    edges += [join((f"leaf[{i}]", f"port[{2 + k}]"), (f"spine[{k}]", f"port[{i}]"), "spine") for i in range(4) for k in range(3)]
-    return infrastructure("clos", [server(), switch()], [("host", "server", 4), ("leaf", "switch", 4), ("spine", "switch", 3)], edges)
+    edges += [
+        join((f"leaf[{i}]", f"port[{2 + k}]"), (f"spine[{k}]", f"port[{i}]"), "spine")
+        for i in range(4)
+        for k in range(3)
+    ]
+    return infrastructure(
+        "clos", [server(), switch()], [("host", "server", 4), ("leaf", "switch", 4), ("spine", "switch", 3)], edges
+    )
 
 
 def fat_tree(ports, host, levels):
@@ -122,15 +221,26 @@ def fat_tree(ports, host, levels):
     edges = []
     for leaf in range(num_leaves):
         for k in range(half // of_host):
-            edges.append(join((f"host[{leaf * half // of_host + k}]", "nic"),
-                              (f"tier_0[{leaf}]", f"port[{k * of_host}:{(k + 1) * of_host}]"), "tier_0"))
+            edges.append(
+                join(
+                    (f"host[{leaf * half // of_host + k}]", "nic"),
+                    (f"tier_0[{leaf}]", f"port[{k * of_host}:{(k + 1) * of_host}]"),
+                    "tier_0",
+                )
+            )
     instances = [("host", host["name"], num_leaves * half // of_host), ("tier_0", "switch", num_leaves)]
     below = 0
     if levels == 3:  # pods, in each of which all leaves are joined to all switches above them
         instances.append(("tier_1", "switch", num_leaves))
         for up in range(num_leaves):
             pod = up // half * half
-            edges.append(join((f"tier_1[{up}]", f"port[0:{half}]"), (f"tier_0[{pod}:{pod + half}]", f"port[{half + up - pod}]"), "tier_1"))
+            edges.append(
+                join(
+                    (f"tier_1[{up}]", f"port[0:{half}]"),
+                    (f"tier_0[{pod}:{pod + half}]", f"port[{half + up - pod}]"),
+                    "tier_1",
+                )
+            )
         below = 1
     num_top = half ** (levels - 1)
     instances.append((f"tier_{levels - 1}", "switch", num_top))
@@ -140,18 +250,35 @@ def fat_tree(ports, host, levels):
             edges.append(join((f"tier_1[{top}]", "port"), ("tier_0", f"port[{half + top}]"), "tier_1"))
             continue
         # Each top switch is joined to one switch of each pod.
-        edges.append(join((f"tier_2[{top}]", "port"), (f"tier_{below}[{plane}:{num_leaves}:{half}]", f"port[{half + top % half}]"), "tier_2"))
+        edges.append(
+            join(
+                (f"tier_2[{top}]", "port"),
+                (f"tier_{below}[{plane}:{num_leaves}:{half}]", f"port[{half + top % half}]"),
+                "tier_2",
+            )
+        )
     return infrastructure("fat-tree", [host, switch(ports)], instances, edges)
 
 
 def single_tier(host, hosts):
     ports = nics(host) * hosts
-    return infrastructure("single-tier", [host, switch(ports)], [("host", host["name"], hosts), ("switch", "switch", 1)],
-                          [join(("host", "nic"), ("switch", "port"), "rail")])
+    return infrastructure(
+        "single-tier",
+        [host, switch(ports)],
+        [("host", host["name"], hosts), ("switch", "switch", 1)],
+        [join(("host", "nic"), ("switch", "port"), "rail")],
+    )
 
 
-MACHINES = {"dgx1": dgx1, "dgx_a100": dgx_a100, "dgx_h100": dgx_h100, "dgx_gb200": dgx_gb200, "mi300x": mi300x, "ironwood": ironwood,
-            "server": server}
+MACHINES = {
+    "dgx1": dgx1,
+    "dgx_a100": dgx_a100,
+    "dgx_h100": dgx_h100,
+    "dgx_gb200": dgx_gb200,
+    "mi300x": mi300x,
+    "ironwood": ironwood,
+    "server": server,
+}
 
 
 def machine(text):
@@ -178,9 +305,12 @@ def blueprint(name):
 def split_devices(path, folder):
     """Writes an infrastructure and each of its devices into files of their own. Returns their paths, the infrastructure first."""
     import yaml
+
     whole = yaml.safe_load(path.read_text())["infrastructure"]
-    texts = {"infrastructure": {"infrastructure": {key: value for key, value in whole.items() if key != "devices"}},
-             **{device["name"]: {"infrastructure": {"devices": [device]}} for device in whole["devices"]}}
+    texts = {
+        "infrastructure": {"infrastructure": {key: value for key, value in whole.items() if key != "devices"}},
+        **{device["name"]: {"infrastructure": {"devices": [device]}} for device in whole["devices"]},
+    }
     paths = []
     for name, text in texts.items():
         paths.append(folder / f"{name}.json")

@@ -43,7 +43,9 @@ def spoilt(draw, data):
 
 
 def topology(system, network):
-    return harness.orrery("show", "topology", f"--system-configuration={system}", f"--network-configuration={network}", timeout=60)
+    return harness.orrery(
+        "show", "topology", f"--system-configuration={system}", f"--network-configuration={network}", timeout=60
+    )
 
 
 def of_configurations(folder):
@@ -64,6 +66,7 @@ def of_algorithms(folder):
 
 def of_others(folder):
     """Yields each other file with what runs it: traces are shown or converted, systems are converted."""
+
     def convert(path, *more):
         return harness.orrery("convert", path, *more, f"--output={path.parent / 'converted'}", "--force", timeout=60)
 

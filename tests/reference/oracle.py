@@ -28,10 +28,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 import chakra  # noqa: E402
 import reference_case  # noqa: E402
 
-GIGABYTE = 2 ** 30            # ASTRA-sim's
-CONTROL_BYTES = 8192          # the size of a rendezvous message
-KINDS = {chakra.ALL_REDUCE: "all-reduce", chakra.ALL_GATHER: "all-gather", chakra.ALL_TO_ALL: "all-to-all",
-         chakra.REDUCE_SCATTER: "reduce-scatter"}
+GIGABYTE = 2**30  # ASTRA-sim's
+CONTROL_BYTES = 8192  # the size of a rendezvous message
+KINDS = {
+    chakra.ALL_REDUCE: "all-reduce",
+    chakra.ALL_GATHER: "all-gather",
+    chakra.ALL_TO_ALL: "all-to-all",
+    chakra.REDUCE_SCATTER: "reduce-scatter",
+}
 REDUCING = ("all-reduce", "reduce-scatter")
 
 
@@ -66,11 +70,14 @@ class Network:
         members = [npu]
         for stride, dimension, uses in zip(self.strides(), self.dimensions, involved):
             if uses:
-                members = [m + (c - m // stride % dimension.size) * stride for m in members for c in range(dimension.size)]
+                members = [
+                    m + (c - m // stride % dimension.size) * stride for m in members for c in range(dimension.size)
+                ]
         return sorted(members) if len(members) < self.size else None
 
 
 # ---- collectives ----
+
 
 def ring_steps(kind, n, num_bytes, reduce_cost):
     """Yields (bytes, ns of reduction) of each step in which every member sends to the next one."""
@@ -84,12 +91,16 @@ def halving_doubling_steps(kind, n, num_bytes, message, reduce_cost):
     levels = n.bit_length() - 1
     if kind != "all-gather":
         for level in range(levels):
-            yield 2 ** level, num_bytes >> (level + 1), reduce_cost(num_bytes >> (level + 2)) if level + 1 < levels else 0
+            yield 2**level, num_bytes >> (level + 1), reduce_cost(
+                num_bytes >> (level + 2)
+            ) if level + 1 < levels else 0
     if kind == "all-reduce":
-        message = 2 * (num_bytes >> (levels + 1))  # the way back begins with half of the last message, in whole bytes, twice
+        message = 2 * (
+            num_bytes >> (levels + 1)
+        )  # the way back begins with half of the last message, in whole bytes, twice
     if kind != "reduce-scatter":
         for level in reversed(range(levels)):
-            yield 2 ** level, message << (levels - 1 - level), 0
+            yield 2**level, message << (levels - 1 - level), 0
 
 
 class Collectives:
@@ -144,7 +155,9 @@ class Collectives:
         if placement.is_regular() and len(set(arrivals)) == 1:
             return [arrival + end for arrival in arrivals]
         done, is_one_phase = {}, len(chunks[0]) == 1
-        free = collections.defaultdict(lambda: [[arrival] * self.in_service() for arrival in arrivals])  # by queue: when slots of members are
+        free = collections.defaultdict(
+            lambda: [[arrival] * self.in_service() for arrival in arrivals]
+        )  # by queue: when slots of members are
         for chunk, phase, before in order:
             if is_one_phase:  # each member takes its next chunk when one of its own is done
                 slots = free[chunks[chunk][0].queue]
@@ -152,8 +165,10 @@ class Collectives:
                 for own, time in zip(slots, done[chunk, 0]):
                     heapq.heappush(own, time)
                 continue
-            starts = [max(arrivals[i] if phase == 0 else done[chunk, phase - 1][i], done[before][i] if before else 0)
-                      for i in range(len(members))]
+            starts = [
+                max(arrivals[i] if phase == 0 else done[chunk, phase - 1][i], done[before][i] if before else 0)
+                for i in range(len(members))
+            ]
             done[chunk, phase] = self.finish_phase(chunks[chunk][phase], placement, starts)
         return [max(done[c, len(phases) - 1][i] for c, phases in enumerate(chunks)) for i in range(len(members))]
 
@@ -164,7 +179,11 @@ class Collectives:
         dimensions, queues = placement.dimensions, self.num_queues
         split = kind == "all-reduce" and self.aware
         if split:
-            plan = [(d, "reduce-scatter") for d in dimensions[:-1]] + [(dimensions[-1], kind)] + [(d, "all-gather") for d in dimensions[-2::-1]]
+            plan = (
+                [(d, "reduce-scatter") for d in dimensions[:-1]]
+                + [(dimensions[-1], kind)]
+                + [(d, "all-gather") for d in dimensions[-2::-1]]
+            )
         else:
             plan = [(d, kind) for d in (reversed(dimensions) if kind == "all-gather" else dimensions)]
         for chunk in range(num_chunks):
@@ -182,7 +201,9 @@ class Collectives:
                 else:
                     queue = (queues // 2 + last[d] % max(queues - queues // 2, 1)) % queues
                     last[d] += 1
-                phase = self.Phase(d, queue, phase_kind, size, back and placement.goes_round(d), (trees + chunk) % 2 == 1, 0)
+                phase = self.Phase(
+                    d, queue, phase_kind, size, back and placement.goes_round(d), (trees + chunk) % 2 == 1, 0
+                )
                 duration = max(self.finish_group(placement, phase, placement.groups[d][0], [0] * n))
                 phases.append(phase._replace(duration=duration))
                 size = {"reduce-scatter": size // n, "all-gather": size * n}.get(phase_kind, size)
@@ -199,7 +220,9 @@ class Collectives:
         The order is a list of (chunk, phase, predecessor): the phase starts when its chunk is there and the predecessor, the phase that
         held its place in the queue before, is done. A predecessor of None stands for a free place.
         """
-        waiting, free = collections.defaultdict(collections.deque), collections.defaultdict(lambda: [None] * self.in_service())
+        waiting, free = collections.defaultdict(collections.deque), collections.defaultdict(
+            lambda: [None] * self.in_service()
+        )
         events, order, end = [], [], 0
 
         def queue_of(chunk, phase):
@@ -251,7 +274,9 @@ class Collectives:
             for size, cost in ring_steps(kind, n, message, self.reduce_cost):
                 now = [max(arrival((i - 1) % n, i, size), now[i]) + endpoint + cost for i in range(n)]
         elif algorithm.startswith("direct"):
-            now = self.slide(kind, min(int(algorithm[6:] or n), n - 1), message, now, endpoint, placement.is_subgroup, delay)
+            now = self.slide(
+                kind, min(int(algorithm[6:] or n), n - 1), message, now, endpoint, placement.is_subgroup, delay
+            )
         elif algorithm == "halvingDoubling" and kind != "all-to-all" and n & (n - 1) == 0:
             for distance, size, cost in halving_doubling_steps(kind, n, num_bytes, message, self.reduce_cost):
                 now = [max(arrival(i ^ distance, i, size), now[i]) + endpoint + cost for i in range(n)]
@@ -261,10 +286,10 @@ class Collectives:
             raise NotImplementedError(f"{algorithm} {kind} of {n} members")
         return now
 
-
     def climb(self, size, starts, endpoint, is_odd, delay):
         """Returns when each of the positions that start at `starts` finishes a chunk that goes up a binary tree and down again. Node 0 is the
-        root and has one child; the lowest bit that is set in any other node is its height. Even chunks take the tree the other way round."""
+        root and has one child; the lowest bit that is set in any other node is its height. Even chunks take the tree the other way round.
+        """
         n = len(starts)
 
         def position(node):
@@ -348,7 +373,8 @@ class Collectives:
 
 class Placement:
     """Where the members of a collective are in the network: the dimensions that it uses, and for each of them the algorithm and the
-    dimension groups. A dimension group is a list of members, by their positions, that exchange data in that dimension."""
+    dimension groups. A dimension group is a list of members, by their positions, that exchange data in that dimension.
+    """
 
     def __init__(self, network, system, kind, members, involved):
         self.network, self.members = network, members
@@ -356,13 +382,19 @@ class Placement:
         everyone = len(members) == network.size
         self.whole = everyone and not any(name.startswith("one") for name in names)
         if self.whole:
-            self.dimensions = [d for d, dimension in enumerate(network.dimensions) if dimension.size > 1 and (involved is None or involved[d])]
+            self.dimensions = [
+                d
+                for d, dimension in enumerate(network.dimensions)
+                if dimension.size > 1 and (involved is None or involved[d])
+            ]
             self.algorithms, self.endpoint_delay = dict(enumerate(names)), system.get("endpoint-delay", 10)
             self.groups = {d: self.groups_along(d) for d in self.dimensions}
         else:
             self.dimensions, self.groups = [0], {0: [list(range(len(members)))]}
             only = names[0][3].lower() + names[0][4:] if names[0].startswith("one") else names[0]
-            keeps = everyone or len(names) == 1 and (only.startswith("direct") or self.can_halve(only, kind, len(members)))
+            keeps = (
+                everyone or len(names) == 1 and (only.startswith("direct") or self.can_halve(only, kind, len(members)))
+            )
             self.algorithms = {0: only if keeps else "ring"}
             self.endpoint_delay = system.get("endpoint-delay", 10) if everyone else 10
         self.is_subgroup = not everyone
@@ -385,18 +417,23 @@ class Placement:
         """Returns whether members that arrive together stay together, because all of them have equal delays."""
         if "doubleBinaryTree" in self.algorithms.values():
             return False
-        return self.whole or all(len({self.network.delay(self.members[i - 1], self.members[i], size) for i in range(len(self.members))}) == 1
-                                 for size in (1, 1 << 30))
+        return self.whole or all(
+            len({self.network.delay(self.members[i - 1], self.members[i], size) for i in range(len(self.members))}) == 1
+            for size in (1, 1 << 30)
+        )
 
 
 # ---- execution ----
+
 
 class Npu:
     """The nodes of one NPU and how far they have got."""
 
     def __init__(self, path):
         self.nodes = {node.id: node for node in chakra.read(path)}
-        self.missing, self.followers = {}, collections.defaultdict(list)  # by id: unfinished dependencies, nodes that depend on it
+        self.missing, self.followers = {}, collections.defaultdict(
+            list
+        )  # by id: unfinished dependencies, nodes that depend on it
         for node in self.nodes.values():
             node.attributes = {name: getattr(value, "value", value) for name, value in node.attributes.items()}
             dependencies = {*node.data_deps, *node.ctrl_deps}
@@ -404,7 +441,7 @@ class Npu:
             for dependency in dependencies:
                 self.followers[dependency].append(node.id)
         self.ready = [id for id, count in self.missing.items() if count == 0]
-        self.busy = collections.Counter()       # by resource: nodes that hold it
+        self.busy = collections.Counter()  # by resource: nodes that hold it
         self.collectives = collections.Counter()  # by process group: collectives issued
         self.turns = collections.Counter()  # by dimension: chunks that have taken the queues in turn
         self.completed, self.finish_time = 0, None
@@ -432,13 +469,19 @@ class Simulation:
     Event = collections.namedtuple("Event", "npu node since origin channel")
 
     def __init__(self, prefix, network, system, memory, groups, num_queues=1, rendezvous=False):
-        self.network, self.system, self.memory, self.groups, self.rendezvous = network, system, memory, groups or {}, rendezvous
+        self.network, self.system, self.memory, self.groups, self.rendezvous = (
+            network,
+            system,
+            memory,
+            groups or {},
+            rendezvous,
+        )
         self.npus = [Npu(f"{prefix}.{i}.et") for i in range(network.size)]
         self.algorithms = Collectives(network, system, num_queues, rendezvous)
         self.events, self.sequence = [], 0
         self.instant = collections.deque()  # nodes that the NPU at hand has begun and that take no time
-        self.in_store = False               # whether the event at hand has what the NPU at hand has in store for itself
-        self.cause = None                   # where the event at hand stands among those of this time, and its NPU
+        self.in_store = False  # whether the event at hand has what the NPU at hand has in store for itself
+        self.cause = None  # where the event at hand stands among those of this time, and its NPU
         self.trees = collections.defaultdict(lambda: [0])  # by communicator: chunks that have gone over trees
         self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
         # Of messages from, to, tag: arrived ones that nobody has received, receives that wait, sends that wait for a receive, and
@@ -518,7 +561,9 @@ class Simulation:
             return
         self.sequence += 1
         origin = npu if origin is None else origin
-        heapq.heappush(self.events, (time, self.sequence, self.Event(npu, node, now if since is None else since, origin, channel)))
+        heapq.heappush(
+            self.events, (time, self.sequence, self.Event(npu, node, now if since is None else since, origin, channel))
+        )
 
     def issue(self, npu, now):
         state = self.npus[npu]
@@ -530,8 +575,14 @@ class Simulation:
                 self.start(npu, state.nodes[id], now)
 
     def start(self, npu, node, now):
-        starters = {chakra.COMP: self.start_compute, chakra.COLL: self.join_collective, chakra.SEND: self.send, chakra.RECV: self.receive,
-                    chakra.MEM_LOAD: self.access_memory, chakra.MEM_STORE: self.access_memory}
+        starters = {
+            chakra.COMP: self.start_compute,
+            chakra.COLL: self.join_collective,
+            chakra.SEND: self.send,
+            chakra.RECV: self.receive,
+            chakra.MEM_LOAD: self.access_memory,
+            chakra.MEM_STORE: self.access_memory,
+        }
         if self.system.get("replay-only"):
             self.at(now + recorded_duration(node), now, npu, node.id)
         elif node.type in starters:
@@ -568,7 +619,9 @@ class Simulation:
         involved, members = self.members_of(npu, node)
         name, subset = node.attributes.get("pg_name", ""), involved is not None
         if subset:
-            wide = tuple(bool(uses) and dimension.size > 1 for uses, dimension in zip(involved, self.network.dimensions))
+            wide = tuple(
+                bool(uses) and dimension.size > 1 for uses, dimension in zip(involved, self.network.dimensions)
+            )
             name = wide, members[0]
         state = self.npus[npu]
         key = name, state.collectives[name]
@@ -626,7 +679,11 @@ class Simulation:
         if self.memory["memory-type"] == "PER_NPU_MEMORY_EXPANSION":
             self.at(now + self.access_time(node), now, npu, node.id)
         else:
-            server = npu // self.memory.get("num-npus-per-node", 1) if self.memory["memory-type"] == "PER_NODE_MEMORY_EXPANSION" else 0
+            server = (
+                npu // self.memory.get("num-npus-per-node", 1)
+                if self.memory["memory-type"] == "PER_NODE_MEMORY_EXPANSION"
+                else 0
+            )
             self.requests.append((self.cause, server, node))
 
     def serve_requests(self, now):
@@ -638,7 +695,9 @@ class Simulation:
             self.at(self.free[server], None, cause[-1], node.id, since)
 
     def access_time(self, node):
-        return int(self.memory.get("remote-mem-latency", 0)) + int(node.attributes["tensor_size"] / int(self.memory["remote-mem-bw"]))
+        return int(self.memory.get("remote-mem-latency", 0)) + int(
+            node.attributes["tensor_size"] / int(self.memory["remote-mem-bw"])
+        )
 
 
 def recorded_duration(node):
@@ -656,6 +715,7 @@ def simulate(prefix, network, system, memory, groups, num_queues=1, rendezvous=F
 
 # ---- the program ----
 
+
 def read_network(path):
     """Returns the Network that ASTRA-sim's network.yml describes."""
     text = pathlib.Path(path).read_text()
@@ -663,7 +723,12 @@ def read_network(path):
     def values(key):
         return [value.strip() for value in re.search(rf"{key}:\s*\[(.*?)\]", text)[1].split(",")]
 
-    return Network(values("topology"), list(map(int, values("npus_count"))), list(map(float, values("bandwidth"))), list(map(float, values("latency"))))
+    return Network(
+        values("topology"),
+        list(map(int, values("npus_count"))),
+        list(map(float, values("bandwidth"))),
+        list(map(float, values("latency"))),
+    )
 
 
 def read_json(path):
@@ -671,7 +736,9 @@ def read_json(path):
 
 
 def simulate_files(prefix, network, system, memory=None, groups=None, num_queues=1, rendezvous=False):
-    return simulate(prefix, read_network(network), read_json(system), read_json(memory), read_json(groups), num_queues, rendezvous)
+    return simulate(
+        prefix, read_network(network), read_json(system), read_json(memory), read_json(groups), num_queues, rendezvous
+    )
 
 
 FLAGS = {"num-queues-per-dim", "rendezvous-protocol", "injection-scale"}  # of a case that the oracle knows
@@ -679,7 +746,10 @@ FLAGS = {"num-queues-per-dim", "rendezvous-protocol", "injection-scale"}  # of a
 
 def as_flagged(system, options):
     """Returns a system with the endpoint delay that ASTRA-sim's --injection-scale gives it."""
-    return {**system, "endpoint-delay": int(system.get("endpoint-delay", 10) * float(options.get("injection-scale", 1)))}
+    return {
+        **system,
+        "endpoint-delay": int(system.get("endpoint-delay", 10) * float(options.get("injection-scale", 1))),
+    }
 
 
 def compare(case):
@@ -690,8 +760,15 @@ def compare(case):
     try:
         files = [case.folder / name for name in ("network.yml", "system.json", "remote_memory.json", "comm_group.json")]
         system, memory, groups = map(read_json, files[1:])
-        found = simulate(case.folder / "workload", read_network(files[0]), as_flagged(system, options), memory, groups,
-                         int(options.get("num-queues-per-dim", 1)), options.get("rendezvous-protocol") == "true")
+        found = simulate(
+            case.folder / "workload",
+            read_network(files[0]),
+            as_flagged(system, options),
+            memory,
+            groups,
+            int(options.get("num-queues-per-dim", 1)),
+            options.get("rendezvous-protocol") == "true",
+        )
     except (NotImplementedError, KeyError) as missing:
         return f"not covered ({missing})"
     return "exact" if found == case.finish_ns() else "differs"

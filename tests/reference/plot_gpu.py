@@ -40,7 +40,13 @@ H20_COPIES = {2 * KiB: 0.82, 64 * KiB: 23.87, 2 * MiB: 267.4, 128 * MiB: 393.4} 
 def size_axis(axes, sizes):
     axes.set_xscale("log", base=2)
     ticks = [size for size in (KiB, 32 * KiB, MiB, 32 * MiB, GiB) if sizes[0] <= size <= sizes[-1]]
-    axes.set_xticks(ticks, [f"{size // GiB} GiB" if size >= GiB else f"{size // MiB} MiB" if size >= MiB else f"{size // KiB} KiB" for size in ticks])
+    axes.set_xticks(
+        ticks,
+        [
+            f"{size // GiB} GiB" if size >= GiB else f"{size // MiB} MiB" if size >= MiB else f"{size // KiB} KiB"
+            for size in ticks
+        ],
+    )
 
 
 def line(axes, xs, values, points, colour, label):
@@ -53,7 +59,14 @@ def two_h100(ask):
     sizes = [KiB << k for k in range(21)]
     figure, axes = pyplot.subplots(figsize=(7.5, 4.6))
     for (kernel, points), colour in zip(TWO_H100.items(), COLOURS):
-        line(axes, sizes, [ask.us(kernel, "h100", size) for size in sizes], dict(zip((KiB, MiB, 128 * MiB), points)), colour, kernel)
+        line(
+            axes,
+            sizes,
+            [ask.us(kernel, "h100", size) for size in sizes],
+            dict(zip((KiB, MiB, 128 * MiB), points)),
+            colour,
+            kernel,
+        )
     axes.set_yscale("log")
     size_axis(axes, sizes)
     axes.set_xlabel("bytes that each GPU sends")
@@ -86,7 +99,14 @@ def h20_rate(ask, blocks, threads, size=64 * MiB):
 def h20(ask):
     figure, (of_threads, of_sms, of_size) = pyplot.subplots(1, 3, figsize=(10, 3.6))
     threads = [32, 64, 128, 256, 512, 1024]
-    line(of_threads, threads, [h20_rate(ask, 1, count) for count in threads], H20_THREADS, COLOURS[0], "stores of one block")
+    line(
+        of_threads,
+        threads,
+        [h20_rate(ask, 1, count) for count in threads],
+        H20_THREADS,
+        COLOURS[0],
+        "stores of one block",
+    )
     of_threads.set_xscale("log", base=2)
     of_threads.set_xticks(threads, threads)
     of_threads.set_xlabel("threads of one block")
@@ -95,7 +115,14 @@ def h20(ask):
     line(of_sms, sms, [h20_rate(ask, count, 1024) for count in sms], H20_SMS, COLOURS[1], "stores")
     of_sms.set_xlabel("SMs with 1,024 threads each")
     sizes = [KiB << k for k in range(1, 18)]
-    line(of_size, sizes, [check_gpu.engine_rate(ask, {"setup": {"profile": "h20", "bytes": size}}) for size in sizes], H20_COPIES, COLOURS[2], "copies")
+    line(
+        of_size,
+        sizes,
+        [check_gpu.engine_rate(ask, {"setup": {"profile": "h20", "bytes": size}}) for size in sizes],
+        H20_COPIES,
+        COLOURS[2],
+        "copies",
+    )
     size_axis(of_size, sizes)
     of_size.set_xlabel("bytes of a copy by an engine")
     figure.suptitle("Two H20: simulated (lines), measured (points)")
@@ -109,7 +136,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--picture", choices=PICTURES, default="two-h100")
-    parser.add_argument("--kernels", default=str(pathlib.Path(check_gpu.harness.BINARY).parent.parent / "tests/reference/gpu_kernel"))
+    parser.add_argument(
+        "--kernels", default=str(pathlib.Path(check_gpu.harness.BINARY).parent.parent / "tests/reference/gpu_kernel")
+    )
     arguments = parser.parse_args()
     figure = PICTURES[arguments.picture](check_gpu.Kernels(arguments.kernels))
     for axes in figure.axes:

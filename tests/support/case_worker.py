@@ -56,7 +56,9 @@ def is_alive(pid):
 
 def children(pid):
     """Returns the process ids of the children of a process."""
-    return [int(pid) for pid in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()]
+    return [
+        int(pid) for pid in subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout.split()
+    ]
 
 
 def kill_job(process, patience):
@@ -89,7 +91,13 @@ class Worker:
                 files.append(os.open(self.folder / f"{name}.{rank}", os.O_RDWR))
         self.received = [b""] * ranks
         with open(self.folder / "log", "wb") as log:
-            self.process = subprocess.Popen([*map(str, command), str(self.folder)], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+            self.process = subprocess.Popen(
+                [*map(str, command), str(self.folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
         self.ended = os.pidfd_open(self.process.pid)
         self.other_files = [self.ended]
 
@@ -105,7 +113,9 @@ class Worker:
 
     def figures(self, arguments, cwd, patience):
         """Runs `orrery run` without a file of results. Returns its Outcome and the digest of its figures, or None if it failed."""
-        outcome, answer = self.run_job({"command": ["orrery", *arguments], "ranks": 0, "cwd": str(cwd), "figures": True}, patience)
+        outcome, answer = self.run_job(
+            {"command": ["orrery", *arguments], "ranks": 0, "cwd": str(cwd), "figures": True}, patience
+        )
         return outcome, answer.get("figures")
 
     def run_job(self, job, patience):
@@ -115,7 +125,9 @@ class Worker:
             self.wait_for_end()
         try:
             code = next((answer["code"] for answer in answers if answer.get("ends") or answer["code"] != 0), 0)
-            outcome = Outcome(code, "".join(answer["out"] for answer in answers), "".join(answer["err"] for answer in answers))
+            outcome = Outcome(
+                code, "".join(answer["out"] for answer in answers), "".join(answer["err"] for answer in answers)
+            )
         except KeyError as missing:
             raise self.failed(f"has answered without {missing}: {answers}") from None
         return outcome, answers[0]
@@ -153,7 +165,7 @@ class Worker:
                 if self.process.poll() is not None:
                     raise self.failed(f"ended with {self.process.returncode}")
                 continue
-            line = line[os.write(self.jobs[rank], line[:select.PIPE_BUF]):]
+            line = line[os.write(self.jobs[rank], line[: select.PIPE_BUF]) :]
 
     def next_answers(self, ranks, deadline, patience):
         """Waits for answers of these ranks and yields (rank, answer)."""
@@ -186,7 +198,9 @@ class Worker:
     def failed(self, what):
         """Kills the worker and returns the error that tells its job and its output."""
         self.kill()
-        return WorkerFailed(f"the worker of this script {what}; its last job was {self.job}, and it printed\n{self.log()}")
+        return WorkerFailed(
+            f"the worker of this script {what}; its last job was {self.job}, and it printed\n{self.log()}"
+        )
 
     def is_alive(self):
         return self.process.poll() is None
@@ -210,7 +224,11 @@ class Worker:
             code = self.process.wait(patience)
         except subprocess.TimeoutExpired:
             code = f"nothing in {patience} s"
-        wrong = f"the worker of this script ended with {code} after its jobs, and printed\n{self.log()}" if code != 0 else ""
+        wrong = (
+            f"the worker of this script ended with {code} after its jobs, and printed\n{self.log()}"
+            if code != 0
+            else ""
+        )
         self.close()
         return wrong
 
@@ -227,8 +245,17 @@ COMMANDS = {"run", "check", "explore", "best", "flows", "generate", "convert", "
 ELSEWHERE = {"--help", "-h", "--version"}  # they end the process from within the reading of the command line
 OF_PYTHON = {"provenance", "results"}  # `orrery show` becomes Python for these
 ENDS = ("--max-walltime", "--set=run.watchdog")  # a run that they cannot end in order ends its process
-ONCE = ("--checkpoint", "--restart", "--progress")  # a second run with one of these has other inputs, or prints other times
-WRITES = ("--json", "--csv", "--chrome", "--plot")  # options that name a file, which a second run only replaces with --force
+ONCE = (
+    "--checkpoint",
+    "--restart",
+    "--progress",
+)  # a second run with one of these has other inputs, or prints other times
+WRITES = (
+    "--json",
+    "--csv",
+    "--chrome",
+    "--plot",
+)  # options that name a file, which a second run only replaces with --force
 SIZES = (1, 4, 8)  # ranks of the workers; the one of a single rank is started without mpirun
 
 
@@ -242,7 +269,9 @@ class Workers:
         self.program, self.mpirun, self.run_fresh, self.patience = program, mpirun, run_fresh, patience
         self.environment = dict(os.environ)
         self.workers = {}  # by the number of ranks
-        self.known = {}  # digests of files, by their paths: (what tells that the file is the one that was written, digests)
+        self.known = (
+            {}
+        )  # digests of files, by their paths: (what tells that the file is the one that was written, digests)
         self.answered, self.compared, self.differences, self.error = 0, {}, [], None
         self.lock = threading.RLock()  # a worker has one job at a time
 
@@ -303,10 +332,16 @@ class Workers:
         again = ["--force"] if results_of(arguments, cwd) and "--force" not in arguments else []
         fresh = self.run_fresh(arguments + again, ranks, timeout, cwd)
         found = None if digests is None else self.worker(0).digests(results_of(arguments, cwd), timeout)
-        for name, mine, other in (("code", outcome.code, fresh.code), ("out", steady(outcome.out), steady(fresh.out)),
-                                  ("err", steady(outcome.err), steady(fresh.err)), ("digests", digests, found)):
+        for name, mine, other in (
+            ("code", outcome.code, fresh.code),
+            ("out", steady(outcome.out), steady(fresh.out)),
+            ("err", steady(outcome.err), steady(fresh.err)),
+            ("digests", digests, found),
+        ):
             if mine != other:
-                self.differences.append(f"{name} of {' '.join(arguments)} on {ranks} ranks: {mine!r} in the worker, {other!r} in a process of its own")
+                self.differences.append(
+                    f"{name} of {' '.join(arguments)} on {ranks} ranks: {mine!r} in the worker, {other!r} in a process of its own"
+                )
 
     def remember(self, path, digests):
         self.known[path] = (identity(path), digests)
@@ -333,7 +368,11 @@ class Workers:
 
     def faults(self):
         """Returns what is wrong with the answers: they are not those of processes of their own, or none was compared with one."""
-        return self.differences or (["no job of the worker has been repeated in a process of its own"] if self.answered and not self.compared else [])
+        return self.differences or (
+            ["no job of the worker has been repeated in a process of its own"]
+            if self.answered and not self.compared
+            else []
+        )
 
     def end(self):
         """Ends all workers. Returns what is wrong with their ends."""
@@ -371,4 +410,6 @@ def identity(path):
 
 def steady(text):
     """Returns what a program prints without the lines that tell how long it took."""
-    return "".join(line for line in text.splitlines(keepends=True) if " events in " not in line and " trials in " not in line)
+    return "".join(
+        line for line in text.splitlines(keepends=True) if " events in " not in line and " trials in " not in line
+    )

@@ -6,7 +6,18 @@ import gzip
 import struct
 
 INVALID, METADATA, MEM_LOAD, MEM_STORE, COMP, SEND, RECV, COLL = range(8)
-ALL_REDUCE, REDUCE, ALL_GATHER, GATHER, SCATTER, BROADCAST, ALL_TO_ALL, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, BARRIER = range(10)
+(
+    ALL_REDUCE,
+    REDUCE,
+    ALL_GATHER,
+    GATHER,
+    SCATTER,
+    BROADCAST,
+    ALL_TO_ALL,
+    REDUCE_SCATTER,
+    REDUCE_SCATTER_BLOCK,
+    BARRIER,
+) = range(10)
 
 
 def varint(value):
@@ -39,8 +50,25 @@ def framed(message):
 class Typed:
     """A value of an attribute with the field of the current schema that holds it, as Typed("int32", 5)."""
 
-    FIELDS = {"double": 3, "float": 5, "int32": 7, "int64": 9, "uint32": 11, "uint64": 13, "sint32": 15, "sint64": 17, "fixed32": 19,
-              "fixed64": 21, "sfixed32": 23, "sfixed64": 25, "bool": 27, "bool_list": 28, "string": 29, "string_list": 30, "bytes": 31}
+    FIELDS = {
+        "double": 3,
+        "float": 5,
+        "int32": 7,
+        "int64": 9,
+        "uint32": 11,
+        "uint64": 13,
+        "sint32": 15,
+        "sint64": 17,
+        "fixed32": 19,
+        "fixed64": 21,
+        "sfixed32": 23,
+        "sfixed64": 25,
+        "bool": 27,
+        "bool_list": 28,
+        "string": 29,
+        "string_list": 30,
+        "bytes": 31,
+    }
 
     def __init__(self, kind, value):
         self.kind, self.value = kind, value
@@ -152,6 +180,7 @@ def write(path, nodes, version="0.0.4", compressed=False):
 
 # ---- reading the current layout ----
 
+
 def read_varint(data, at):
     value = shift = 0
     while True:
@@ -170,10 +199,10 @@ def fields(data):
             value, at = read_varint(data, at)
         elif key & 7 == 2:
             size, at = read_varint(data, at)
-            value, at = data[at:at + size], at + size
+            value, at = data[at : at + size], at + size
         else:
             size = 8 if key & 7 == 1 else 4
-            value, at = data[at:at + size], at + size
+            value, at = data[at : at + size], at + size
         yield key >> 3, value
 
 
@@ -199,7 +228,7 @@ def read(path):
     nodes = []
     while at < len(data):
         size, at = read_varint(data, at)
-        nodes.append(decoded(data[at:at + size]))
+        nodes.append(decoded(data[at : at + size]))
         at += size
     return nodes
 

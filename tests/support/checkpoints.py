@@ -31,8 +31,22 @@ class KilledRuns(harness.Folder):
 
     def start(self, arguments, ranks, *more):
         """Starts a run that writes checkpoints."""
-        return harness.Background(self, harness.launch(
-            ["run", *arguments, f"--checkpoint={self.file}", self.often, f"--output={self.folder}/killed.h5", "--force", "--progress=none", *more], ranks))
+        return harness.Background(
+            self,
+            harness.launch(
+                [
+                    "run",
+                    *arguments,
+                    f"--checkpoint={self.file}",
+                    self.often,
+                    f"--output={self.folder}/killed.h5",
+                    "--force",
+                    "--progress=none",
+                    *more,
+                ],
+                ranks,
+            ),
+        )
 
     def cells(self):
         """Returns the option for a random size of cells."""
@@ -46,7 +60,11 @@ class KilledRuns(harness.Folder):
             path.unlink(missing_ok=True)
         number = self.random.randint(1, self.most)
         run = self.start(arguments, ranks, self.cells())
-        run.wait_until(lambda: run.text().count(CHECKPOINT) >= number or run.process.poll() is not None, "writing checkpoints", step=0.001)
+        run.wait_until(
+            lambda: run.text().count(CHECKPOINT) >= number or run.process.poll() is not None,
+            "writing checkpoints",
+            step=0.001,
+        )
         run.kill()
         return (self.file.exists() or self.previous().exists()) and not results.exists()
 
@@ -69,9 +87,16 @@ class KilledRuns(harness.Folder):
                 if more and "--fold" in arguments:
                     more = []
                 name = f"killed on {ranks}, goes on on {others} {more}"
-                after = self.run_once([*arguments, *more, self.cells(), f"--restart={self.file}"], "after.h5", ranks=others)
+                after = self.run_once(
+                    [*arguments, *more, self.cells(), f"--restart={self.file}"], "after.h5", ranks=others
+                )
                 self.assertEqual(harness.difference(whole, after), "", name)
 
     def workload(self, workload, *more):
         """Returns the arguments that run a random workload."""
-        return [harness.write_workload(self.folder, workload.traces), *workload.system.write(self.folder), "--timeline", *more]
+        return [
+            harness.write_workload(self.folder, workload.traces),
+            *workload.system.write(self.folder),
+            "--timeline",
+            *more,
+        ]

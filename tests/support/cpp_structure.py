@@ -19,10 +19,12 @@ NAME_OF_FUNCTION = re.compile(r"((?:~?\w+(?:<[^<>]*>)?::)*(?:operator\s*\S+?|~?\
 
 def blanked(text):
     """Returns the text without comments and the contents of literals. Every line keeps its number."""
+
     def blank(match):
         if match[0].startswith(("/", "R")):
             return "\n" * match[0].count("\n")
         return '""' if match[0][0] == '"' else "' '"
+
     return LITERAL.sub(blank, text)
 
 
@@ -57,13 +59,13 @@ def is_function(head):
     head = re.sub(r"^(?:public|private|protected):\s*", "", head)
     initialisers = INITIALISERS.search(head)
     if initialisers:
-        head = head[:initialisers.start() + 1]
+        head = head[: initialisers.start() + 1]
     if not head or "(" not in head or ")" not in head or head.endswith(("=", ",", "(", "return")):
         return False
     first = re.match(r"[\w:~]+", head)
     if first and first[0] in CONTROL:
         return False
-    tail = head[head.rindex(")") + 1:]
+    tail = head[head.rindex(")") + 1 :]
     return TAIL_OF_FUNCTION.fullmatch(tail) is not None and "[" not in head.split("(")[0]
 
 
@@ -104,7 +106,7 @@ def statements(body, is_struct):
             label = re.match(r"\s*(public|private|protected):", part)
             if not label:
                 break
-            access, part = label[1], part[label.end():]
+            access, part = label[1], part[label.end() :]
         part = re.sub(r"\{\}?", "", part).strip()
         if part:
             yield access, part
@@ -122,18 +124,24 @@ def classes(text):
             continue
         name = match[1].split("::")[-1]
         public = data = functions_of_class = friends = 0
-        for access, part in statements(plain[begin + 1:end - 1], re.search(r"\bstruct\s", head) is not None):
+        for access, part in statements(plain[begin + 1 : end - 1], re.search(r"\bstruct\s", head) is not None):
             is_operator = re.search(r"\boperator\b", part) is not None
             if re.match(r"friend\b", part):
                 friends += not is_operator
                 continue
-            if re.match(r"(?:using|typedef|enum|class|struct|template\s*<[^;]*>\s*(?:class|struct)|static_assert)\b", part):
+            if re.match(
+                r"(?:using|typedef|enum|class|struct|template\s*<[^;]*>\s*(?:class|struct)|static_assert)\b", part
+            ):
                 continue
             if is_operator:
                 functions_of_class += 1
                 continue
             called = NAME_OF_FUNCTION.search(re.sub(r"^template\s*<.*?>\s*(?=\w)", "", part, flags=re.DOTALL))
-            is_call = called is not None and not re.match(r"[^(]*=\s*[^(]", part.split("(")[0] + "(") and not re.search(r"std::function<[^;]*$", part.split(called[1] + "(")[0] if called else "")
+            is_call = (
+                called is not None
+                and not re.match(r"[^(]*=\s*[^(]", part.split("(")[0] + "(")
+                and not re.search(r"std::function<[^;]*$", part.split(called[1] + "(")[0] if called else "")
+            )
             if is_call:
                 functions_of_class += 1
                 public += access == "public" and called[1].lstrip("~") != name

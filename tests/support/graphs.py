@@ -11,5 +11,9 @@ def leaves(sizes, spines=2):
     hosts = sum(sizes)
     leaf_of = [leaf for leaf, size in enumerate(sizes) for _ in range(size)]
     links = [[h, hosts + leaf, "100 GB/s", "500 ns"] for h, leaf in enumerate(leaf_of)]
-    links += [[hosts + leaf, hosts + len(sizes) + spine, "50 GB/s", "1 us"] for leaf in range(len(sizes)) for spine in range(spines)]
+    links += [
+        [hosts + leaf, hosts + len(sizes) + spine, "50 GB/s", "1 us"]
+        for leaf in range(len(sizes))
+        for spine in range(spines)
+    ]
     return {"hosts": hosts, "switches": len(sizes) + spines, "links": links}

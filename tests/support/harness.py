@@ -33,7 +33,9 @@ SCRATCH = pathlib.Path(os.environ.get("ORRERY_SCRATCH", SOURCE / "build/scratch"
 SANITIZED = bool(os.environ.get("ORRERY_SANITIZED"))
 GATE = bool(os.environ.get("ORRERY_GATE"))
 FEWER_CASES = SANITIZED or GATE or bool(os.environ.get("ORRERY_FEWER_CASES"))
-WIDELY = bool(os.environ.get("ORRERY_TEST_WIDELY"))  # more cases, and every comparison of ranks takes 2 to 16 of them and every strategy: hours
+WIDELY = bool(
+    os.environ.get("ORRERY_TEST_WIDELY")
+)  # more cases, and every comparison of ranks takes 2 to 16 of them and every strategy: hours
 CELL_SIZES = (8, 4, 0, 3)  # NPUs, by the number of ranks; 0 is the default
 SKIPPED = 77  # exit code by which ctest knows a skipped test
 
@@ -42,7 +44,12 @@ PATIENCE = 300
 
 # Several tests run at a time on few cores: ranks are not bound to cores, and they yield when they wait. Looking for a network would take half
 # of the time in which mpirun starts a program.
-MPI = {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_pml": "ob1"}
+MPI = {
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_pml": "ob1",
+}
 for name, value in MPI.items():
     os.environ.setdefault(name, value)
 
@@ -78,8 +85,16 @@ def orrery(*arguments, ranks=0, timeout=PATIENCE, cwd=None, fresh=False):
 
 def run_fresh(arguments, ranks=0, timeout=PATIENCE, cwd=None):
     """Does the same in a process of its own."""
-    process = subprocess.Popen(launch(arguments, ranks), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                               text=True, errors="replace", start_new_session=True, cwd=cwd)
+    process = subprocess.Popen(
+        launch(arguments, ranks),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+        cwd=cwd,
+    )
     try:
         out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -113,8 +128,14 @@ def end_workers():
 
 def run_script(script, *arguments, **more):
     """Runs a Python script of the repository to its end and returns its Outcome."""
-    done = subprocess.run([sys.executable, str(SOURCE / script), *map(str, arguments)], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=PATIENCE, **more)
+    done = subprocess.run(
+        [sys.executable, str(SOURCE / script), *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        **more,
+    )
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
@@ -136,19 +157,39 @@ def errors(outcome):
 
 # ---- systems in ASTRA-sim's files ----
 
+
 class System:
     """A system in ASTRA-sim's files: network.yml, system.json, remote_memory.json and perhaps comm_group.json.
 
     Every value has a default; all defaults together are 4 NPUs on a ring. Bandwidths are in GB/s, latencies in ns.
     """
 
-    def __init__(self, topology=("Ring",), counts=(4,), bandwidth=50.0, latency=500.0, system=None, memory=None, groups=None, flags=()):
+    def __init__(
+        self,
+        topology=("Ring",),
+        counts=(4,),
+        bandwidth=50.0,
+        latency=500.0,
+        system=None,
+        memory=None,
+        groups=None,
+        flags=(),
+    ):
         dimensions = len(topology)
         self.topology, self.counts = list(topology), list(counts)
         self.bandwidth = list(bandwidth) if isinstance(bandwidth, (list, tuple)) else [bandwidth] * dimensions
         self.latency = list(latency) if isinstance(latency, (list, tuple)) else [latency] * dimensions
-        self.system = {"scheduling-policy": "LIFO", "endpoint-delay": 10, "active-chunks-per-dimension": 1, "preferred-dataset-splits": 4,
-                       "collective-optimization": "localBWAware", "local-mem-bw": 1600, "boost-mode": 0, "roofline-enabled": 0, "peak-perf": 900}
+        self.system = {
+            "scheduling-policy": "LIFO",
+            "endpoint-delay": 10,
+            "active-chunks-per-dimension": 1,
+            "preferred-dataset-splits": 4,
+            "collective-optimization": "localBWAware",
+            "local-mem-bw": 1600,
+            "boost-mode": 0,
+            "roofline-enabled": 0,
+            "peak-perf": 900,
+        }
         for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all"):
             self.system[kind + "-implementation"] = ["ring"] * dimensions
         self.system.update(system or {})
@@ -165,8 +206,11 @@ class System:
     def network_text(self):
         def listed(values):
             return "[ " + ", ".join(map(str, values)) + " ]"
-        return (f"topology: {listed(self.topology)}\nnpus_count: {listed(self.counts)}\n"
-                f"bandwidth: {listed(self.bandwidth)}\nlatency: {listed(self.latency)}\n")
+
+        return (
+            f"topology: {listed(self.topology)}\nnpus_count: {listed(self.counts)}\n"
+            f"bandwidth: {listed(self.bandwidth)}\nlatency: {listed(self.latency)}\n"
+        )
 
     def write(self, folder):
         """Writes the files into a folder and returns the flags that name them."""
@@ -182,8 +226,11 @@ class System:
 def files_in(folder):
     """Returns the flags for the configuration files in a folder."""
     folder = pathlib.Path(folder)
-    flags = [f"--system-configuration={folder / 'system.json'}", f"--network-configuration={folder / 'network.yml'}",
-             f"--remote-memory-configuration={folder / 'remote_memory.json'}"]
+    flags = [
+        f"--system-configuration={folder / 'system.json'}",
+        f"--network-configuration={folder / 'network.yml'}",
+        f"--remote-memory-configuration={folder / 'remote_memory.json'}",
+    ]
     if (folder / "comm_group.json").exists():
         flags.append(f"--comm-group-configuration={folder / 'comm_group.json'}")
     return flags
@@ -200,9 +247,11 @@ def write_workload(folder, traces, version="0.0.4"):
 
 # ---- results ----
 
+
 def finish_times(path):
     """Returns the finish time of every NPU in ps."""
     import h5py
+
     with h5py.File(path) as results:
         return [int(time) for time in results["npus/finish_time"][:]]
 
@@ -213,11 +262,14 @@ TIME_COMPONENTS = ("compute_time", "cpu_time", "exposed_communication_time", "ex
 def check_identity(test, path):
     """Checks that the time components of each NPU add up to its finish time, and that none is negative."""
     import h5py
+
     with h5py.File(path) as results:
         components = [results["npus/" + name][:] for name in TIME_COMPONENTS]
         for npu, finish in enumerate(results["npus/finish_time"][:]):
             mine = [int(component[npu]) for component in components]
-            test.assertEqual(sum(mine), int(finish), f"{path}: the times of NPU {npu} add up: {dict(zip(TIME_COMPONENTS, mine))}")
+            test.assertEqual(
+                sum(mine), int(finish), f"{path}: the times of NPU {npu} add up: {dict(zip(TIME_COMPONENTS, mine))}"
+            )
             test.assertGreaterEqual(min(mine), 0, f"{path}: NPU {npu}: {dict(zip(TIME_COMPONENTS, mine))}")
 
 
@@ -227,7 +279,9 @@ def difference(one, other, without=()):
     found = workers.different_datasets(one, other)
     if found is None:
         return h5diff(one, other, without)
-    found = [name for name in found if not any(name == path or name.startswith(path.rstrip("/") + "/") for path in without)]
+    found = [
+        name for name in found if not any(name == path or name.startswith(path.rstrip("/") + "/") for path in without)
+    ]
     return f"{h5diff(one, other, without)}\ndigests differ: {' '.join(found)}" if found else ""
 
 
@@ -242,8 +296,16 @@ def h5diff(one, other, without=()):
     if found.returncode != 0:
         return found.stdout + found.stderr or f"h5diff: exit code {found.returncode}"
     seen = subprocess.run(["h5diff", "-c", *files], capture_output=True, text=True)
-    lines = [line for line in seen.stdout.splitlines() if line.strip() and "DIMENSION_LIST" not in line and "REFERENCE_LIST" not in line]
-    return "\n".join(line for line in lines if "ot comparable" in line and not line.startswith("Some objects") and "empty dataset" not in line)
+    lines = [
+        line
+        for line in seen.stdout.splitlines()
+        if line.strip() and "DIMENSION_LIST" not in line and "REFERENCE_LIST" not in line
+    ]
+    return "\n".join(
+        line
+        for line in lines
+        if "ot comparable" in line and not line.startswith("Some objects") and "empty dataset" not in line
+    )
 
 
 def scattered_partition(path, num_npus, ranks):
@@ -253,6 +315,7 @@ def scattered_partition(path, num_npus, ranks):
 
 
 # ---- the folder shared/ beside the repository ----
+
 
 def shared(path):
     """Returns a path in shared/. Skips the test with a reason if it is not there, as in a clone that stands alone."""
@@ -283,9 +346,13 @@ STAGE_TRACES = ("gpt_64_tp8sp2dp4_sp", "moe_64_dp4tp2pp2ep4", "llama-s_64_dp4tp4
 def stage_arguments(name):
     """Returns the arguments that run the traces of 64 NPUs that the STAGE generator wrote. Skips the test without shared/."""
     traces, system = unpacked(f"stage-{name}") / name, shared("traces/system")
-    return [f"--workload-configuration={traces / 'workload'}", f"--comm-group-configuration={traces / 'workload.json'}",
-            f"--system-configuration={system / 'system.json'}", f"--network-configuration={system / 'net_64.yml'}",
-            f"--remote-memory-configuration={system / 'mem.json'}"]
+    return [
+        f"--workload-configuration={traces / 'workload'}",
+        f"--comm-group-configuration={traces / 'workload.json'}",
+        f"--system-configuration={system / 'system.json'}",
+        f"--network-configuration={system / 'net_64.yml'}",
+        f"--remote-memory-configuration={system / 'mem.json'}",
+    ]
 
 
 # ---- runs that a test acts on ----
@@ -303,8 +370,14 @@ class Background:
     def __init__(self, test, command):
         self.file = tempfile.NamedTemporaryFile(prefix="orrery-", suffix=".err")
         test.addCleanup(self.file.close)
-        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=self.file, stderr=self.file, start_new_session=True,
-                                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))  # a shell's background job ignores it
+        self.process = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            stdout=self.file,
+            stderr=self.file,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # a shell's background job ignores it
         test.addCleanup(self.kill)
 
     def text(self):
@@ -348,6 +421,7 @@ class Background:
 
 # ---- tests ----
 
+
 class Folder(unittest.TestCase):
     """A test with a folder of its own, which is removed at its end."""
 
@@ -390,7 +464,9 @@ class Folder(unittest.TestCase):
         for part in parts:
             self.assertIn(part, outcome.err)
 
-    def check_one_answer(self, arguments, num_npus, ranks=(2, 3) if FEWER_CASES else (1, 2, 3, 4), scattered=True, timeout=PATIENCE):
+    def check_one_answer(
+        self, arguments, num_npus, ranks=(2, 3) if FEWER_CASES else (1, 2, 3, 4), scattered=True, timeout=PATIENCE
+    ):
         """Checks that runs on these numbers of ranks, with smaller cells, give the results of a run without mpirun. The run on 3 ranks
         has a scattered partition. Returns the path of the results without mpirun."""
         first = self.run_once(arguments, "alone.h5", timeout=timeout)
@@ -400,11 +476,17 @@ class Folder(unittest.TestCase):
             map = scattered_partition(self.folder / "scattered", num_npus, scattered_ranks)
             variants.append((scattered_ranks, [f"--partition={map}"]))
         if WIDELY:
-            variants += [(r, [f"--partition={strategy}"]) for r in (2, 3, 4, 8, 16) if r <= num_npus
-                         for strategy in ("block", "round-robin", "dimension:0", "metis")]
+            variants += [
+                (r, [f"--partition={strategy}"])
+                for r in (2, 3, 4, 8, 16)
+                if r <= num_npus
+                for strategy in ("block", "round-robin", "dimension:0", "metis")
+            ]
         for r, more in variants:
             cells = f"--cell-size={CELL_SIZES[r % len(CELL_SIZES)]}"
-            other = self.run_once([*arguments, cells, *more], f"on{r}{'s' if more else ''}.h5", ranks=r, timeout=timeout)
+            other = self.run_once(
+                [*arguments, cells, *more], f"on{r}{'s' if more else ''}.h5", ranks=r, timeout=timeout
+            )
             self.assertEqual(difference(first, other), "", f"{r} ranks {more}")
             other.unlink()
         return first
@@ -442,7 +524,10 @@ def uses_shared(code, scopes):
         return True
     named = (vars(scope).get(name) for name in names for scope in scopes)
     inner = [constant for constant in code.co_consts if hasattr(constant, "co_names")]
-    return any(uses_shared(other, scopes) for other in inner + [each.__code__ for each in named if hasattr(each, "__code__") and each.__code__ != code])
+    return any(
+        uses_shared(other, scopes)
+        for other in inner + [each.__code__ for each in named if hasattr(each, "__code__") and each.__code__ != code]
+    )
 
 
 class WorkerAnswers(unittest.TestCase):
@@ -461,7 +546,11 @@ class Loader(unittest.TestLoader):
     def getTestCaseNames(self, case):
         names = super().getTestCaseNames(case)
         if GATE:
-            names = [name for name in names if not getattr(case, "is_long", False) and not hasattr(getattr(case, name), "is_long")]
+            names = [
+                name
+                for name in names
+                if not getattr(case, "is_long", False) and not hasattr(getattr(case, name), "is_long")
+            ]
         if os.environ.get("ORRERY_ONLY_SHARED"):
             scopes = (case, sys.modules[case.__module__])
             names = [name for name in names if uses_shared(getattr(case, name).__code__, scopes)]
@@ -469,7 +558,11 @@ class Loader(unittest.TestLoader):
 
     def loadTestsFromModule(self, module, *arguments, **more):
         tests = super().loadTestsFromModule(module, *arguments, **more)
-        return self.suiteClass([tests, WorkerAnswers("test_a_worker_answers_as_a_process_of_its_own")]) if workers.program else tests
+        return (
+            self.suiteClass([tests, WorkerAnswers("test_a_worker_answers_as_a_process_of_its_own")])
+            if workers.program
+            else tests
+        )
 
 
 def main(arguments=None):

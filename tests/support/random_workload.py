@@ -11,7 +11,12 @@ import random
 import chakra
 from harness import System
 
-KINDS = {chakra.ALL_REDUCE: "all-reduce", chakra.ALL_GATHER: "all-gather", chakra.ALL_TO_ALL: "all-to-all", chakra.REDUCE_SCATTER: "reduce-scatter"}
+KINDS = {
+    chakra.ALL_REDUCE: "all-reduce",
+    chakra.ALL_GATHER: "all-gather",
+    chakra.ALL_TO_ALL: "all-to-all",
+    chakra.REDUCE_SCATTER: "reduce-scatter",
+}
 
 
 def power_of_two(n):
@@ -23,7 +28,8 @@ class Workload:
 
     def __init__(self, seed, max_npus=24, operations=(5, 60), all_algorithms=False, one_dimension=False):
         """`all_algorithms`: with windows, double binary trees and lists of one entry, and with fractions in the figures of the memory; in
-        every third workload durations and sizes are few, so that many events come at one time. `one_dimension`: the network has one."""
+        every third workload durations and sizes are few, so that many events come at one time. `one_dimension`: the network has one.
+        """
         self.random = random.Random(seed)
         self.all_algorithms, self.one_dimension = all_algorithms, one_dimension
         self.ties = all_algorithms and seed % 3 == 0
@@ -39,7 +45,7 @@ class Workload:
         self.groups = self.draw_groups()
         self.system.groups = self.groups or None
         self.traces = [[] for _ in range(self.num_npus)]
-        self.last = [None] * self.num_npus       # end of the chain of an NPU
+        self.last = [None] * self.num_npus  # end of the chain of an NPU
         self.sends = [set() for _ in range(self.num_npus)]  # since then
         for i in range(self.random.randint(*operations)):
             self.draw_operation(i)
@@ -48,20 +54,38 @@ class Workload:
     # ---- the system ----
 
     def draw_memory(self):
-        kind = self.random.choice(["NO_MEMORY_EXPANSION", "NO_MEMORY_EXPANSION", "PER_NPU_MEMORY_EXPANSION", "PER_NODE_MEMORY_EXPANSION", "MEMORY_POOL"])
+        kind = self.random.choice(
+            [
+                "NO_MEMORY_EXPANSION",
+                "NO_MEMORY_EXPANSION",
+                "PER_NPU_MEMORY_EXPANSION",
+                "PER_NODE_MEMORY_EXPANSION",
+                "MEMORY_POOL",
+            ]
+        )
         memory = {"memory-type": kind}
         if kind != "NO_MEMORY_EXPANSION":
             # In the congestion-aware network an access to a shared memory takes a tick at least, which the oracle does not know.
             least = 1 if self.one_dimension and kind != "PER_NPU_MEMORY_EXPANSION" else 0
-            memory.update({"remote-mem-latency": self.random.choice([least, 250, 1000]), "remote-mem-bw": self.random.choice([16, 33, 64])})
+            memory.update(
+                {
+                    "remote-mem-latency": self.random.choice([least, 250, 1000]),
+                    "remote-mem-bw": self.random.choice([16, 33, 64]),
+                }
+            )
             if self.all_algorithms:
-                memory = {name: value + 0.7 if name.startswith("remote-mem-") else value for name, value in memory.items()}
+                memory = {
+                    name: value + 0.7 if name.startswith("remote-mem-") else value for name, value in memory.items()
+                }
         return memory
 
     def draw_system(self):
         r = self.random
         while True:
-            counts = [r.choice([1, 2, 2, 3, 4, 4, 5, 8]) for _ in range(1 if self.one_dimension else r.choice([1, 1, 2, 2, 3]))]
+            counts = [
+                r.choice([1, 2, 2, 3, 4, 4, 5, 8])
+                for _ in range(1 if self.one_dimension else r.choice([1, 1, 2, 2, 3]))
+            ]
             topology = [r.choice(["Ring", "FullyConnected", "Switch"]) for _ in counts]
             system = System(topology, counts)
             if 2 <= system.num_npus <= self.max_npus:
@@ -73,26 +97,47 @@ class Workload:
         for kind in KINDS.values():
             one = r.random() < 0.1
             algorithms[kind + "-implementation"] = self.draw_algorithms(kind, counts, one, system.num_npus)
-        system = System(topology, counts, [r.choice([25.0, 50.0, 100.0, 33.3]) for _ in counts], [r.choice([1.0, 100.0, 500.0, 737.5]) for _ in counts],
-                        {"endpoint-delay": r.choice([1, 10, 25]), "active-chunks-per-dimension": r.choice([1, 1, 2, 4]), "preferred-dataset-splits": r.choice([1, 2, 3, 4, 8, 16]),
-                         "collective-optimization": r.choice(["localBWAware", "baseline"]), "local-mem-bw": r.choice([50, 1600]), "roofline-enabled": int(self.roofline),
-                         "peak-perf": r.choice([10, 900]), **algorithms},
-                        self.memory, flags=[f"--num-queues-per-dim={self.queues}"] + (["--rendezvous-protocol=true"] if self.rendezvous else []))
-        if len(counts) > 1 and system.system["collective-optimization"] == "localBWAware":  # splits all-reduces, which trees do not allow
+        system = System(
+            topology,
+            counts,
+            [r.choice([25.0, 50.0, 100.0, 33.3]) for _ in counts],
+            [r.choice([1.0, 100.0, 500.0, 737.5]) for _ in counts],
+            {
+                "endpoint-delay": r.choice([1, 10, 25]),
+                "active-chunks-per-dimension": r.choice([1, 1, 2, 4]),
+                "preferred-dataset-splits": r.choice([1, 2, 3, 4, 8, 16]),
+                "collective-optimization": r.choice(["localBWAware", "baseline"]),
+                "local-mem-bw": r.choice([50, 1600]),
+                "roofline-enabled": int(self.roofline),
+                "peak-perf": r.choice([10, 900]),
+                **algorithms,
+            },
+            self.memory,
+            flags=[f"--num-queues-per-dim={self.queues}"] + (["--rendezvous-protocol=true"] if self.rendezvous else []),
+        )
+        if (
+            len(counts) > 1 and system.system["collective-optimization"] == "localBWAware"
+        ):  # splits all-reduces, which trees do not allow
             trees = system.system["all-reduce-implementation"]
             trees[:] = ["ring" if name == "doubleBinaryTree" else name for name in trees]
         return system
 
     def draw_algorithms(self, kind, counts, one, num_npus):
         """Returns an algorithm for each dimension. `one`: the same algorithm for the whole system as one line."""
+
         def possible(n):
             names = ["ring", "direct"] + (["halvingDoubling"] if power_of_two(n) and kind != "all-to-all" else [])
             if self.all_algorithms:
-                names += [f"direct{self.random.randint(1, 6)}"] + (["doubleBinaryTree"] if kind == "all-reduce" and not one else [])
+                names += [f"direct{self.random.randint(1, 6)}"] + (
+                    ["doubleBinaryTree"] if kind == "all-reduce" and not one else []
+                )
             return names
+
         if one:
             name = self.random.choice(possible(num_npus))
-            return ["one" + name[0].upper() + name[1:]] * (1 if self.all_algorithms and self.random.random() < 0.5 else len(counts))
+            return ["one" + name[0].upper() + name[1:]] * (
+                1 if self.all_algorithms and self.random.random() < 0.5 else len(counts)
+            )
         return [self.random.choice(possible(n)) for n in counts]
 
     def shared_memory(self):
@@ -101,16 +146,22 @@ class Workload:
     def draw_tied(self):
         """Returns the NPUs that do not run free, at least two."""
         npus = range(self.num_npus)
-        return sorted(self.random.sample(npus, self.random.randint(2, self.num_npus))) if self.random.random() < 0.3 else list(npus)
+        return (
+            sorted(self.random.sample(npus, self.random.randint(2, self.num_npus)))
+            if self.random.random() < 0.3
+            else list(npus)
+        )
 
     def draw_groups(self):
         groups = {}
-        for name in ("1", "2", "7", "33")[:self.random.randint(0, 4)]:
+        for name in ("1", "2", "7", "33")[: self.random.randint(0, 4)]:
             # A collective of one member takes no time. With a shared memory that would make the order of two requests of one
             # moment a matter of which was handled first.
             size = self.random.randint(2 if self.shared_memory() and not self.all_algorithms else 1, len(self.tied))
             members = self.random.sample(self.tied, size)
-            if size >= 2 and self.random.random() < 0.4:  # from end to end: on several ranks wherever the blocks are cut
+            if (
+                size >= 2 and self.random.random() < 0.4
+            ):  # from end to end: on several ranks wherever the blocks are cut
                 members[:2] = [npu for npu in (self.tied[0], self.tied[-1]) if npu not in members[2:]] or members[:2]
                 members = list(dict.fromkeys(members))
             groups[name] = sorted(members) if size == self.num_npus or self.random.random() < 0.5 else members
@@ -148,7 +199,11 @@ class Workload:
             self.message(number)
         else:
             # One operation on many NPUs makes them alike and their times equal; on few it makes them skewed.
-            npus = range(self.num_npus) if self.random.random() < 0.4 else self.random.sample(range(self.num_npus), self.random.randint(1, self.num_npus))
+            npus = (
+                range(self.num_npus)
+                if self.random.random() < 0.4
+                else self.random.sample(range(self.num_npus), self.random.randint(1, self.num_npus))
+            )
             draw = {"compute": self.compute, "cpu": self.cpu, "memory": self.remote}[kind]
             alike = self.random.random() < 0.5
             if kind == "memory" and self.random.random() < 0.3:  # all in the same moment
@@ -170,7 +225,15 @@ class Workload:
             dependencies |= self.sends[npu]
             self.sends[npu] = set()
         data = [d for d in sorted(dependencies) if self.random.random() < 0.6]
-        node = chakra.Node(len(self.traces[npu]), type, name, data, sorted(dependencies - set(data)), attributes.pop("duration", 0), **attributes)
+        node = chakra.Node(
+            len(self.traces[npu]),
+            type,
+            name,
+            data,
+            sorted(dependencies - set(data)),
+            attributes.pop("duration", 0),
+            **attributes,
+        )
         self.traces[npu].append(node)
         if chained:
             self.last[npu] = node.id
@@ -180,9 +243,11 @@ class Workload:
     def compute(self, npu):
         attributes = {"duration": self.random.choice([5, 10]) if self.ties else self.random.randint(0, 300)}
         if self.roofline and self.ties:
-            attributes.update(num_ops=10 ** 9, tensor_size=10 ** 6)
+            attributes.update(num_ops=10**9, tensor_size=10**6)
         elif self.roofline:
-            attributes.update(num_ops=self.random.randint(10 ** 6, 10 ** 10), tensor_size=self.random.randint(10 ** 5, 10 ** 8))
+            attributes.update(
+                num_ops=self.random.randint(10**6, 10**10), tensor_size=self.random.randint(10**5, 10**8)
+            )
         self.add(npu, chakra.COMP, "compute", **attributes)
 
     def cpu(self, npu):
@@ -193,16 +258,28 @@ class Workload:
         # Requests of one moment are served in the order of NPUs. What follows a receive that takes no time could come in the
         # same moment but later, so accesses to a shared memory do not follow receives, unless the oracle knows the order.
         avoid = (chakra.RECV,) if self.shared_memory() and not self.all_algorithms else ()
-        size = 10 ** 5 if self.ties else self.random.randint(1, self.random.choice([10 ** 6, 10 ** 6, 15]) if self.all_algorithms else 10 ** 6)
+        size = (
+            10**5
+            if self.ties
+            else self.random.randint(1, self.random.choice([10**6, 10**6, 15]) if self.all_algorithms else 10**6)
+        )
         self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "remote", avoid=avoid, tensor_size=size)
 
     def remote_at_once(self, npu):
-        self.add(npu, self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]), "at_once", alone=True, tensor_size=self.random.randint(1, 10 ** 5))
+        self.add(
+            npu,
+            self.random.choice([chakra.MEM_LOAD, chakra.MEM_STORE]),
+            "at_once",
+            alone=True,
+            tensor_size=self.random.randint(1, 10**5),
+        )
 
     def size(self):
         if self.ties:
             return 1 << 20
-        return self.random.choice([self.random.randint(1, 31), self.random.randint(32, 4096), self.random.randint(32, 1 << 22), 1 << 20])
+        return self.random.choice(
+            [self.random.randint(1, 31), self.random.randint(32, 4096), self.random.randint(32, 1 << 22), 1 << 20]
+        )
 
     def collective(self):
         name = self.random.choice(["", *self.groups])
@@ -231,8 +308,26 @@ class Workload:
         # Messages of one tag must be sent and received in the same order: only where they are in the chain.
         tag = self.random.randint(0, 1) if self.chained else number
         size = self.size()
-        self.add(source, chakra.SEND, f"to {destination}", chained=self.chained, comm_src=source, comm_dst=destination, comm_tag=tag, comm_size=size)
-        self.add(destination, chakra.RECV, f"from {source}", chained=self.chained, comm_src=source, comm_dst=destination, comm_tag=tag, comm_size=size)
+        self.add(
+            source,
+            chakra.SEND,
+            f"to {destination}",
+            chained=self.chained,
+            comm_src=source,
+            comm_dst=destination,
+            comm_tag=tag,
+            comm_size=size,
+        )
+        self.add(
+            destination,
+            chakra.RECV,
+            f"from {source}",
+            chained=self.chained,
+            comm_src=source,
+            comm_dst=destination,
+            comm_tag=tag,
+            comm_size=size,
+        )
 
     def shuffle_ids(self):
         for npu, nodes in enumerate(self.traces):

@@ -24,7 +24,9 @@ SHOWN = 10
 
 def slowest(path):
     """Returns [(seconds, name)] of a file of ctest, the slowest test first."""
-    return sorted(((float(case.get("time")), case.get("name")) for case in xml.parse(path).iter("testcase")), reverse=True)
+    return sorted(
+        ((float(case.get("time")), case.get("name")) for case in xml.parse(path).iter("testcase")), reverse=True
+    )
 
 
 def lacking(seconds, used, cores, at_a_time):
@@ -40,7 +42,9 @@ def main():
     parser.add_argument("--parallel", type=int, default=1, metavar="TESTS")
     options, arguments = parser.parse_known_args()
     begin = time.monotonic()
-    code = subprocess.run(["ctest", *arguments, "--parallel", str(options.parallel), "--output-junit", str(options.file.resolve())]).returncode
+    code = subprocess.run(
+        ["ctest", *arguments, "--parallel", str(options.parallel), "--output-junit", str(options.file.resolve())]
+    ).returncode
     seconds = time.monotonic() - begin
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     factor = lacking(seconds, used.ru_utime + used.ru_stime, len(os.sched_getaffinity(0)), options.parallel)
@@ -49,8 +53,10 @@ def main():
     if options.limit is not None:
         for time_of_test, name in tests:
             if time_of_test > options.limit * factor:
-                print(f"{name} takes {time_of_test:.0f} s, and a test of this set has {options.limit:.0f} s ({options.limit * factor:.0f} s beside "
-                      "what else ran). Mark what is long in it with harness.long, or register it as LONG.")
+                print(
+                    f"{name} takes {time_of_test:.0f} s, and a test of this set has {options.limit:.0f} s ({options.limit * factor:.0f} s beside "
+                    "what else ran). Mark what is long in it with harness.long, or register it as LONG."
+                )
                 code = code or 1
     sys.exit(code)
 

@@ -25,7 +25,17 @@ NODES = 2
 PATIENCE = 300  # seconds: a limit against hangs, far above what anything takes on a loaded machine
 DAEMONS = ("munged", "slurmctld", "slurmd")
 COMMANDS = ("sbatch", "srun", "scontrol", "scancel", "sinfo", "munge")
-OVER = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE", "PREEMPTED"}
+OVER = {
+    "COMPLETED",
+    "FAILED",
+    "CANCELLED",
+    "TIMEOUT",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "BOOT_FAIL",
+    "DEADLINE",
+    "PREEMPTED",
+}
 SET_CHILD_SUBREAPER, SET_PDEATHSIG = 36, 1  # of prctl
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -86,8 +96,16 @@ def check_available():
     missing = [name for name in DAEMONS + COMMANDS if program(name) is None]
     if missing:
         raise Unavailable(f"{', '.join(missing)} not found (Debian: slurm-wlm, munge)")
-    plugins = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, timeout=PATIENCE, env={**os.environ, "SLURM_CONF": "/dev/null"})
-    if "pmix" not in plugins.stdout + plugins.stderr and not any(pathlib.Path("/usr/lib").glob("**/slurm*/mpi_pmix*.so")):
+    plugins = subprocess.run(
+        ["srun", "--mpi=list"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env={**os.environ, "SLURM_CONF": "/dev/null"},
+    )
+    if "pmix" not in plugins.stdout + plugins.stderr and not any(
+        pathlib.Path("/usr/lib").glob("**/slurm*/mpi_pmix*.so")
+    ):
         raise Unavailable("Slurm's plug-in for PMIx not found (Debian: slurm-wlm-basic-plugins)")
     try:
         address = socket.gethostbyname(host())
@@ -155,7 +173,9 @@ def guard(folder):
     sys.stdin.read()
     mark = f"SLURM_CONF={folder}/slurm.conf".encode()
     for _ in range(50):
-        left = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != os.getpid() and has(pid, mark)]
+        left = [
+            pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != os.getpid() and has(pid, mark)
+        ]
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -189,8 +209,12 @@ class Cluster:
         libc.prctl(SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         self.before = children_of_this()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="orrery-slurm-", dir="/tmp"))
-        self.guard = subprocess.Popen([sys.executable, __file__, str(self.folder)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                      start_new_session=True)
+        self.guard = subprocess.Popen(
+            [sys.executable, __file__, str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,
+        )
         self.before.add(self.guard.pid)
         atexit.register(self.stop)
         try:
@@ -209,24 +233,48 @@ class Cluster:
         for name in ["state"] + [f"{kind}-n{n}" for n in range(1, NODES + 1) for kind in ("spool", "tmp")]:
             (folder / name).mkdir(mode=0o755)
         port = free_ports(NODES + 1)
-        (folder / "slurm.conf").write_text(CONFIGURATION.format(host=host(), folder=folder, nodes=NODES, controller=port, first=port + 1,
-                                                                last=port + NODES))
+        (folder / "slurm.conf").write_text(
+            CONFIGURATION.format(
+                host=host(), folder=folder, nodes=NODES, controller=port, first=port + 1, last=port + NODES
+            )
+        )
         key = folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
-        self.environment = {name: value for name, value in os.environ.items()
-                            if not name.startswith(("SLURM", "SBATCH", "SRUN", "PMI", "OMPI_", "PRTE"))}
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLURM", "SBATCH", "SRUN", "PMI", "OMPI_", "PRTE"))
+        }
         # As root; more ranks than cores; nodes that are the same machine: no pinning, and talk over TCP as between machines.
         self.environment.update(
-            SLURM_CONF=str(folder / "slurm.conf"), OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-            OMPI_MCA_btl="tcp,self", OMPI_MCA_mpi_yield_when_idle="1", OMPI_MCA_hwloc_base_binding_policy="none")
-        self.daemon("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={folder}/munge.socket", f"--pid-file={folder}/munged.pid",
-                    f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed", "--num-threads=2")
+            SLURM_CONF=str(folder / "slurm.conf"),
+            OMPI_ALLOW_RUN_AS_ROOT="1",
+            OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+            OMPI_MCA_btl="tcp,self",
+            OMPI_MCA_mpi_yield_when_idle="1",
+            OMPI_MCA_hwloc_base_binding_policy="none",
+        )
+        self.daemon(
+            "munged",
+            "--foreground",
+            "--force",
+            f"--key-file={key}",
+            f"--socket={folder}/munge.socket",
+            f"--pid-file={folder}/munged.pid",
+            f"--log-file={folder}/munged.log",
+            f"--seed-file={folder}/munge.seed",
+            "--num-threads=2",
+        )
         self.until(lambda: (folder / "munge.socket").exists(), "munged")
         self.daemon("slurmctld", "-D", "-c")
         for n in range(1, NODES + 1):
             self.daemon("slurmd", "-D", "-N", f"n{n}")
-        self.until(lambda: self.command("sinfo", "--noheader", "--Node", "--format=%T", check=False).split() == ["idle"] * NODES, "idle nodes")
+        self.until(
+            lambda: self.command("sinfo", "--noheader", "--Node", "--format=%T", check=False).split()
+            == ["idle"] * NODES,
+            "idle nodes",
+        )
 
     def daemon(self, name, *arguments):
         log = open(self.folder / f"{name}-{len(self.daemons)}.out", "wb")
@@ -238,8 +286,18 @@ class Cluster:
                 os._exit(1)
 
         with log:
-            self.daemons.append(subprocess.Popen([program(name), *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment,
-                                                 cwd=self.folder, start_new_session=True, preexec_fn=dies_with_parent))
+            self.daemons.append(
+                subprocess.Popen(
+                    [program(name), *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self.environment,
+                    cwd=self.folder,
+                    start_new_session=True,
+                    preexec_fn=dies_with_parent,
+                )
+            )
 
     def stop(self):
         """Cancels jobs, ends the daemons, kills what is left, removes the folder."""
@@ -247,7 +305,12 @@ class Cluster:
             return
         try:
             if len(self.daemons) > 1:
-                subprocess.run(["scancel", "--signal=KILL", "--full", "--user=root"], env=self.environment, capture_output=True, timeout=5)
+                subprocess.run(
+                    ["scancel", "--signal=KILL", "--full", "--user=root"],
+                    env=self.environment,
+                    capture_output=True,
+                    timeout=5,
+                )
         except (subprocess.TimeoutExpired, OSError):
             pass
         for daemon in reversed(self.daemons):
@@ -288,7 +351,9 @@ class Cluster:
         while not condition():
             dead = [daemon.args[0] for daemon in self.daemons if daemon.poll() is not None]
             if dead or time.monotonic() > deadline:
-                raise Failed(f"{what}: {' and '.join(dead) + ' ended' if dead else f'not after {PATIENCE} s'}\n{self.logs()}")
+                raise Failed(
+                    f"{what}: {' and '.join(dead) + ' ended' if dead else f'not after {PATIENCE} s'}\n{self.logs()}"
+                )
             time.sleep(0.1)
 
     def logs(self, lines=12):
@@ -303,15 +368,25 @@ class Cluster:
         """Runs one of Slurm's commands and returns what it prints. Raises Failed if it fails, unless `check` is false."""
         done = self.run(*arguments, timeout=timeout, env=env)
         if check and done.returncode != 0:
-            raise Failed(f"{' '.join(map(str, arguments))}: {done.returncode}\n{done.stdout}{done.stderr}\n{self.logs()}")
+            raise Failed(
+                f"{' '.join(map(str, arguments))}: {done.returncode}\n{done.stdout}{done.stderr}\n{self.logs()}"
+            )
         return done.stdout
 
     def run(self, *arguments, timeout=PATIENCE, env=None, cwd=None):
         """Runs a command that ends by itself, as srun or a script that submits. Kills its whole process group and raises Failed if it
         does not."""
-        process = subprocess.Popen([str(argument) for argument in arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, errors="replace", env={**self.environment, **(env or {})}, cwd=cwd,
-                                   start_new_session=True)
+        process = subprocess.Popen(
+            [str(argument) for argument in arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**self.environment, **(env or {})},
+            cwd=cwd,
+            start_new_session=True,
+        )
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -327,7 +402,9 @@ class Cluster:
     def job(self, number):
         """Returns what Slurm knows of a job: a list of one dictionary, or of one for each task of an array."""
         text = self.command("scontrol", "--oneliner", "show", "job", number)
-        return [dict(re.findall(r"(?:^|\s)([A-Z]\w*(?:/\w+)?)=(\S*)", line)) for line in text.splitlines() if line.strip()]
+        return [
+            dict(re.findall(r"(?:^|\s)([A-Z]\w*(?:/\w+)?)=(\S*)", line)) for line in text.splitlines() if line.strip()
+        ]
 
     def cancel_all(self):
         """Ends what runs or waits, and waits until it is gone."""
@@ -343,7 +420,10 @@ class Cluster:
             jobs = self.job(number)
             if all(job["JobState"] in OVER for job in jobs):
                 reap()
-                ends = [(job["JobState"], int(job["ExitCode"].split(":")[0])) for job in sorted(jobs, key=lambda job: int(job.get("ArrayTaskId", 0)))]
+                ends = [
+                    (job["JobState"], int(job["ExitCode"].split(":")[0]))
+                    for job in sorted(jobs, key=lambda job: int(job.get("ArrayTaskId", 0)))
+                ]
                 return ends if "ArrayTaskId" in jobs[0] else ends[0]
             if time.monotonic() > deadline:
                 raise Failed(f"job {number} is {[job['JobState'] for job in jobs]} after {PATIENCE} s\n{self.logs()}")

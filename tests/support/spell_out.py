@@ -22,11 +22,21 @@ class Program:
 
     def __init__(self, name, kind, ranks, chunks, in_place=True, scratch=0):
         self.ranks, self.chunks, self.kind = ranks, chunks, kind
-        self.head = {"name": name, "proto": "Simple", "nchannels": "1", "nchunksperloop": str(chunks), "ngpus": str(ranks),
-                     "coll": kind, "inplace": str(int(in_place))}
+        self.head = {
+            "name": name,
+            "proto": "Simple",
+            "nchannels": "1",
+            "nchunksperloop": str(chunks),
+            "ngpus": str(ranks),
+            "coll": kind,
+            "inplace": str(int(in_place)),
+        }
         share = chunks // ranks
-        self.sizes = {"i_chunks": share if kind == "allgather" else chunks, "o_chunks": share if kind == "reduce_scatter" else chunks,
-                      "s_chunks": scratch}
+        self.sizes = {
+            "i_chunks": share if kind == "allgather" else chunks,
+            "o_chunks": share if kind == "reduce_scatter" else chunks,
+            "s_chunks": scratch,
+        }
         self.blocks = [{} for _ in range(ranks)]  # by key: (attributes, steps)
 
     def block(self, rank, key, send=-1, recv=-1, channel=0):
@@ -42,24 +52,49 @@ class Program:
         waits = [w for w in after if w is not None and w[0] != attributes["id"]]
         for wait in waits[:-1]:
             steps.append({"type": "nop", "source": None, "target": None, "count": 0, "after": wait})
-        steps.append({"type": kind, "source": source or target, "target": target or source, "count": count,
-                      "after": waits[-1] if waits else None})
+        steps.append(
+            {
+                "type": kind,
+                "source": source or target,
+                "target": target or source,
+                "count": count,
+                "after": waits[-1] if waits else None,
+            }
+        )
         return attributes["id"], len(steps) - 1
 
     def write(self, path):
         """Writes the algorithm as MSCCL XML and returns the path."""
-        waited_for = [{step["after"] for _, steps in blocks.values() for step in steps if step["after"]} for blocks in self.blocks]
+        waited_for = [
+            {step["after"] for _, steps in blocks.values() for step in steps if step["after"]} for blocks in self.blocks
+        ]
         algo = xml.Element("algo", self.head)
         for rank, blocks in enumerate(self.blocks):
             gpu = xml.SubElement(algo, "gpu", {"id": str(rank), **{k: str(v) for k, v in self.sizes.items()}})
             for attributes, steps in blocks.values():
                 tb = xml.SubElement(gpu, "tb", {k: str(v) for k, v in attributes.items()})
                 for number, step in enumerate(steps):
-                    source, target, after = step["source"] or ("i", -1), step["target"] or ("o", -1), step["after"] or (-1, -1)
-                    xml.SubElement(tb, "step", {
-                        "s": str(number), "type": step["type"], "srcbuf": source[0], "srcoff": str(source[1]), "dstbuf": target[0],
-                        "dstoff": str(target[1]), "cnt": str(step["count"]), "depid": str(after[0]), "deps": str(after[1]),
-                        "hasdep": str(int((attributes["id"], number) in waited_for[rank]))})
+                    source, target, after = (
+                        step["source"] or ("i", -1),
+                        step["target"] or ("o", -1),
+                        step["after"] or (-1, -1),
+                    )
+                    xml.SubElement(
+                        tb,
+                        "step",
+                        {
+                            "s": str(number),
+                            "type": step["type"],
+                            "srcbuf": source[0],
+                            "srcoff": str(source[1]),
+                            "dstbuf": target[0],
+                            "dstoff": str(target[1]),
+                            "cnt": str(step["count"]),
+                            "depid": str(after[0]),
+                            "deps": str(after[1]),
+                            "hasdep": str(int((attributes["id"], number) in waited_for[rank])),
+                        },
+                    )
         xml.indent(algo)
         xml.ElementTree(algo).write(path)
         return path
@@ -76,12 +111,16 @@ def all_pairs_all_reduce(n, chunks_per_rank=1):
         for d in range(1, n):
             to, source = (rank + d) % n, (rank - d) % n
             program.step(rank, program.block(rank, ("send", to), send=to), "s", ("i", to * c), count=c)
-            last = program.step(rank, program.block(rank, ("recv", source), recv=source), "rrc", ("i", rank * c), count=c, after=[last])
+            last = program.step(
+                rank, program.block(rank, ("recv", source), recv=source), "rrc", ("i", rank * c), count=c, after=[last]
+            )
         sums[rank] = last
     for rank in range(n):
         for d in range(1, n):
             to, source = (rank + d) % n, (rank - d) % n
-            program.step(rank, program.block(rank, ("send", to), send=to), "s", ("i", rank * c), count=c, after=[sums[rank]])
+            program.step(
+                rank, program.block(rank, ("send", to), send=to), "s", ("i", rank * c), count=c, after=[sums[rank]]
+            )
             program.step(rank, program.block(rank, ("recv", source), recv=source), "r", ("i", source * c), count=c)
     return program
 
@@ -186,14 +225,23 @@ def binomial_broadcast(n):
         bit = lowest >> 1
         while bit > 0:
             if rank + bit < n:
-                program.step(rank, program.block(rank, ("send", rank + bit), send=rank + bit), "s", ("i", 0), after=[got])
+                program.step(
+                    rank, program.block(rank, ("send", rank + bit), send=rank + bit), "s", ("i", 0), after=[got]
+                )
             bit >>= 1
     return program
 
 
-ALGORITHMS = {"all-pairs-all-reduce": all_pairs_all_reduce, "ring-all-reduce": ring_all_reduce, "fused-ring-all-reduce": ring_all_reduce_fused,
-              "ring-all-gather": ring_all_gather, "ring-reduce-scatter": ring_reduce_scatter, "halving-doubling": halving_doubling_all_reduce,
-              "all-to-all": direct_all_to_all, "binomial-broadcast": binomial_broadcast}
+ALGORITHMS = {
+    "all-pairs-all-reduce": all_pairs_all_reduce,
+    "ring-all-reduce": ring_all_reduce,
+    "fused-ring-all-reduce": ring_all_reduce_fused,
+    "ring-all-gather": ring_all_gather,
+    "ring-reduce-scatter": ring_reduce_scatter,
+    "halving-doubling": halving_doubling_all_reduce,
+    "all-to-all": direct_all_to_all,
+    "binomial-broadcast": binomial_broadcast,
+}
 
 
 def traces(path, prefix, num_bytes=None):
@@ -213,16 +261,31 @@ def traces(path, prefix, num_bytes=None):
                 if step.get("type") not in ("s", "r", "rrc"):
                     raise SystemExit(f"spell_out: no trace has a step of type {step.get('type')}")
                 sends, count, first = step.get("type") == "s", int(step.get("cnt")), int(step.get("srcoff"))
-                size = ({"comm_size": chunk_start(first + count, num_bytes, chunks) - chunk_start(first, num_bytes, chunks)}
-                        if num_bytes is not None else
-                        {"msg_chunk_cnt": count, "msg_chunk_idx": first, "total_chunk_cnt": chunks})
+                size = (
+                    {"comm_size": chunk_start(first + count, num_bytes, chunks) - chunk_start(first, num_bytes, chunks)}
+                    if num_bytes is not None
+                    else {"msg_chunk_cnt": count, "msg_chunk_idx": first, "total_chunk_cnt": chunks}
+                )
                 peer = {"comm_dst": int(tb.get("send"))} if sends else {"comm_src": int(tb.get("recv"))}
-                nodes.append((chakra.Node(len(nodes), chakra.SEND if sends else chakra.RECV, comm_tag=int(tb.get("chan")), **peer, **size), key))
+                nodes.append(
+                    (
+                        chakra.Node(
+                            len(nodes),
+                            chakra.SEND if sends else chakra.RECV,
+                            comm_tag=int(tb.get("chan")),
+                            **peer,
+                            **size,
+                        ),
+                        key,
+                    )
+                )
                 last[key] = nodes[-1][0]
                 if step.get("type") == "rrc":
                     nodes.append((chakra.Node(len(nodes), chakra.COMP, data_deps=[last[key].id]), None))
                     last[key] = nodes[-1][0]
-        steps = {(int(tb.get("id")), int(step.get("s"))): step for tb in gpu.findall("tb") for step in tb.findall("step")}
+        steps = {
+            (int(tb.get("id")), int(step.get("s"))): step for tb in gpu.findall("tb") for step in tb.findall("step")
+        }
         for node, key in nodes:
             if key is None:
                 continue

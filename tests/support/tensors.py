@@ -38,8 +38,9 @@ def list_tensors(nodes, rng, prefix=""):
 
     def behind(chosen):
         return [node.id for node in nodes if all(before[node.id] >> number[c] & 1 for c in chosen)]
+
     for i in range(rng.randint(0, 2 * len(nodes))):
-        tensor = [f"{prefix}t{i}", str(rng.choice([0, 1, 7, 100, 1000, 2 ** 20, rng.randint(1, 10 ** 12)]))]
+        tensor = [f"{prefix}t{i}", str(rng.choice([0, 1, 7, 100, 1000, 2**20, rng.randint(1, 10**12)]))]
         makers = [rng.choice(nodes).id] if rng.random() < 0.7 else []
         possible = behind(makers)
         readers = rng.sample(possible, min(len(possible), rng.choice([0, 1, 1, 2, 3] if makers else [1, 2, 3])))

@@ -22,8 +22,28 @@ from .study import Study, read_study
 from .timed import TimedResults
 from .units import in_units, readable
 
-__all__ = ["InputError", "MissingPackage", "ProgramError", "ProgramWarning", "Results", "ResultsError", "Runs", "StuckError", "Study", "TimedResults",
-           "best", "check", "compare", "in_units", "open", "open_many", "read_study", "readable", "run", "sweep"]
+__all__ = [
+    "InputError",
+    "MissingPackage",
+    "ProgramError",
+    "ProgramWarning",
+    "Results",
+    "ResultsError",
+    "Runs",
+    "StuckError",
+    "Study",
+    "TimedResults",
+    "best",
+    "check",
+    "compare",
+    "in_units",
+    "open",
+    "open_many",
+    "read_study",
+    "readable",
+    "run",
+    "sweep",
+]
 
 
 def open(path, times="s"):  # noqa: A001, the name that h5py, netCDF4 and pandas users expect

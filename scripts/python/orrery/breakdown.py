@@ -5,16 +5,29 @@ from .packages import load
 np, pd = load("numpy"), load("pandas")
 
 # What a file without /breakdown knows: columns of /npus, which leave out the time after an NPU's own end.
-PARTS = [("compute_time", "compute"), ("cpu_time", "cpu"), ("exposed_communication_time", "exposed communication"),
-         ("exposed_memory_time", "memory"), ("idle_time", "idle")]
+PARTS = [
+    ("compute_time", "compute"),
+    ("cpu_time", "cpu"),
+    ("exposed_communication_time", "exposed communication"),
+    ("exposed_memory_time", "memory"),
+    ("idle_time", "idle"),
+]
 MEANINGS = {
-    "compute": "the compute resource was busy", "cpu": "the CPU was busy and the compute resource was not",
-    "tensor": "waited for communication of tensor parallelism", "sequence": "waited for communication of sequence parallelism",
-    "context": "waited for communication of context parallelism", "expert": "waited for communication of expert parallelism",
-    "data": "waited for communication of data parallelism", "pipeline": "waited for messages between pipeline stages",
-    "bubble": "waited for another pipeline stage", "stragglers": "waited for members of a collective that came later",
-    "memory": "waited for remote memory", "other": "waited for other communication", "idle": "nothing was in progress",
-    "exposed communication": "waited for communication while nothing was computed"}
+    "compute": "the compute resource was busy",
+    "cpu": "the CPU was busy and the compute resource was not",
+    "tensor": "waited for communication of tensor parallelism",
+    "sequence": "waited for communication of sequence parallelism",
+    "context": "waited for communication of context parallelism",
+    "expert": "waited for communication of expert parallelism",
+    "data": "waited for communication of data parallelism",
+    "pipeline": "waited for messages between pipeline stages",
+    "bubble": "waited for another pipeline stage",
+    "stragglers": "waited for members of a collective that came later",
+    "memory": "waited for remote memory",
+    "other": "waited for other communication",
+    "idle": "nothing was in progress",
+    "exposed communication": "waited for communication while nothing was computed",
+}
 
 
 def of(source, npus, simulated_time):
@@ -28,7 +41,9 @@ def of(source, npus, simulated_time):
         table = table[known + [cause for cause in table.columns if cause not in MEANINGS]]
     else:
         table = pd.DataFrame({cause: npus[column] for column, cause in PARTS})
-        table["idle"] += simulated_time - npus["finish_time"]  # an NPU is idle too when it has finished and others have not
+        table["idle"] += (
+            simulated_time - npus["finish_time"]
+        )  # an NPU is idle too when it has finished and others have not
     return tables.described(table, "where the time of each NPU went", dict.fromkeys(table.columns, "ps"), MEANINGS)
 
 

@@ -7,7 +7,7 @@ np = load("numpy")
 
 MOST_ROWS = 500_000  # of the timeline that are read to see what all NPUs do
 MOST_BANDS = 16
-MOST_OF_A_BAND = 16     # NPUs that are read for a band
+MOST_OF_A_BAND = 16  # NPUs that are read for a band
 
 
 def coverage(start, finish, edges):
@@ -31,7 +31,11 @@ def span_of(run, npus, time=None):
     recorded, total = (run.timeline.attributes[key] for key in ("recorded", "total"))
     if recorded == total:
         return 0, max(run.simulated_time, 1)
-    finish = [run.timeline.read(npus=int(npu), columns=["finish"], limit=None)["finish"].max() for npu in npus if run.timeline.rows_of(npu)]
+    finish = [
+        run.timeline.read(npus=int(npu), columns=["finish"], limit=None)["finish"].max()
+        for npu in npus
+        if run.timeline.rows_of(npu)
+    ]
     return 0, max([1, *map(int, finish)])
 
 
@@ -54,7 +58,11 @@ def bands_of(run):
         each, sets = MOST_BANDS // places.stages, [[] for _ in range(places.stages)]
         for npu in range(count):
             sets[places.stage(npu)].append(npu)
-        parts = [(f"stage {stage}", np.array(part)) for stage, npus in enumerate(sets) for part in np.array_split(npus, min(each, len(npus)))]
+        parts = [
+            (f"stage {stage}", np.array(part))
+            for stage, npus in enumerate(sets)
+            for part in np.array_split(npus, min(each, len(npus)))
+        ]
     else:
         parts = [("", part) for part in np.array_split(np.arange(count), min(count, MOST_BANDS))]
     most = min(max(int(MOST_ROWS / max(len(run.timeline) / count, 1) / len(parts)), 1), MOST_OF_A_BAND)
@@ -62,7 +70,13 @@ def bands_of(run):
     for name, npus in parts:
         chosen = npus[np.unique(np.linspace(0, len(npus) - 1, min(len(npus), most)).round().astype(int))]
         neighbours = npus[-1] - npus[0] == len(npus) - 1
-        label = f"{npus[0]}" if len(npus) == 1 else f"{npus[0]}–{npus[-1]}" if neighbours else f"{npus[0]}, {npus[1]}, … {npus[-1]}"
+        label = (
+            f"{npus[0]}"
+            if len(npus) == 1
+            else f"{npus[0]}–{npus[-1]}"
+            if neighbours
+            else f"{npus[0]}, {npus[1]}, … {npus[-1]}"
+        )
         bands.append((f"{name}: {label}" if name else label, chosen))
     return bands
 

@@ -11,7 +11,8 @@ QUANTITIES = {
     "busy": Quantity("share of the time in which links were busy", "%", lambda links: 100 * links["utilisation"]),
     "queueing": Quantity("mean time that messages waited for links", "ps", lambda links: links["mean_wait"]),
     "bytes": Quantity("data that links carried", "byte", lambda links: links["bytes"]),
-    "peak": Quantity("most messages that waited for a link at one time", "messages", lambda links: links["peak_queue"])}
+    "peak": Quantity("most messages that waited for a link at one time", "messages", lambda links: links["peak_queue"]),
+}
 # A map: its title, a matrix (NaN: no link there, UNUSED: a link that carried nothing), names of rows and columns, what stands below
 # columns, and what NaN means to a reader.
 Map = collections.namedtuple("Map", "title matrix row column ticks absent", defaults=[None, "no link"])
@@ -75,8 +76,15 @@ def maps_of_switches(links, values):
         matrix[row, column] = values[chosen]
         name, end = (pair[1], pair[0]) if of_row == "to" else pair
         title = f"{spelt(pair[0])[0] if pair[1] == 'NPU' else pair[0]} to {spelt(pair[1])[0]}"
-        maps.append(Map(title, matrix, spelt(name)[0], "its NPUs" if end == "NPU" else f"its links {of_column} {spelt(end)[1]}",
-                        absent="no link that carried data"))
+        maps.append(
+            Map(
+                title,
+                matrix,
+                spelt(name)[0],
+                "its NPUs" if end == "NPU" else f"its links {of_column} {spelt(end)[1]}",
+                absent="no link that carried data",
+            )
+        )
     return maps
 
 

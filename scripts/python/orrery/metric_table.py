@@ -4,6 +4,7 @@ import typing
 
 class Metric(typing.NamedTuple):
     """What tables and reports have to know of a metric."""
+
     name: str
     title: str
     more_is_better: bool

@@ -33,8 +33,13 @@ def exposed(table):
 
     def busy_until(times):
         at = np.searchsorted(begin, times, side="right")
-        inside = np.minimum(times, end[np.maximum(at - 1, 0)]) - begin[np.maximum(at - 1, 0)] if len(begin) else np.zeros(len(times), np.int64)
+        inside = (
+            np.minimum(times, end[np.maximum(at - 1, 0)]) - begin[np.maximum(at - 1, 0)]
+            if len(begin)
+            else np.zeros(len(times), np.int64)
+        )
         return np.where(at > 0, covered[np.maximum(at - 1, 0)] + inside, 0)
+
     first, last = table["start"].to_numpy(np.int64), table["finish"].to_numpy(np.int64)
     return (last - first) - (busy_until(last) - busy_until(first))
 
@@ -45,8 +50,16 @@ def efficiencies(run):
     if not len(table) or "bound_share" not in table:
         return {}
     names = {name: re.sub(r"\d+", "*", str(name)) for name in table["group_name"].unique()}
-    means = table.assign(family=table["group_name"].astype(object).map(names)).groupby(["family", "kind", "bytes"], observed=True)["bound_share"].mean()
-    return {(str(one), str(kind), int(size)): float(value) for (one, kind, size), value in means.items() if np.isfinite(value)}
+    means = (
+        table.assign(family=table["group_name"].astype(object).map(names))
+        .groupby(["family", "kind", "bytes"], observed=True)["bound_share"]
+        .mean()
+    )
+    return {
+        (str(one), str(kind), int(size)): float(value)
+        for (one, kind, size), value in means.items()
+        if np.isfinite(value)
+    }
 
 
 def of(run):
@@ -57,7 +70,11 @@ def of(run):
     if run.timeline is None or not len(run.timeline):
         return None
     chosen, pieces, known = npus_of(run), [], {}
-    columns = [name for name in ("kind", "start", "finish", "name", "group_name", "bytes", "operation") if name in run.timeline.columns]
+    columns = [
+        name
+        for name in ("kind", "start", "finish", "name", "group_name", "bytes", "operation")
+        if name in run.timeline.columns
+    ]
     shares = efficiencies(run)
     for npu in chosen:
         table = run.timeline.read(npus=npu, columns=columns, limit=None)
@@ -68,11 +85,18 @@ def of(run):
         for name in names.cat.categories:
             if name not in known:
                 known[name] = operator_of(str(name))
-        table = table.assign(operator=np.array([known[name] for name in names.cat.categories], dtype=object)[names.cat.codes],
-                             time=table["finish"] - table["start"], exposed=exposed(table))
+        table = table.assign(
+            operator=np.array([known[name] for name in names.cat.categories], dtype=object)[names.cat.codes],
+            time=table["finish"] - table["start"],
+            exposed=exposed(table),
+        )
         if "operation" in table and shares:
             collective = (table["kind"] == "collective").to_numpy()
-            keys = zip(table["group_name"].astype(str).str.replace(r"\d+", "*", regex=True), table["operation"].astype(str), table["bytes"])
+            keys = zip(
+                table["group_name"].astype(str).str.replace(r"\d+", "*", regex=True),
+                table["operation"].astype(str),
+                table["bytes"],
+            )
             table["efficiency"] = [shares.get(key, np.nan) if one else np.nan for key, one in zip(keys, collective)]
         else:
             table["efficiency"] = np.nan
@@ -87,7 +111,16 @@ def of(run):
     whole = whole.sort_values("time", ascending=False, kind="stable")
     end, rows = max(run.simulated_time, 1), []
     for row in whole.head(MOST_OPERATORS).to_dict("records"):
-        rows.append({"operator": str(row["operator"]), "kind": str(row["kind"]), "count": row["count"] / len(chosen), "time": float(row["time"]) / len(chosen),
-                     "share": float(row["time"]) / len(chosen) / end, "exposed": float(row["exposed"]) / len(chosen) if row["kind"] != "compute" else None,
-                     "bytes": float(row.get("bytes", 0)) / len(chosen), "efficiency": row["weight"] / row["weighed"] if row["weighed"] else None})
+        rows.append(
+            {
+                "operator": str(row["operator"]),
+                "kind": str(row["kind"]),
+                "count": row["count"] / len(chosen),
+                "time": float(row["time"]) / len(chosen),
+                "share": float(row["time"]) / len(chosen) / end,
+                "exposed": float(row["exposed"]) / len(chosen) if row["kind"] != "compute" else None,
+                "bytes": float(row.get("bytes", 0)) / len(chosen),
+                "efficiency": row["weight"] / row["weighed"] if row["weighed"] else None,
+            }
+        )
     return {"npus": len(chosen), "total": len(whole), "rows": rows}

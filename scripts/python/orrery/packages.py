@@ -3,8 +3,14 @@ import importlib
 
 from .errors import MissingPackage
 
-DEBIAN = {"h5py": "python3-h5py", "matplotlib": "python3-matplotlib", "numpy": "python3-numpy", "google": "python3-protobuf", "pandas": "python3-pandas",
-          "yaml": "python3-yaml"}
+DEBIAN = {
+    "h5py": "python3-h5py",
+    "matplotlib": "python3-matplotlib",
+    "numpy": "python3-numpy",
+    "google": "python3-protobuf",
+    "pandas": "python3-pandas",
+    "yaml": "python3-yaml",
+}
 PYPI = {"google": "protobuf", "yaml": "PyYAML"}
 
 
@@ -20,5 +26,8 @@ def load(name):
         if error.name is None or error.name.partition(".")[0] not in DEBIAN:
             raise
         package = error.name.partition(".")[0]
-    raise MissingPackage(f"Orrery's Python needs the package {package}, which this Python does not have. On Debian run: apt-get install "
-                         f"{DEBIAN[package]} (and use /usr/bin/python3); elsewhere: pip install {PYPI.get(package, package)}", name=package)
+    raise MissingPackage(
+        f"Orrery's Python needs the package {package}, which this Python does not have. On Debian run: apt-get install "
+        f"{DEBIAN[package]} (and use /usr/bin/python3); elsewhere: pip install {PYPI.get(package, package)}",
+        name=package,
+    )

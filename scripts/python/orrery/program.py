@@ -13,8 +13,11 @@ from .errors import InputError, ProgramError, ProgramWarning, StuckError
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Where the program may be, seen from the package: in a wheel that carries it, below a prefix (lib/python3/dist-packages), in a checkout.
-PLACES = (HERE / "program_files/bin/orrery", HERE.parents[3] / "bin/orrery" if len(HERE.parents) > 3 else HERE / "none",
-          HERE.parents[2] / "build/release/bin/orrery")
+PLACES = (
+    HERE / "program_files/bin/orrery",
+    HERE.parents[3] / "bin/orrery" if len(HERE.parents) > 3 else HERE / "none",
+    HERE.parents[2] / "build/release/bin/orrery",
+)
 NAMES = ("ORRERY_PROGRAM", "ORRERY_BINARY")  # environment variables that name the program
 ERRORS = {2: InputError, 3: InputError, 4: StuckError}
 LAST_LINES = 20  # of what a program without a message of its own said, such as mpirun
@@ -35,8 +38,10 @@ def find(program=None):
     found = shutil.which("orrery")
     if found and pathlib.Path(found).resolve() != pathlib.Path(sys.argv[0]).resolve():
         return found
-    raise ProgramError("found no program orrery in PATH, nor beside the Python package. Build it (scripts/build.sh), install a wheel that carries "
-                       "it, or name it in the environment variable ORRERY_PROGRAM.")
+    raise ProgramError(
+        "found no program orrery in PATH, nor beside the Python package. Build it (scripts/build.sh), install a wheel that carries "
+        "it, or name it in the environment variable ORRERY_PROGRAM."
+    )
 
 
 def launch(ranks):
@@ -50,11 +55,17 @@ def launch(ranks):
     if ranks == 1:
         return [], environment
     if shutil.which("mpirun") is None:
-        raise ProgramError(f"found no mpirun in PATH, which {ranks} ranks need. On Debian run: apt-get install openmpi-bin")
+        raise ProgramError(
+            f"found no mpirun in PATH, which {ranks} ranks need. On Debian run: apt-get install openmpi-bin"
+        )
     if os.geteuid() == 0:
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if ranks > len(os.sched_getaffinity(0)):
-        environment.update(OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_hwloc_base_binding_policy="none", OMPI_MCA_mpi_yield_when_idle="1")
+        environment.update(
+            OMPI_MCA_rmaps_base_oversubscribe="1",
+            OMPI_MCA_hwloc_base_binding_policy="none",
+            OMPI_MCA_mpi_yield_when_idle="1",
+        )
     return ["mpirun", "-np", str(ranks)], environment
 
 
@@ -74,6 +85,7 @@ class Shown:
             return
         if self._in_notebook:
             from IPython.display import display
+
             shown = {"text/plain": line}
             if self._handle is None:
                 self._handle = display(shown, raw=True, display_id=True)
@@ -149,8 +161,15 @@ def call(*arguments, ranks=1, program=None, progress=None, accepted=(0,)):
     words, environment = launch(ranks)
     shown = Shown(progress)
     messages = Messages(shown)
-    process = subprocess.Popen([*words, find(program), *map(os.fspath, arguments)], env=environment, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+    process = subprocess.Popen(
+        [*words, find(program), *map(os.fspath, arguments)],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+    )
     printed, ended = [], threading.Event()
     ticker = threading.Thread(target=tick, args=(f"orrery {arguments[0]}", shown, messages, ended), daemon=True)
     ticker.start()
@@ -174,7 +193,9 @@ def call(*arguments, ranks=1, program=None, progress=None, accepted=(0,)):
     for lines in messages.warnings:
         warnings.warn("\n".join(lines), ProgramWarning, stacklevel=3)
     if process.returncode == 127 and any("shared libraries" in line for line in messages.others):
-        messages.others.append("The program needs Open MPI 4 of this machine. On Debian run: apt-get install openmpi-bin")
+        messages.others.append(
+            "The program needs Open MPI 4 of this machine. On Debian run: apt-get install openmpi-bin"
+        )
     if process.returncode not in accepted:
         raise failure(process.returncode, messages)
     return printed[0]

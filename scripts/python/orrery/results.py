@@ -9,13 +9,38 @@ from .source import OpenFile
 np, pd = load("numpy"), load("pandas")
 
 # Of each table a dataset with one value for each row.
-TABLES = {"npus": "npus/finish_time", "groups": "groups/names", "collectives": "collectives/kind", "collective_totals": "metrics/collectives/kind",
-          "dimensions": "network/size", "links": "network/links/link", "flows": "network/flows/source",
-          "flow_links": "network/flow_links/flow", "flow_classes": "network/flow_classes/kind", "queues": "network/queues/link", "pauses": "network/pauses/link",
-          "switches": "network/switches/name", "memory_stages": "memory/name",
-          "jobs": "jobs/npus", "gpu_kernels": "gpu/kernels/npu", "gpu_stalls": "gpu/stalls/launch", "gpu_requests": "gpu/requests/npu", "repetitions": "repetitions/seed",
-          "timeline": "timeline/npu", "local_memory": "local_memory/time", "kernel": "kernel/events"}
-STATISTICS = ("mean", "standard_deviation", "minimum", "maximum", "confidence", "confidence_low", "confidence_high")  # of repetitions
+TABLES = {
+    "npus": "npus/finish_time",
+    "groups": "groups/names",
+    "collectives": "collectives/kind",
+    "collective_totals": "metrics/collectives/kind",
+    "dimensions": "network/size",
+    "links": "network/links/link",
+    "flows": "network/flows/source",
+    "flow_links": "network/flow_links/flow",
+    "flow_classes": "network/flow_classes/kind",
+    "queues": "network/queues/link",
+    "pauses": "network/pauses/link",
+    "switches": "network/switches/name",
+    "memory_stages": "memory/name",
+    "jobs": "jobs/npus",
+    "gpu_kernels": "gpu/kernels/npu",
+    "gpu_stalls": "gpu/stalls/launch",
+    "gpu_requests": "gpu/requests/npu",
+    "repetitions": "repetitions/seed",
+    "timeline": "timeline/npu",
+    "local_memory": "local_memory/time",
+    "kernel": "kernel/events",
+}
+STATISTICS = (
+    "mean",
+    "standard_deviation",
+    "minimum",
+    "maximum",
+    "confidence",
+    "confidence_low",
+    "confidence_high",
+)  # of repetitions
 WORLD = "world"  # how tables name the group of all NPUs, whose name in the file is empty
 
 
@@ -41,7 +66,7 @@ class Results(OpenFile):
 
     @property
     def status(self):
-        """"complete", "stuck" or "interrupted"."""
+        """ "complete", "stuck" or "interrupted"."""
         return self.attributes["status"]
 
     @property
@@ -118,8 +143,14 @@ class Results(OpenFile):
         names = self._source.scalars("metrics") if self._source.has("metrics") else []
         labels = [self._source.label(f"metrics/{name}") for name in names]
         values = [self._source.read(f"metrics/{name}").item() for name in names]
-        table = pd.DataFrame({"value": pd.Series(values, index=names, dtype=object), "units": [label.get("units", "") for label in labels],
-                              "description": [label.get("description", "") for label in labels]}, index=pd.Index(names, name="metric"))
+        table = pd.DataFrame(
+            {
+                "value": pd.Series(values, index=names, dtype=object),
+                "units": [label.get("units", "") for label in labels],
+                "description": [label.get("description", "") for label in labels],
+            },
+            index=pd.Index(names, name="metric"),
+        )
         return tables.described(table, "figures of a step of the whole run", {}, {})
 
     @functools.cached_property
@@ -139,30 +170,66 @@ class Results(OpenFile):
         """One row per process group: its name, how many members it has and, as a short text, which NPUs these are."""
         offsets, members = self._group_offsets, self._group_members
         texts = [tables.ranges(members[first:last]) for first, last in zip(offsets, offsets[1:])]
-        table = pd.DataFrame({"name": self._group_names, "size": np.diff(offsets), "npus": texts},
-                             index=pd.RangeIndex(len(texts), name="group"))
-        return tables.described(table, "process groups", {"name": "1", "size": "1", "npus": "1"},
-                                {"name": f"name of the group; {WORLD}: all NPUs", "size": "number of members",
-                                 "npus": "the members, shortened; Results.members has all"})
+        table = pd.DataFrame(
+            {"name": self._group_names, "size": np.diff(offsets), "npus": texts},
+            index=pd.RangeIndex(len(texts), name="group"),
+        )
+        return tables.described(
+            table,
+            "process groups",
+            {"name": "1", "size": "1", "npus": "1"},
+            {
+                "name": f"name of the group; {WORLD}: all NPUs",
+                "size": "number of members",
+                "npus": "the members, shortened; Results.members has all",
+            },
+        )
 
     @functools.cached_property
     def members(self):
         """One row per member of a group: group, position in the group and NPU. collectives.merge(members, on="group") joins them."""
         sizes = np.diff(self._group_offsets)
-        table = pd.DataFrame({"group": np.repeat(np.arange(len(sizes)), sizes),
-                              "position": np.arange(sizes.sum()) - np.repeat(self._group_offsets[:-1], sizes), "npu": self._group_members})
-        return tables.described(table, "members of process groups", {"group": "1", "position": "1", "npu": "1"},
-                                {"group": "row of Results.groups", "position": "position in the group", "npu": "NPU"})
+        table = pd.DataFrame(
+            {
+                "group": np.repeat(np.arange(len(sizes)), sizes),
+                "position": np.arange(sizes.sum()) - np.repeat(self._group_offsets[:-1], sizes),
+                "npu": self._group_members,
+            }
+        )
+        return tables.described(
+            table,
+            "members of process groups",
+            {"group": "1", "position": "1", "npu": "1"},
+            {"group": "row of Results.groups", "position": "position in the group", "npu": "NPU"},
+        )
 
     @functools.cached_property
     def collectives(self):
         """One row per recorded collective, with the name and the NPUs of its group."""
         table = tables.of_group(self._source, "collectives")
         group = table["group"].to_numpy()
-        tables.add(table, "group_name", tables.Vocabulary(self._group_names).of(group), "1", "name of the group", after="group")
-        tables.add(table, "npus", self.groups["npus"].to_numpy(dtype=object)[group], "1", "members of the group, shortened", after="members")
-        tables.add(table, "arrival_spread", table["last_arrival"] - table["first_arrival"], "ps", "last_arrival - first_arrival", after="finish")
-        tables.add(table, "duration", table["finish"] - table["last_arrival"], "ps", "finish - last_arrival", after="finish")
+        tables.add(
+            table, "group_name", tables.Vocabulary(self._group_names).of(group), "1", "name of the group", after="group"
+        )
+        tables.add(
+            table,
+            "npus",
+            self.groups["npus"].to_numpy(dtype=object)[group],
+            "1",
+            "members of the group, shortened",
+            after="members",
+        )
+        tables.add(
+            table,
+            "arrival_spread",
+            table["last_arrival"] - table["first_arrival"],
+            "ps",
+            "last_arrival - first_arrival",
+            after="finish",
+        )
+        tables.add(
+            table, "duration", table["finish"] - table["last_arrival"], "ps", "finish - last_arrival", after="finish"
+        )
         return table
 
     @functools.cached_property
@@ -175,7 +242,12 @@ class Results(OpenFile):
         """One row per dimension of the topology, with what the configuration says of it (shape, bandwidth, latency)."""
         table = tables.of_group(self._source, "network")
         if self._source.has("metrics/bytes_per_step"):
-            tables.add(table, "bytes_per_step", self._source.read("metrics/bytes_per_step"), **_label(self._source, "metrics/bytes_per_step"))
+            tables.add(
+                table,
+                "bytes_per_step",
+                self._source.read("metrics/bytes_per_step"),
+                **_label(self._source, "metrics/bytes_per_step"),
+            )
         told = self.configuration.get("system", {}).get("network", {}).get("dimensions", [])
         for key in ("latency", "bandwidth", "shape"):
             if told and all(key in one for one in told):
@@ -195,13 +267,32 @@ class Results(OpenFile):
         if table is None:
             return None
         for end in ("to", "from"):
-            tables.add(table, f"{end}_name", self._end_names(table[end].to_numpy()), "1", "the NPU or switch at this end", after="to")
-        tables.add(table, "utilisation", table["busy_time"] / max(self.simulated_time, 1), "1", "busy_time over the simulated time")
-        tables.add(table, "mean_wait", table["queueing_time"] / table["messages"].clip(lower=1), "ps", "queueing_time over messages")
+            tables.add(
+                table,
+                f"{end}_name",
+                self._end_names(table[end].to_numpy()),
+                "1",
+                "the NPU or switch at this end",
+                after="to",
+            )
+        tables.add(
+            table,
+            "utilisation",
+            table["busy_time"] / max(self.simulated_time, 1),
+            "1",
+            "busy_time over the simulated time",
+        )
+        tables.add(
+            table,
+            "mean_wait",
+            table["queueing_time"] / table["messages"].clip(lower=1),
+            "ps",
+            "queueing_time over messages",
+        )
         return table
 
     def _end_names(self, ends):
-        """"NPU 3" or, for -1 - s, the name of switch s."""
+        """ "NPU 3" or, for -1 - s, the name of switch s."""
         names = np.empty(len(ends), dtype=object)
         is_switch = ends < 0
         names[~is_switch] = [f"NPU {npu}" for npu in ends[~is_switch]]
@@ -224,8 +315,10 @@ class Results(OpenFile):
         table = self._optional("network/flow_classes")
         if table is None:
             return None
-        names = ["" if kind != "group" else self._group_names[group] if group >= 0 else "sends and receives"
-                 for kind, group in zip(table["kind"], table["group"])]
+        names = [
+            "" if kind != "group" else self._group_names[group] if group >= 0 else "sends and receives"
+            for kind, group in zip(table["kind"], table["group"])
+        ]
         tables.add(table, "name", names, "1", "the group of a class of kind group", after="group")
         return table
 
@@ -248,8 +341,11 @@ class Results(OpenFile):
         return table
 
     def _link_names(self, numbers):
-        """"NPU 3 to switch 0" for each number of a link."""
-        names = {link: f"{start} to {end}" for link, start, end in zip(self.links["link"], self.links["from_name"], self.links["to_name"])}
+        """ "NPU 3 to switch 0" for each number of a link."""
+        names = {
+            link: f"{start} to {end}"
+            for link, start, end in zip(self.links["link"], self.links["from_name"], self.links["to_name"])
+        }
         return [names[link] for link in numbers]
 
     @functools.cached_property
@@ -292,7 +388,9 @@ class Results(OpenFile):
         """One row per MPI rank: how the simulation itself went, in wall-clock time."""
         table = tables.of_group(self._source, "kernel")
         if "host" not in table:  # a file of version 0.1.0
-            tables.add(table, "host", self.attributes.get("hosts", [""] * len(table)), "", "computer on which the rank ran")
+            tables.add(
+                table, "host", self.attributes.get("hosts", [""] * len(table)), "", "computer on which the rank ran"
+            )
         return table
 
     @functools.cached_property

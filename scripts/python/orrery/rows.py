@@ -78,8 +78,10 @@ class NpuRows:
 
     def _check_limit(self, count, limit):
         if limit is not None and count > limit:
-            raise ResultsError(f"{self._source.path}: {self._group} has more than {limit:,} rows there ({len(self):,} in all). Give npus= or "
-                               "time= to read a part, use chunks() to read piece by piece, or limit=None to read all rows.")
+            raise ResultsError(
+                f"{self._source.path}: {self._group} has more than {limit:,} rows there ({len(self):,} in all). Give npus= or "
+                "time= to read a part, use chunks() to read piece by piece, or limit=None to read all rows."
+            )
 
     def chunks(self, rows=BLOCK, npus=None, time=None, columns=None):
         """Yields the rows as pandas tables of at most `rows` rows, in the order of the file. The parameters are those of `read`.
@@ -91,7 +93,9 @@ class NpuRows:
         for first, last in self._blocks(npus, rows):
             mask = None
             if span is not None:
-                mask = (self._column(self.begin, first, last) < span[1]) & (self._column(self.end, first, last) > span[0])
+                mask = (self._column(self.begin, first, last) < span[1]) & (
+                    self._column(self.end, first, last) > span[0]
+                )
                 if not mask.any():
                     continue
             yield self._described(self._table(first, last, mask, chosen))
@@ -114,8 +118,12 @@ class NpuRows:
         return pd.DataFrame(values)
 
     def _described(self, table):
-        return tables.described(table, self._source.attribute(self._group, "description") or "", self.units,
-                                {name: description for name, (_, description) in self._columns.items()})
+        return tables.described(
+            table,
+            self._source.attribute(self._group, "description") or "",
+            self.units,
+            {name: description for name, (_, description) in self._columns.items()},
+        )
 
     def _column(self, name, first, last):
         """The rows first to last - 1 of a column."""
@@ -131,28 +139,50 @@ class NpuRows:
         if npus is None:
             spans = [(0, len(self))]
         else:
-            wanted = np.unique(np.atleast_1d(np.asarray([npus] if isinstance(npus, (int, np.integer)) else list(npus), dtype=np.int64)))
+            wanted = np.unique(
+                np.atleast_1d(np.asarray([npus] if isinstance(npus, (int, np.integer)) else list(npus), dtype=np.int64))
+            )
             if len(wanted) and not 0 <= wanted[0] <= wanted[-1] < self.num_npus:
                 wrong = wanted[0] if wanted[0] < 0 else wanted[-1]
-                raise ResultsError(f"{self._source.path}: found NPU {wrong}; the run has NPUs 0 to {self.num_npus - 1}.")
+                raise ResultsError(
+                    f"{self._source.path}: found NPU {wrong}; the run has NPUs 0 to {self.num_npus - 1}."
+                )
             starts = np.flatnonzero(np.diff(wanted, prepend=-2) != 1)
-            spans = [(int(offsets[wanted[a]]), int(offsets[wanted[b - 1] + 1])) for a, b in zip(starts, [*starts[1:], len(wanted)])]
+            spans = [
+                (int(offsets[wanted[a]]), int(offsets[wanted[b - 1] + 1]))
+                for a, b in zip(starts, [*starts[1:], len(wanted)])
+            ]
         for first, last in spans:
             for begin in range(first, last, rows):
                 yield begin, min(begin + rows, last)
 
     def __repr__(self):
-        return (f"<{self._group} of {self._source.path}: {len(self):,} rows of {self.num_npus:,} NPUs, columns {', '.join(self.columns)}; "
-                "read(npus=..., time=...) returns a pandas table>")
+        return (
+            f"<{self._group} of {self._source.path}: {len(self):,} rows of {self.num_npus:,} NPUs, columns {', '.join(self.columns)}; "
+            "read(npus=..., time=...) returns a pandas table>"
+        )
 
     def _repr_html_(self):
-        return (f"<p>{len(self):,} rows of {self.num_npus:,} NPUs. <code>read(npus=..., time=...)</code> returns some of them as a pandas "
-                f"table. The first ones:</p>{self.head()._repr_html_()}")
+        return (
+            f"<p>{len(self):,} rows of {self.num_npus:,} NPUs. <code>read(npus=..., time=...)</code> returns some of them as a pandas "
+            f"table. The first ones:</p>{self.head()._repr_html_()}"
+        )
 
 
 # Chakra's numbers of collectives, which /timeline/operation has, and Orrery's own for experts.
-OPERATIONS = {0: "all-reduce", 1: "reduce", 2: "all-gather", 3: "gather", 4: "scatter", 5: "broadcast", 6: "all-to-all", 7: "reduce-scatter", 9: "barrier",
-              32: "expert-dispatch", 33: "expert-combine"}
+OPERATIONS = {
+    0: "all-reduce",
+    1: "reduce",
+    2: "all-gather",
+    3: "gather",
+    4: "scatter",
+    5: "broadcast",
+    6: "all-to-all",
+    7: "reduce-scatter",
+    9: "barrier",
+    32: "expert-dispatch",
+    33: "expert-combine",
+}
 
 
 def operations_of(words):
@@ -169,8 +199,11 @@ class Timeline(NpuRows):
 
     def __init__(self, source, group_names):
         label = {name: source.label(f"timeline/{name}") for name in source.columns("timeline")}
-        own = {name: (label[name].get("units", ""), label[name].get("description", "")) for name in
-               ("npu", "node", "start", "finish", "kind", "name", "group", "bytes", "peer", "tag", "operation") if name in label}
+        own = {
+            name: (label[name].get("units", ""), label[name].get("description", ""))
+            for name in ("npu", "node", "start", "finish", "kind", "name", "group", "bytes", "peer", "tag", "operation")
+            if name in label
+        }
         own["kind"] = ("1", "what the node does")
         if "operation" in own:  # files of older versions have none
             own["operation"] = ("1", "what a collective, or an access of a group, does")
@@ -183,7 +216,10 @@ class Timeline(NpuRows):
             if name == "group":
                 columns["group_name"] = ("1", "name of the process group, of a collective or an access of a group")
         super().__init__(source, "timeline", columns)
-        self._words = {"kind": tables.Vocabulary(source.values("timeline/kind")), "group_name": tables.Vocabulary(group_names)}
+        self._words = {
+            "kind": tables.Vocabulary(source.values("timeline/kind")),
+            "group_name": tables.Vocabulary(group_names),
+        }
         if "operation" in own:
             self._words["operation"] = tables.Vocabulary(operations_of(source.values("timeline/operation")))
 
@@ -202,17 +238,23 @@ class LocalMemory(NpuRows):
     begin, end = "time", "until"
 
     def __init__(self, source):
-        super().__init__(source, "local_memory", {
-            "npu": ("1", "number of the NPU"), "time": ("ps", "from which on the usage is this"),
-            "until": ("ps", "the next change; in the last row of an NPU the same as time"),
-            "usage": ("byte", source.label("local_memory/usage").get("description", ""))})
+        super().__init__(
+            source,
+            "local_memory",
+            {
+                "npu": ("1", "number of the NPU"),
+                "time": ("ps", "from which on the usage is this"),
+                "until": ("ps", "the next change; in the last row of an NPU the same as time"),
+                "usage": ("byte", source.label("local_memory/usage").get("description", "")),
+            },
+        )
 
     def _column(self, name, first, last):
         if name == "npu":
             return self._npu(first, last)
         if name == "until":
             own = super()._column("time", first, min(last + 1, len(self)))
-            until = np.append(own[1:], own[-1:])[:last - first]
+            until = np.append(own[1:], own[-1:])[: last - first]
             ends = self._offsets[1:]  # the last row of an NPU, if it has any
             ends = ends[(ends > first) & (ends <= last) & (ends > self._offsets[:-1])] - 1 - first
             until[ends] = own[ends]

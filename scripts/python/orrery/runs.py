@@ -53,7 +53,12 @@ class Runs:
         for name, path in self.paths.items():
             with TimedResults(path, self.times) as run:
                 settings[name] = run.settings
-                rows[name] = {"num_npus": run.num_npus, "status": run.status, "simulated_time": run.simulated_time, **run.metrics["value"]}
+                rows[name] = {
+                    "num_npus": run.num_npus,
+                    "status": run.status,
+                    "simulated_time": run.simulated_time,
+                    **run.metrics["value"],
+                }
                 units.update(run.metrics["units"])
         self._settings = settings
         units.update({"num_npus": "1", "status": "1", "simulated_time": self.times})
@@ -61,8 +66,12 @@ class Runs:
         differences = self.differences
         for at, key in enumerate(differences.columns):
             table.insert(at, key, differences[key])
-        self._table = tables.described(table, "one row per run: the keys of the configuration that are not the same in all, then the figures of a step",
-                                       units, {})
+        self._table = tables.described(
+            table,
+            "one row per run: the keys of the configuration that are not the same in all, then the figures of a step",
+            units,
+            {},
+        )
 
     @property
     def table(self):
@@ -120,9 +129,13 @@ def open_many(paths, times="s"):
         return Runs(paths, times)
     if isinstance(paths, (str, os.PathLike)):
         pattern = os.fspath(paths)
-        found = sorted(glob.glob(os.path.join(glob.escape(pattern), "*.h5") if os.path.isdir(pattern) else pattern), key=_in_order)
+        found = sorted(
+            glob.glob(os.path.join(glob.escape(pattern), "*.h5") if os.path.isdir(pattern) else pattern), key=_in_order
+        )
         if not found:
-            raise ResultsError(f"{pattern}: found no results file there. Give a list of files, a folder with .h5 files, or a pattern such as 'sweep/*.h5'.")
+            raise ResultsError(
+                f"{pattern}: found no results file there. Give a list of files, a folder with .h5 files, or a pattern such as 'sweep/*.h5'."
+            )
     else:
         found = [os.fspath(path) for path in paths]
         if len(set(map(os.path.abspath, found))) < len(found):
@@ -132,7 +145,9 @@ def open_many(paths, times="s"):
 
 def _in_order(path):
     """The key by which at-25 stands before at-100."""
-    return [(not piece.isdigit(), int(piece) if piece.isdigit() else piece) for piece in re.split(r"(\d+)", path) if piece]
+    return [
+        (not piece.isdigit(), int(piece) if piece.isdigit() else piece) for piece in re.split(r"(\d+)", path) if piece
+    ]
 
 
 def _names(paths):

@@ -38,7 +38,18 @@ def run(config, settings=None, *, output=None, times="s", ranks=1, progress=None
     lines = ["--progress=plain", f"--progress-interval={SECONDS_BETWEEN}"] if shown.wanted else ["--progress=none"]
     with _folder_of(output) as folder, _file_of(config) as file:
         path = folder.path("results.h5")
-        programs.call("run", file, *changes, *options, *lines, "--force", f"--output={path}", ranks=ranks, progress=progress, program=program)
+        programs.call(
+            "run",
+            file,
+            *changes,
+            *options,
+            *lines,
+            "--force",
+            f"--output={path}",
+            ranks=ranks,
+            progress=progress,
+            program=program,
+        )
         return folder.keep(TimedResults(path, times), _title_of(config))
 
 
@@ -52,7 +63,19 @@ def check(config, settings=None, *, ranks=1, program=None, **more):
         return programs.call("check", file, *changes, *options, ranks=ranks, program=program, progress=False).strip()
 
 
-def sweep(config, values, settings=None, *, derived=None, constraints=(), output=None, ranks=1, progress=None, program=None, **more):
+def sweep(
+    config,
+    values,
+    settings=None,
+    *,
+    derived=None,
+    constraints=(),
+    output=None,
+    ranks=1,
+    progress=None,
+    program=None,
+    **more,
+):
     """Simulates a configuration with all combinations of some values; returns one pandas table with a row for each.
 
         table = orrery.sweep("configs/llama3-8b-64.yaml", {"workload.parallel.micro-batches": [4, 8, 16, 32]})
@@ -72,16 +95,39 @@ def sweep(config, values, settings=None, *, derived=None, constraints=(), output
         raise ValueError("found no key to vary; expected {key: values}, such as {'workload.parallel.tp': [1, 2, 4, 8]}")
     names = _short_names([*values, *(derived or {})])
     lists = {key: [_plain(value) for value in _list_of(key, some)] for key, some in values.items()}
-    study = {"parameters": {names[key]: {"key": key, "values": some} for key, some in lists.items()},
-             "derived": {names[key]: {"key": key, "value": str(expression)} for key, expression in (derived or {}).items()},
-             "constraints": list(constraints), "objectives": [{"minimise": "step_time"}], "sensitivity": False}
+    study = {
+        "parameters": {names[key]: {"key": key, "values": some} for key, some in lists.items()},
+        "derived": {names[key]: {"key": key, "value": str(expression)} for key, expression in (derived or {}).items()},
+        "constraints": list(constraints),
+        "objectives": [{"minimise": "step_time"}],
+        "sensitivity": False,
+    }
     with _folder_of(output) as folder, _file_of(config) as file:
         path = folder.path("sweep.h5")
         asked = path.with_suffix(".study.yaml")
-        asked.write_text(_yaml({"study": {"base": str(file.resolve()), **{name: one for name, one in study.items() if one not in ([], {})}}}))
+        asked.write_text(
+            _yaml(
+                {
+                    "study": {
+                        "base": str(file.resolve()),
+                        **{name: one for name, one in study.items() if one not in ([], {})},
+                    }
+                }
+            )
+        )
         path.unlink(missing_ok=True)
         try:
-            programs.call("explore", asked, *changes, *options, "--force", f"--output={path}", ranks=ranks, progress=progress, program=program)
+            programs.call(
+                "explore",
+                asked,
+                *changes,
+                *options,
+                "--force",
+                f"--output={path}",
+                ranks=ranks,
+                progress=progress,
+                program=program,
+            )
         except InputError:
             if not path.exists():  # else each combination failed, and the file has the reasons
                 raise
@@ -103,8 +149,19 @@ def best(model, *, on, npus, settings=None, output=None, ranks=1, progress=None,
     changes, options = _sorted_out(settings, more)
     with _folder_of(output) as folder, _file_of(model) as file:
         path = folder.path("best.h5")
-        programs.call("best", file if isinstance(model, dict) else model, f"--on={os.fspath(on)}", f"--npus={npus}", *changes, *options, "--force",
-                      f"--output={path}", ranks=ranks, progress=progress, program=program)
+        programs.call(
+            "best",
+            file if isinstance(model, dict) else model,
+            f"--on={os.fspath(on)}",
+            f"--npus={npus}",
+            *changes,
+            *options,
+            "--force",
+            f"--output={path}",
+            ranks=ranks,
+            progress=progress,
+            program=program,
+        )
         return folder.keep(Study(path), _title_of(model))
 
 
@@ -120,7 +177,11 @@ def _sorted_out(settings, more):
         if "." in name or value is None or value is False:
             continue
         option = "--" + name.replace("_", "-")
-        options.append(option if value is True else f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else _written(value)}")
+        options.append(
+            option
+            if value is True
+            else f"{option}={os.fspath(value) if isinstance(value, os.PathLike) else _written(value)}"
+        )
     return changes, options
 
 
@@ -181,8 +242,12 @@ def _table_of(study, keys, lists):
     first = [key for key in keys.values() if key in table]
     table = table[first + [name for name in table.columns if name not in first]]
     told = study.trials.attrs
-    return tables.described(table, "one row per combination", {keys.get(name, name): unit for name, unit in told["units"].items()},
-                            {keys.get(name, name): text for name, text in told["descriptions"].items()})
+    return tables.described(
+        table,
+        "one row per combination",
+        {keys.get(name, name): unit for name, unit in told["units"].items()},
+        {keys.get(name, name): text for name, text in told["descriptions"].items()},
+    )
 
 
 @contextlib.contextmanager
@@ -202,7 +267,9 @@ def _file_of(config):
         yield pathlib.Path(name)
     except ProgramError as error:  # the name of the file says nothing to who gave a dictionary
         pattern = re.escape(name) + r"(:\d+(:\d+)?)?"
-        raise type(error)(re.sub(pattern, "config", str(error)), error.code, [re.sub(pattern, "config", one) for one in error.faults]) from None
+        raise type(error)(
+            re.sub(pattern, "config", str(error)), error.code, [re.sub(pattern, "config", one) for one in error.faults]
+        ) from None
     finally:
         os.unlink(name)
 

@@ -9,12 +9,24 @@ from .packages import load
 h5py, np = load("h5py"), load("numpy")
 
 VERSION = 1
-RUN, STUDY, CAMPAIGN, CLUSTER = "orrery-results", "orrery-explore", "orrery-campaign", "orrery-cluster"  # what a file may hold
-KINDS = {RUN: ("results of a run", "orrery run CONFIG.yaml --output"), STUDY: ("results of a study", "orrery explore STUDY.yaml --output"),
-         CAMPAIGN: ("results of a campaign", "orrery campaign CONFIG.yaml --output"),
-         CLUSTER: ("results of a cluster", "orrery cluster CONFIG.yaml --output")}
-READERS = {RUN: "In Python orrery.open reads it.", STUDY: "In Python orrery.read_study reads it.",
-           CAMPAIGN: "orrery report draws it.", CLUSTER: "orrery report draws it."}
+RUN, STUDY, CAMPAIGN, CLUSTER = (
+    "orrery-results",
+    "orrery-explore",
+    "orrery-campaign",
+    "orrery-cluster",
+)  # what a file may hold
+KINDS = {
+    RUN: ("results of a run", "orrery run CONFIG.yaml --output"),
+    STUDY: ("results of a study", "orrery explore STUDY.yaml --output"),
+    CAMPAIGN: ("results of a campaign", "orrery campaign CONFIG.yaml --output"),
+    CLUSTER: ("results of a cluster", "orrery cluster CONFIG.yaml --output"),
+}
+READERS = {
+    RUN: "In Python orrery.open reads it.",
+    STUDY: "In Python orrery.read_study reads it.",
+    CAMPAIGN: "orrery report draws it.",
+    CLUSTER: "orrery report draws it.",
+}
 LABELS = ("units", "long_name", "description")
 
 
@@ -25,8 +37,10 @@ def end_of_contents(begin):
     """Returns where the superblock says that the contents of an HDF5 file end, or None for another kind of superblock."""
     if len(begin) < 52 or not begin.startswith(b"\x89HDF\r\n\x1a\n") or begin[8] > 3:
         return None
-    size, end = ((13, 40), (13, 44), (9, 28), (9, 28))[begin[8]]  # the places of these two, by the version of the superblock
-    return int.from_bytes(begin[end:end + 8], "little") if begin[size] == 8 else None
+    size, end = ((13, 40), (13, 44), (9, 28), (9, 28))[
+        begin[8]
+    ]  # the places of these two, by the version of the superblock
+    return int.from_bytes(begin[end : end + 8], "little") if begin[size] == 8 else None
 
 
 def has_broken_seal(path):
@@ -66,14 +80,27 @@ def text(value):
 
 def reading(method):
     """Makes a ResultsError that names the file of whatever h5py and numpy raise for damaged data."""
+
     @functools.wraps(method)
     def guarded(self, *arguments, **named):
         try:
             return method(self, *arguments, **named)
-        except (AttributeError, LookupError, MemoryError, OSError, OverflowError, RuntimeError, TypeError, ValueError) as error:
+        except (
+            AttributeError,
+            LookupError,
+            MemoryError,
+            OSError,
+            OverflowError,
+            RuntimeError,
+            TypeError,
+            ValueError,
+        ) as error:
             what = f" in {arguments[0]}" if arguments and isinstance(arguments[0], str) else ""
-            raise ResultsError(f"{self.path}: found damaged or missing data{what} ({error}); expected the file as Orrery wrote it. "
-                               "Take another copy of the file, or run again.") from None
+            raise ResultsError(
+                f"{self.path}: found damaged or missing data{what} ({error}); expected the file as Orrery wrote it. "
+                "Take another copy of the file, or run again."
+            ) from None
+
     return guarded
 
 
@@ -90,17 +117,25 @@ class Source:
         if not os.path.exists(self.path):
             raise ResultsError(f"{self.path}: found no such file; expected {what}. Run: {command} {self.path}")
         if os.path.isdir(self.path):
-            raise ResultsError(f"{self.path}: found a folder; expected one results file. Use orrery.open_many to open all files in a folder.")
+            raise ResultsError(
+                f"{self.path}: found a folder; expected one results file. Use orrery.open_many to open all files in a folder."
+            )
         if not os.path.isfile(self.path):
-            raise ResultsError(f"{self.path}: this is not a regular file; expected {what}. Give the HDF5 file that {command} wrote.")
+            raise ResultsError(
+                f"{self.path}: this is not a regular file; expected {what}. Give the HDF5 file that {command} wrote."
+            )
         if has_broken_seal(self.path):
-            raise ResultsError(f"{self.path}: found damaged data (the checksum is not that of the contents); expected the file as Orrery "
-                               "wrote it. Take another copy of the file, or run again.")
+            raise ResultsError(
+                f"{self.path}: found damaged data (the checksum is not that of the contents); expected the file as Orrery "
+                "wrote it. Take another copy of the file, or run again."
+            )
         try:
             self._file = h5py.File(self.path, "r")
         except OSError as error:
-            raise ResultsError(f"{self.path}: found a file that HDF5 cannot open ({error}); expected {what}. "
-                               f"Give the HDF5 file that {command} wrote.") from None
+            raise ResultsError(
+                f"{self.path}: found a file that HDF5 cannot open ({error}); expected {what}. "
+                f"Give the HDF5 file that {command} wrote."
+            ) from None
         try:
             self.attributes = self._checked_attributes()
         except ResultsError:
@@ -114,12 +149,16 @@ class Source:
         if found in KINDS and found != self._kind:
             raise ResultsError(f"{self.path}: found {KINDS[found][0]}; expected {what}. {READERS[found]}")
         if found != self._kind:
-            raise ResultsError(f"{self.path}: found an HDF5 file that Orrery did not write (its attribute 'format' is not '{self._kind}'); "
-                               f"expected {what}. Give the HDF5 file that {command} wrote.")
+            raise ResultsError(
+                f"{self.path}: found an HDF5 file that Orrery did not write (its attribute 'format' is not '{self._kind}'); "
+                f"expected {what}. Give the HDF5 file that {command} wrote."
+            )
         if attributes.get("format_version") != VERSION:
-            raise ResultsError(f"{self.path}: found version {attributes.get('format_version')} of the format; this package reads version "
-                               f"{VERSION}. Use the Python package that belongs to the Orrery that wrote the file "
-                               f"({attributes.get('orrery_version', 'unknown version')}).")
+            raise ResultsError(
+                f"{self.path}: found version {attributes.get('format_version')} of the format; this package reads version "
+                f"{VERSION}. Use the Python package that belongs to the Orrery that wrote the file "
+                f"({attributes.get('orrery_version', 'unknown version')})."
+            )
         return attributes
 
     @staticmethod
@@ -139,7 +178,9 @@ class Source:
 
     def _open(self):
         if not self._file:
-            raise ResultsError(f"{self.path}: the file was closed, by close() or at the end of a with statement. Open it again with orrery.open.")
+            raise ResultsError(
+                f"{self.path}: the file was closed, by close() or at the end of a with statement. Open it again with orrery.open."
+            )
         return self._file
 
     @reading
@@ -150,8 +191,11 @@ class Source:
     @reading
     def columns(self, group):
         """Returns the names of the datasets of a group that have one dimension, in the order of the file, without dimension scales."""
-        return [name for name, node in self._open()[group].items()
-                if isinstance(node, h5py.Dataset) and node.ndim == 1 and not h5py.h5ds.is_scale(node.id)]
+        return [
+            name
+            for name, node in self._open()[group].items()
+            if isinstance(node, h5py.Dataset) and node.ndim == 1 and not h5py.h5ds.is_scale(node.id)
+        ]
 
     @reading
     def is_number(self, name):

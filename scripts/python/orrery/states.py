@@ -10,7 +10,24 @@ from .packages import load
 np, pd = load("numpy"), load("pandas")
 
 # In the order in which a band stacks them. The passes are parts of compute, and so is "other compute" of an NPU that has passes.
-STATES = ["forward", "backward", "other compute", "compute", "cpu", "tensor", "sequence", "context", "expert", "data", "pipeline", "bubble", "stragglers", "other", "memory", "CPU alone"]
+STATES = [
+    "forward",
+    "backward",
+    "other compute",
+    "compute",
+    "cpu",
+    "tensor",
+    "sequence",
+    "context",
+    "expert",
+    "data",
+    "pipeline",
+    "bubble",
+    "stragglers",
+    "other",
+    "memory",
+    "CPU alone",
+]
 PASSES = ("forward", "backward")
 FAMILIES = {"tp": "tensor", "cp": "context", "ep": "expert", "dp": "data", "edp": "data", "embedding": "data"}
 COLUMNS = ["kind", "start", "finish", "name", "group", "group_name", "peer", "tag", "operation"]
@@ -24,7 +41,10 @@ def family(group, operation):
 
 def passes_of(names):
     """Returns for each of the texts "forward", "backward" or "compute": the pass that a compute node with this name is part of."""
-    return np.array([next((one for one in PASSES if name == one or name.startswith(f"{one}.")), "compute") for name in names], dtype=object)
+    return np.array(
+        [next((one for one in PASSES if name == one or name.startswith(f"{one}.")), "compute") for name in names],
+        dtype=object,
+    )
 
 
 class StateReader:
@@ -51,9 +71,16 @@ class StateReader:
         for state in (*PASSES, "compute"):
             chosen = names == state
             if chosen.any():
-                found["other compute" if has_passes and state == "compute" else state] = (start[busy][chosen], finish[busy][chosen])
-        layers = [(np.isin(kind, ["cpu"]), "cpu"), (np.isin(kind, ["collective", "send", "receive"]), None),
-                  (np.isin(kind, ["mem-load", "mem-store"]), "memory"), (np.isin(kind, ["host"]), "CPU alone")]
+                found["other compute" if has_passes and state == "compute" else state] = (
+                    start[busy][chosen],
+                    finish[busy][chosen],
+                )
+        layers = [
+            (np.isin(kind, ["cpu"]), "cpu"),
+            (np.isin(kind, ["collective", "send", "receive"]), None),
+            (np.isin(kind, ["mem-load", "mem-store"]), "memory"),
+            (np.isin(kind, ["host"]), "CPU alone"),
+        ]
         covered = merged(start[busy], finish[busy])
         for chosen, state in layers:
             pieces = first_to_end(start[chosen], finish[chosen], since[chosen]) if state is None else None
@@ -61,7 +88,9 @@ class StateReader:
                 own = {}
                 for begin, end, which, waiting in pieces:
                     causes = cause[chosen][which]
-                    causes = np.where(waiting, np.where(kind[chosen][which] == "collective", "stragglers", "bubble"), causes)
+                    causes = np.where(
+                        waiting, np.where(kind[chosen][which] == "collective", "stragglers", "bubble"), causes
+                    )
                     for one in np.unique(causes.astype(str)):
                         own.setdefault(one, []).append((begin[causes == one], end[causes == one]))
                 own = {one: tuple(np.concatenate(part) for part in zip(*lists)) for one, lists in own.items()}
@@ -79,13 +108,22 @@ class StateReader:
         """Returns (state of each node as far as it alone says it, time from which its data are under way)."""
         kind = table["kind"].astype(object).to_numpy()
         names = table["name"].astype("category")
-        cause = passes_of([str(name) for name in names.cat.categories])[names.cat.codes] if len(table) else np.zeros(0, object)
+        cause = (
+            passes_of([str(name) for name in names.cat.categories])[names.cat.codes]
+            if len(table)
+            else np.zeros(0, object)
+        )
         since = table["start"].to_numpy(np.int64).copy()
         cause[np.isin(kind, ["send", "receive"])] = "pipeline"
         collective = kind == "collective"
         if collective.any():
-            groups, operations = table["group_name"].astype(object).to_numpy(), (table["operation"].astype(object).to_numpy() if "operation" in table else kind)
-            known = {(group, operation): family(str(group), str(operation)) for group, operation in set(zip(groups[collective], operations[collective]))}
+            groups, operations = table["group_name"].astype(object).to_numpy(), (
+                table["operation"].astype(object).to_numpy() if "operation" in table else kind
+            )
+            known = {
+                (group, operation): family(str(group), str(operation))
+                for group, operation in set(zip(groups[collective], operations[collective]))
+            }
             cause[collective] = [known[key] for key in zip(groups[collective], operations[collective])]
             since[collective] = self._last_arrivals(table[collective], since[collective])
         if "peer" in table:
@@ -121,7 +159,9 @@ class StateReader:
             found = {}
             if 0 <= npu < self._timeline.num_npus:
                 table = self._timeline.read(npus=npu, columns=["kind", "start", "peer", "tag"], limit=None)
-                for start, peer, tag in table.loc[table["kind"] == "send", ["start", "peer", "tag"]].itertuples(index=False):
+                for start, peer, tag in table.loc[table["kind"] == "send", ["start", "peer", "tag"]].itertuples(
+                    index=False
+                ):
                     found.setdefault((int(peer), int(tag)), []).append(int(start))
             self._sends[npu] = found
         return self._sends[npu]

@@ -15,11 +15,21 @@ np, pd = load("numpy"), load("pandas")
 ORDER = [metric.name for metric in METRICS if metric.place]
 FAULTS = ("refused", "failed", "stuck", "timed-out")  # statuses of trials whose errors say what is wrong
 KEEP = 20  # trials of the top, where neither the file nor the study says how many
-DECIMAL, BINARY = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}, {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+DECIMAL, BINARY = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}, {
+    "Ki": 2**10,
+    "Mi": 2**20,
+    "Gi": 2**30,
+    "Ti": 2**40,
+}
 # {unit of the configuration: (SI unit, how many of it)}
-SI = {"": ("1", 1), "%": ("1", 0.01), **{f"{name}s": ("s", size) for name, size in {**{"p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3}, "": 1}.items()},
-      **{f"{prefix}B{per}": ("byte" + per, size) for prefix, size in {**DECIMAL, **BINARY}.items() for per in ("", "/s")},
-      **{f"{prefix}b/s": ("byte/s", size / 8) for prefix, size in DECIMAL.items()}, **{f"{prefix}FLOPS": ("FLOPS", size) for prefix, size in DECIMAL.items()}}
+SI = {
+    "": ("1", 1),
+    "%": ("1", 0.01),
+    **{f"{name}s": ("s", size) for name, size in {**{"p": 1e-12, "n": 1e-9, "u": 1e-6, "m": 1e-3}, "": 1}.items()},
+    **{f"{prefix}B{per}": ("byte" + per, size) for prefix, size in {**DECIMAL, **BINARY}.items() for per in ("", "/s")},
+    **{f"{prefix}b/s": ("byte/s", size / 8) for prefix, size in DECIMAL.items()},
+    **{f"{prefix}FLOPS": ("FLOPS", size) for prefix, size in DECIMAL.items()},
+}
 
 
 def si(text):
@@ -57,17 +67,34 @@ class Study(OpenFile):
     def objectives(self):
         """[(metric, "minimise" or "maximise")], the most important one first."""
         if self._source.has("study/objectives/metric"):
-            return list(zip(map(str, self._source.read("study/objectives/metric")), map(str, self._source.read("study/objectives/direction"))))
+            return list(
+                zip(
+                    map(str, self._source.read("study/objectives/metric")),
+                    map(str, self._source.read("study/objectives/direction")),
+                )
+            )
         asked = self.settings.get("objectives")
-        found = [(str(metric), str(direction)) for one in asked if isinstance(one, dict) for direction, metric in one.items()
-                 if direction in ("minimise", "maximise")] if isinstance(asked, list) else []
+        found = (
+            [
+                (str(metric), str(direction))
+                for one in asked
+                if isinstance(one, dict)
+                for direction, metric in one.items()
+                if direction in ("minimise", "maximise")
+            ]
+            if isinstance(asked, list)
+            else []
+        )
         return found or [("step_time", "minimise")]
 
     @functools.cached_property
     def parameters(self):
         """Names of what the study varies and of what follows from it, in the order of the study."""
         found = self._source.columns("parameters") if self._source.has("parameters") else []
-        order = {name: at for at, name in enumerate([*(self.settings.get("parameters") or {}), *(self.settings.get("derived") or {})])}
+        order = {
+            name: at
+            for at, name in enumerate([*(self.settings.get("parameters") or {}), *(self.settings.get("derived") or {})])
+        }
         return sorted(found, key=lambda name: order.get(name, len(order)))
 
     @functools.cached_property
@@ -95,8 +122,15 @@ class Study(OpenFile):
     def texts(self):
         """One row per trial: the value of each parameter as the configuration has it."""
         columns = {name: self._texts_of(name) for name in self.parameters}
-        return pd.DataFrame({name: [str(value) for value in values] if values.dtype == object else [f"{value:.15g}" for value in values]
-                             for name, values in columns.items()}, index=self.numbers)
+        return pd.DataFrame(
+            {
+                name: [str(value) for value in values]
+                if values.dtype == object
+                else [f"{value:.15g}" for value in values]
+                for name, values in columns.items()
+            },
+            index=self.numbers,
+        )
 
     def _texts_of(self, parameter):
         """Returns the column of a parameter: of /settings, which holds different texts once, or as a whole; of older files of /parameters."""
@@ -113,9 +147,15 @@ class Study(OpenFile):
     @functools.cached_property
     def metrics(self):
         """Names of the columns of `trials` that are figures of a trial."""
-        found = [name for name in self._source.columns("trials") if name != "number" and self._source.is_number(f"trials/{name}")]
+        found = [
+            name
+            for name in self._source.columns("trials")
+            if name != "number" and self._source.is_number(f"trials/{name}")
+        ]
         first = [metric for metric, _ in self.objectives]
-        return sorted(found, key=lambda name: (first + ORDER).index(name) if name in first + ORDER else len(first + ORDER))
+        return sorted(
+            found, key=lambda name: (first + ORDER).index(name) if name in first + ORDER else len(first + ORDER)
+        )
 
     @functools.cached_property
     def trials(self):
@@ -138,7 +178,9 @@ class Study(OpenFile):
     def quantities(self, parameter):
         """Returns (array, unit): a parameter of each trial as numbers in SI units; NaN where its text is no quantity."""
         if self._source.is_number(f"parameters/{parameter}"):
-            return self._source.read(f"parameters/{parameter}").astype(float), self._source.label(f"parameters/{parameter}").get("units", "1")
+            return self._source.read(f"parameters/{parameter}").astype(float), self._source.label(
+                f"parameters/{parameter}"
+            ).get("units", "1")
         texts, codes = np.unique(self.texts[parameter].to_numpy(dtype=str), return_inverse=True)
         found = [si(text) for text in texts]
         units = {unit for value, unit in found if not np.isnan(value)}
@@ -168,7 +210,7 @@ class Study(OpenFile):
             if self._source.has(name):
                 return [int(number) for number in self._source.read(name)]
         keep = self.settings.get("keep", KEEP)
-        return [int(number) for number in self.done.index[:keep if isinstance(keep, int) else KEEP]]
+        return [int(number) for number in self.done.index[: keep if isinstance(keep, int) else KEEP]]
 
     @functools.cached_property
     def front(self):
@@ -180,7 +222,12 @@ class Study(OpenFile):
         if any(metric not in self.done for metric, _ in self.objectives):
             return []
         table = self.done.dropna(subset=[metric for metric, _ in self.objectives])
-        costs = np.column_stack([table[metric].to_numpy(dtype=float) * (1 if direction == "minimise" else -1) for metric, direction in self.objectives])
+        costs = np.column_stack(
+            [
+                table[metric].to_numpy(dtype=float) * (1 if direction == "minimise" else -1)
+                for metric, direction in self.objectives
+            ]
+        )
         kept = []
         for at, row in enumerate(costs):  # sorted: only one that stands before can dominate
             others = costs[kept]
@@ -192,8 +239,13 @@ class Study(OpenFile):
     def extremes(self):
         """{metric: number of the trial of the front that is best in it} of each objective."""
         rows = self.trials.loc[[number for number in self.front if number in self.trials.index]]
-        return {metric: int(self._by(rows, [(metric, direction), *(one for one in self.objectives if one[0] != metric)]).index[0])
-                for metric, direction in self.objectives if metric in rows and len(rows)}
+        return {
+            metric: int(
+                self._by(rows, [(metric, direction), *(one for one in self.objectives if one[0] != metric)]).index[0]
+            )
+            for metric, direction in self.objectives
+            if metric in rows and len(rows)
+        }
 
     @functools.cached_property
     def errors(self):
@@ -201,7 +253,11 @@ class Study(OpenFile):
 
         `status`, `count`, and `trial` and `error`: the number and the text of the first of these trials. Texts that differ in numbers alone are one.
         """
-        table = self.trials[self.trials["status"].astype(str).isin(FAULTS)] if "error" in self.trials else self.trials.iloc[:0]
+        table = (
+            self.trials[self.trials["status"].astype(str).isin(FAULTS)]
+            if "error" in self.trials
+            else self.trials.iloc[:0]
+        )
         found = {}
         for number, status, text in zip(table.index, table["status"], table["error"] if len(table) else ()):
             found.setdefault((str(status), re.sub(r"\d[\d.,]*", "#", str(text))), [0, int(number), str(text)])[0] += 1
@@ -213,8 +269,12 @@ class Study(OpenFile):
         """One row per reason, in order: how many configurations there were, and how many fell to what."""
         if not self._source.has("funnel"):
             return pd.DataFrame({"reason": [], "count": []})
-        return pd.DataFrame({"reason": [str(one) for one in self._source.read("funnel/reason")],
-                             "count": self._source.read("funnel/count").astype(np.int64)})
+        return pd.DataFrame(
+            {
+                "reason": [str(one) for one in self._source.read("funnel/reason")],
+                "count": self._source.read("funnel/count").astype(np.int64),
+            }
+        )
 
     @functools.cached_property
     def main_effects(self):
@@ -222,7 +282,9 @@ class Study(OpenFile):
         group = "sensitivity/main_effect"
         if not self._source.has(f"{group}/parameter"):
             return None
-        return dict(zip(map(str, self._source.read(f"{group}/parameter")), map(float, self._source.read(f"{group}/effect"))))
+        return dict(
+            zip(map(str, self._source.read(f"{group}/parameter")), map(float, self._source.read(f"{group}/effect")))
+        )
 
     @functools.cached_property
     def tornado(self):
@@ -230,7 +292,11 @@ class Study(OpenFile):
         group = "sensitivity/tornado"
         if not self._source.has(f"{group}/parameter"):
             return None
-        names = [name for name in ("parameter", "low_value", "high_value", "low", "high") if self._source.has(f"{group}/{name}")]
+        names = [
+            name
+            for name in ("parameter", "low_value", "high_value", "low", "high")
+            if self._source.has(f"{group}/{name}")
+        ]
         table = pd.DataFrame({name: self._source.read(f"{group}/{name}") for name in names})
         return table if set(names) >= {"parameter", "low", "high"} else None
 
@@ -248,8 +314,10 @@ class Study(OpenFile):
         strategy = self.settings.get("strategy")
         if self.settings.get("refine") and isinstance(strategy, dict) and number >= int(strategy.get("samples", 0)):
             return f"orrery run {shlex.quote(f'{os.path.splitext(self._output)[0]}.trial-{number}.yaml')} --output trial-{number}.h5"
-        return (f"orrery explore {self._study_words} --trial {number} > trial-{number}.yaml && "
-                f"orrery run trial-{number}.yaml --output trial-{number}.h5")
+        return (
+            f"orrery explore {self._study_words} --trial {number} > trial-{number}.yaml && "
+            f"orrery run trial-{number}.yaml --output trial-{number}.h5"
+        )
 
     def configuration_of(self, number, program=None):
         """Returns the configuration of a trial as dictionaries and lists; orrery.run takes it.
@@ -261,7 +329,9 @@ class Study(OpenFile):
         if os.path.exists(written):
             with open(written, encoding="utf-8") as file:
                 return configuration.parsed(file.read())
-        return configuration.parsed(programs.call("explore", *shlex.split(self._study_words), "--trial", str(number), program=program))
+        return configuration.parsed(
+            programs.call("explore", *shlex.split(self._study_words), "--trial", str(number), program=program)
+        )
 
     @functools.cached_property
     def _words(self):
@@ -275,8 +345,11 @@ class Study(OpenFile):
     def overrides(self):
         """["KEY=VALUE"]: what the command line changed in the base of the study."""
         words = self._words
-        return [words[at + 1] if word == "--set" else word.removeprefix("--set=") for at, word in enumerate(words)
-                if (word == "--set" and at + 1 < len(words)) or word.startswith("--set=")]
+        return [
+            words[at + 1] if word == "--set" else word.removeprefix("--set=")
+            for at, word in enumerate(words)
+            if (word == "--set" and at + 1 < len(words)) or word.startswith("--set=")
+        ]
 
     @property
     def _output(self):
@@ -293,13 +366,16 @@ class Study(OpenFile):
         studies = [word for word in words[2:] if word.endswith((".yaml", ".yml")) and "=" not in word]
         if words[1:2] == ["best"]:  # has written its study beside the output
             studies = [os.path.splitext(self._output)[0] + ".study.yaml"]
-        return shlex.join([studies[0] if studies else "STUDY.yaml", *(word for one in self.overrides for word in ("--set", one))])
+        return shlex.join(
+            [studies[0] if studies else "STUDY.yaml", *(word for one in self.overrides for word in ("--set", one))]
+        )
 
     def __repr__(self):
         return f"<orrery.Study of {self.shown_name}: {len(self.numbers):,} trials>"
 
     def __str__(self):
         from .report.studies import text  # prints what `orrery show results` prints
+
         return text.shown_study(self).rstrip("\n")
 
     def _repr_html_(self):
@@ -308,7 +384,11 @@ class Study(OpenFile):
 
 def whole(values):
     """Returns numbers as int64 if all of them are whole."""
-    return values.astype(np.int64) if len(values) and np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53) else values
+    return (
+        values.astype(np.int64)
+        if len(values) and np.all(values == np.round(values)) and np.all(np.abs(values) < 2**53)
+        else values
+    )
 
 
 def read_study(path):

@@ -10,8 +10,11 @@ np, pd = load("numpy"), load("pandas")
 
 def described(table, description, units, descriptions):
     """Returns `table` with its attributes; columns that it does not have are left out."""
-    table.attrs = {"description": description, "units": {name: units[name] for name in table.columns if name in units},
-                   "descriptions": {name: descriptions[name] for name in table.columns if name in descriptions}}
+    table.attrs = {
+        "description": description,
+        "units": {name: units[name] for name in table.columns if name in units},
+        "descriptions": {name: descriptions[name] for name in table.columns if name in descriptions},
+    }
     return table
 
 

@@ -18,7 +18,9 @@ class TimedResults(Results):
     def __init__(self, path, times="s"):
         """Opens the file. Raises ResultsError if it cannot be read, and ValueError for another unit."""
         if times not in units.TIMES and times != units.TIMEDELTA:
-            raise ValueError(f"found the unit {times!r} of times; expected one of {', '.join(units.TIMES)} or {units.TIMEDELTA}")
+            raise ValueError(
+                f"found the unit {times!r} of times; expected one of {', '.join(units.TIMES)} or {units.TIMEDELTA}"
+            )
         super().__init__(path)
         self.times = times
 
@@ -46,14 +48,17 @@ class TimedResults(Results):
 
 def _timed(name):
     """Returns the property of a table: that of the picoseconds with its times converted, once."""
+
     @functools.wraps(getattr(Results, name).func)
     def table(self):
         return units.with_times(getattr(self.picoseconds, name), self.times)
+
     return functools.cached_property(table)
 
 
 def _timed_rows(kind):
     """Returns a class like `kind`, whose rows are read in parts, with times converted as they are read."""
+
     class TimedRows(kind):
         __doc__ = kind.__doc__
 
@@ -74,6 +79,7 @@ def _timed_rows(kind):
                 if super().units[name] == "ps":
                     table[name] = units.column_in(table[name], "ps", self.times)
             return table
+
     TimedRows.__name__ = TimedRows.__qualname__ = kind.__name__
     return TimedRows
 
@@ -88,6 +94,7 @@ def _timed_property(name):
         if not isinstance(plain, NpuRows):
             return None
         return _rows[name](self.times, *([self._source, self._group_names] if name == "timeline" else [self._source]))
+
     return functools.cached_property(rows)
 
 

@@ -16,7 +16,17 @@ import pathlib
 from .errors import TraceError
 from .packages import load
 
-KINDS = {"all-reduce": 0, "reduce": 1, "all-gather": 2, "gather": 3, "scatter": 4, "broadcast": 5, "all-to-all": 6, "reduce-scatter": 7, "barrier": 9}
+KINDS = {
+    "all-reduce": 0,
+    "reduce": 1,
+    "all-gather": 2,
+    "gather": 3,
+    "scatter": 4,
+    "broadcast": 5,
+    "all-to-all": 6,
+    "reduce-scatter": 7,
+    "barrier": 9,
+}
 LOAD, STORE, COMPUTE, SEND, RECEIVE, COLLECTIVE = 2, 3, 4, 5, 6, 7  # node types of Chakra's schema
 MOST_BYTES = 1 << 62
 PS_PER_US = 10**6
@@ -30,6 +40,7 @@ def _messages():
     if _schema is None:
         load("google.protobuf")
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
         types = descriptor_pb2.FieldDescriptorProto
         file = descriptor_pb2.FileDescriptorProto(name="orrery_traces.proto", package="orrery_traces", syntax="proto3")
 
@@ -38,14 +49,25 @@ def _messages():
             for field, number, kind, repeated in fields:
                 label = types.LABEL_REPEATED if repeated else types.LABEL_OPTIONAL
                 if isinstance(kind, str):
-                    made.field.add(name=field, number=number, type=types.TYPE_MESSAGE, type_name=f".orrery_traces.{kind}", label=label)
+                    made.field.add(
+                        name=field,
+                        number=number,
+                        type=types.TYPE_MESSAGE,
+                        type_name=f".orrery_traces.{kind}",
+                        label=label,
+                    )
                 else:
                     made.field.add(name=field, number=number, type=kind, label=label)
 
         def value(attribute, name, number, kind):
             """Adds a value, of which an attribute has one."""
-            field = attribute.field.add(name=name, number=number, label=types.LABEL_OPTIONAL, oneof_index=0,
-                                        type=types.TYPE_MESSAGE if isinstance(kind, str) else kind)
+            field = attribute.field.add(
+                name=name,
+                number=number,
+                label=types.LABEL_OPTIONAL,
+                oneof_index=0,
+                type=types.TYPE_MESSAGE if isinstance(kind, str) else kind,
+            )
             if isinstance(kind, str):
                 field.type_name = f".orrery_traces.{kind}"
 
@@ -53,16 +75,32 @@ def _messages():
         message("Attribute", ("name", 1, types.TYPE_STRING, False))
         attribute = file.message_type[-1]
         attribute.oneof_decl.add(name="value")
-        for field in (("int32_val", 7, types.TYPE_INT32), ("int64_val", 9, types.TYPE_INT64), ("uint32_val", 11, types.TYPE_UINT32),
-                      ("bool_val", 27, types.TYPE_BOOL), ("string_val", 29, types.TYPE_STRING), ("string_list", 30, "StringList")):
+        for field in (
+            ("int32_val", 7, types.TYPE_INT32),
+            ("int64_val", 9, types.TYPE_INT64),
+            ("uint32_val", 11, types.TYPE_UINT32),
+            ("bool_val", 27, types.TYPE_BOOL),
+            ("string_val", 29, types.TYPE_STRING),
+            ("string_list", 30, "StringList"),
+        ):
             value(attribute, *field)
         message("GlobalMetadata", ("version", 1, types.TYPE_STRING, False))
-        message("Node", ("id", 1, types.TYPE_UINT64, False), ("name", 2, types.TYPE_STRING, False), ("type", 3, types.TYPE_INT32, False),
-                ("data_deps", 5, types.TYPE_UINT64, True), ("duration_micros", 7, types.TYPE_UINT64, False), ("attr", 10, "Attribute", True))
+        message(
+            "Node",
+            ("id", 1, types.TYPE_UINT64, False),
+            ("name", 2, types.TYPE_STRING, False),
+            ("type", 3, types.TYPE_INT32, False),
+            ("data_deps", 5, types.TYPE_UINT64, True),
+            ("duration_micros", 7, types.TYPE_UINT64, False),
+            ("attr", 10, "Attribute", True),
+        )
         pool = descriptor_pool.DescriptorPool()
         pool.Add(file)
         classes = message_factory.MessageFactory(pool)
-        _schema = [classes.GetPrototype(pool.FindMessageTypeByName(f"orrery_traces.{name}")) for name in ("GlobalMetadata", "Node")]
+        _schema = [
+            classes.GetPrototype(pool.FindMessageTypeByName(f"orrery_traces.{name}"))
+            for name in ("GlobalMetadata", "Node")
+        ]
     return _schema
 
 
@@ -70,15 +108,21 @@ def _framed(message):
     """Returns a message after its length, as files hold it."""
     body, length = message.SerializeToString(deterministic=True), bytearray()
     size = len(body)
-    while size > 0x7f:
-        length.append(size & 0x7f | 0x80)
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
         size >>= 7
     return bytes(length) + bytes([size]) + body
 
 
 def _whole(what, number, least=0, most=MOST_BYTES):
     """Returns a number as an int. Raises TraceError unless it is a whole one from `least` to `most`."""
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or number != number or int(number) != number or not least <= number <= most:
+    if (
+        isinstance(number, bool)
+        or not isinstance(number, (int, float))
+        or number != number
+        or int(number) != number
+        or not least <= number <= most
+    ):
         raise TraceError(f"{what} is {number!r}; expected a whole number from {least} to {most}")
     return int(number)
 
@@ -98,7 +142,14 @@ class Npu:
 
     def compute(self, name, flops=0, bytes=0, seconds=None, **more):  # noqa: A002, the field's own word
         """Adds a computation: operations and bytes of local memory for the roofline, or its time for `compute.model: recorded`."""
-        return self._add(name, COMPUTE, seconds, more, num_ops=("int64_val", _whole("flops", flops)), tensor_size=("int64_val", _whole("bytes", bytes)))
+        return self._add(
+            name,
+            COMPUTE,
+            seconds,
+            more,
+            num_ops=("int64_val", _whole("flops", flops)),
+            tensor_size=("int64_val", _whole("bytes", bytes)),
+        )
 
     def host(self, name, seconds, **more):
         """Adds work of the CPU, which takes its time whatever the compute model."""
@@ -110,9 +161,13 @@ class Npu:
         if kind not in KINDS:
             raise TraceError(f"collective {name!r}: found the kind {kind!r}; expected one of {', '.join(KINDS)}")
         if group is not None and self.workload.groups.get(getattr(group, "name", None)) is not group:
-            raise TraceError(f"collective {name!r}: the group is none of this workload; expected what Workload.group returned, or None for all NPUs")
+            raise TraceError(
+                f"collective {name!r}: the group is none of this workload; expected what Workload.group returned, or None for all NPUs"
+            )
         if group is not None and self.number not in group.members:
-            raise TraceError(f"collective {name!r}: NPU {self.number} is no member of group {group.name!r}, which has {group.members}")
+            raise TraceError(
+                f"collective {name!r}: NPU {self.number} is no member of group {group.name!r}, which has {group.members}"
+            )
         attributes = {"comm_type": ("int64_val", KINDS[kind])}
         if kind != "barrier":
             attributes["comm_size"] = ("int64_val", _whole(f"size of collective {name!r}", size, least=1))
@@ -132,31 +187,46 @@ class Npu:
 
     def load(self, name, size, **more):
         """Adds a read of `size` bytes of remote memory."""
-        return self._add(name, LOAD, None, more, tensor_size=("int64_val", _whole(f"size of load {name!r}", size, least=1)))
+        return self._add(
+            name, LOAD, None, more, tensor_size=("int64_val", _whole(f"size of load {name!r}", size, least=1))
+        )
 
     def store(self, name, size, **more):
         """Adds a write of `size` bytes to remote memory."""
-        return self._add(name, STORE, None, more, tensor_size=("int64_val", _whole(f"size of store {name!r}", size, least=1)))
+        return self._add(
+            name, STORE, None, more, tensor_size=("int64_val", _whole(f"size of store {name!r}", size, least=1))
+        )
 
     def _message(self, name, kind, source, to, size, tag, seconds, more):
         most = self.workload.num_npus - 1
-        source, to = _whole(f"source of message {name!r}", source, most=most), _whole(f"target of message {name!r}", to, most=most)
+        source, to = _whole(f"source of message {name!r}", source, most=most), _whole(
+            f"target of message {name!r}", to, most=most
+        )
         if source == to:
             raise TraceError(f"message {name!r}: NPU {to} is its own peer; expected another NPU")
-        return self._add(name, kind, seconds, more, comm_src=("uint32_val", source), comm_dst=("uint32_val", to),
-                         comm_tag=("uint32_val", _whole("tag", tag, most=(1 << 32) - 1)),
-                         comm_size=("int64_val", _whole(f"size of message {name!r}", size, least=1)))
+        return self._add(
+            name,
+            kind,
+            seconds,
+            more,
+            comm_src=("uint32_val", source),
+            comm_dst=("uint32_val", to),
+            comm_tag=("uint32_val", _whole("tag", tag, most=(1 << 32) - 1)),
+            comm_size=("int64_val", _whole(f"size of message {name!r}", size, least=1)),
+        )
 
     def _add(self, name, kind, seconds, more, **attributes):
         """Adds a node. `more`: `after`, a node of this NPU on which it depends, or several; `stream`, the stream that it holds; `inputs` and `outputs`,
         {name: bytes} of tensors in local memory."""
         unknown = set(more) - {"after", "stream", "inputs", "outputs"}
         if unknown:
-            raise TraceError(f"node {name!r}: unknown {', '.join(sorted(unknown))}; expected after, stream, inputs or outputs")
+            raise TraceError(
+                f"node {name!r}: unknown {', '.join(sorted(unknown))}; expected after, stream, inputs or outputs"
+            )
         after = more.get("after", ())
         after = after if hasattr(after, "__iter__") else [after]
         for node in after:
-            if not any(node is known for known in (self.nodes[node.id:node.id + 1] if hasattr(node, "id") else ())):
+            if not any(node is known for known in (self.nodes[node.id : node.id + 1] if hasattr(node, "id") else ())):
                 raise TraceError(f"node {name!r} of NPU {self.number}: `after` has what is no earlier node of this NPU")
         node = _messages()[1](id=len(self.nodes), name=name, type=kind, data_deps=[earlier.id for earlier in after])
         attributes.setdefault("is_cpu_op", ("bool_val", False))
@@ -202,7 +272,12 @@ class Workload:
         """Writes PREFIX.<npu>.et for each NPU and the groups to PREFIX.json. Makes the folder if need be. Raises FileExistsError if one of
         the files is there, unless `force`; what was there stays as it was if writing fails."""
         prefix = pathlib.Path(prefix)
-        texts = {prefix.with_name(f"{prefix.name}.json"): json.dumps({group.name: group.members for group in self.groups.values()}, indent=1).encode() + b"\n"}
+        texts = {
+            prefix.with_name(f"{prefix.name}.json"): json.dumps(
+                {group.name: group.members for group in self.groups.values()}, indent=1
+            ).encode()
+            + b"\n"
+        }
         metadata = _framed(_messages()[0](version="0.0.4"))
         paths = {npu: prefix.with_name(f"{prefix.name}.{npu.number}.et") for npu in self.npus}
         for path in [*texts, *paths.values()]:

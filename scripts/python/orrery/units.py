@@ -9,12 +9,33 @@ from .packages import load
 np, pd = load("numpy"), load("pandas")
 
 TIMES = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
-SIZES = {"byte": 1, "B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15,
-         "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-RATES = {"byte/s": 8, "B/s": 8, "kB/s": 8 * 10**3, "MB/s": 8 * 10**6, "GB/s": 8 * 10**9, "TB/s": 8 * 10**12,
-         "Gb/s": 10**9, "Tb/s": 10**12}  # in bits a second
+SIZES = {
+    "byte": 1,
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "PB": 10**15,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+RATES = {
+    "byte/s": 8,
+    "B/s": 8,
+    "kB/s": 8 * 10**3,
+    "MB/s": 8 * 10**6,
+    "GB/s": 8 * 10**9,
+    "TB/s": 8 * 10**12,
+    "Gb/s": 10**9,
+    "Tb/s": 10**12,
+}  # in bits a second
 TIMEDELTA = "timedelta"  # in place of a unit of time: pandas Timedeltas, whole nanoseconds
-TIMES_OF_ATTRIBUTES, NO_TIMES = ("interval", "statistics"), ("confidence",)  # attributes of tables that are times, and parts that are none
+TIMES_OF_ATTRIBUTES, NO_TIMES = ("interval", "statistics"), (
+    "confidence",
+)  # attributes of tables that are times, and parts that are none
 QUANTITIES = {"time": TIMES, "size": SIZES, "rate": RATES}
 
 
@@ -78,8 +99,11 @@ def with_times(table, unit):
     result.attrs = {**table.attrs, "units": of_columns}
     for name, value in table.attrs.items():  # such as the length of an interval, and statistics
         if name in TIMES_OF_ATTRIBUTES:
-            result.attrs[name] = {key: one if key in NO_TIMES else time_in(one, unit) for key, one in value.items()} if isinstance(value, dict) else \
-                time_in(value, unit)
+            result.attrs[name] = (
+                {key: one if key in NO_TIMES else time_in(one, unit) for key, one in value.items()}
+                if isinstance(value, dict)
+                else time_in(value, unit)
+            )
     return result
 
 
@@ -105,13 +129,16 @@ def picoseconds(time, unit="ps"):
     return round(float(found[1]) * TIMES[found[2]])
 
 
-PRINTED = {"ps": [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1)],
-           "s": [("s", 1), ("ms", 1e-3), ("µs", 1e-6)],
-           "USD": [("M USD", 1e6), ("USD", 1)], "W": [("GW", 1e9), ("MW", 1e6), ("kW", 1e3), ("W", 1)],
-           "FLOPS": [("PFLOPS", 1e15), ("TFLOPS", 1e12), ("GFLOPS", 1e9), ("FLOPS", 1)],
-           "J": [("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3), ("J", 1)],
-           "byte": [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1)],
-           "byte/s": [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("byte/s", 1)]}
+PRINTED = {
+    "ps": [("s", 1e12), ("ms", 1e9), ("µs", 1e6), ("ns", 1e3), ("ps", 1)],
+    "s": [("s", 1), ("ms", 1e-3), ("µs", 1e-6)],
+    "USD": [("M USD", 1e6), ("USD", 1)],
+    "W": [("GW", 1e9), ("MW", 1e6), ("kW", 1e3), ("W", 1)],
+    "FLOPS": [("PFLOPS", 1e15), ("TFLOPS", 1e12), ("GFLOPS", 1e9), ("FLOPS", 1)],
+    "J": [("GJ", 1e9), ("MJ", 1e6), ("kJ", 1e3), ("J", 1)],
+    "byte": [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("bytes", 1)],
+    "byte/s": [("TB/s", 1e12), ("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("byte/s", 1)],
+}
 
 
 def scale_of(largest, unit):

@@ -15,8 +15,14 @@ WHOLE = ["oneRing", "oneDirect", "oneHalvingDoubling"]
 KINDS = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce"]
 BANDWIDTHS = ["1 GB/s", "25 GB/s", "33.3 GB/s", "50 GB/s", "50 GB/s", "100 Gb/s", "400 Gb/s", "450 GB/s"]
 LATENCIES = ["0 ns", "1 ns", "250 ns", "500 ns", "500 ns", "737.5 ns", "1 us", "20 us"]
-POSSIBLE = {"all-reduce": ALGORITHMS, "broadcast": ALGORITHMS, "reduce": ALGORITHMS, "all-to-all": ["ring", "direct", "direct2"],
-            "all-gather": ["ring", "direct", "direct2", "halvingDoubling"], "reduce-scatter": ["ring", "direct", "direct2", "halvingDoubling"]}
+POSSIBLE = {
+    "all-reduce": ALGORITHMS,
+    "broadcast": ALGORITHMS,
+    "reduce": ALGORITHMS,
+    "all-to-all": ["ring", "direct", "direct2"],
+    "all-gather": ["ring", "direct", "direct2", "halvingDoubling"],
+    "reduce-scatter": ["ring", "direct", "direct2", "halvingDoubling"],
+}
 KERNELS = """operator,pass,m,k,n,bytes,microseconds
 product,,64,64,64,,6
 product,,1024,4096,4096,,62
@@ -103,7 +109,13 @@ class Drawing:
         else:
             self.model = self.r.choice(["congestion-unaware"] * 3 + ["congestion-aware"] * 2 + ["packet"] * 3)
             self.few = self.model != "congestion-unaware"
-            self.files, self.traces, self.timed, self.offload, self.of_all = {}, None, None, None, False  # timed: layers say times and not FLOPs; None: no layers yet
+            self.files, self.traces, self.timed, self.offload, self.of_all = (
+                {},
+                None,
+                None,
+                None,
+                False,
+            )  # timed: layers say times and not FLOPs; None: no layers yet
             case = self.own()
         for document in case.documents.values():
             self.keys.note(document)
@@ -114,19 +126,40 @@ class Drawing:
     # ---- ASTRA-sim's files ----
 
     def astra_sim(self):
-        workload = random_workload.Workload(self.seed, max_npus=16, operations=(5, 40), all_algorithms=self.chance(0.5), one_dimension=self.chance(0.3))
+        workload = random_workload.Workload(
+            self.seed, max_npus=16, operations=(5, 40), all_algorithms=self.chance(0.5), one_dimension=self.chance(0.3)
+        )
         system = workload.system
         if workload.memory["memory-type"] == "MEMORY_POOL" and self.chance(0.4):
             switches = self.r.choice([1, 2])
-            workload.memory |= {"memory-type": "HIERARCHICAL_POOL", "num-memory-groups": switches * self.r.choice([1, 2, 5]),
-                                "num-out-node-switches": switches, "out-node-link-bw": self.r.choice([1, 10, 50]), "in-node-fabric-bw": 20,
-                                "chunk-size": self.r.choice([64, 4096]), "num-npus-per-node": self.divisor(workload.num_npus),
-                                "out-node-link-latency": self.r.choice([0, 100]), "in-node-fabric-latency": self.r.choice([0, 20])}
-        system.system |= self.keys.draw(self.r, "system.json", 0.15, without=("model-shared-bus", "boost-mode", "roofline-enabled"))
-        network = {"topology": system.topology, "npus_count": system.counts, "bandwidth": system.bandwidth, "latency": system.latency}
+            workload.memory |= {
+                "memory-type": "HIERARCHICAL_POOL",
+                "num-memory-groups": switches * self.r.choice([1, 2, 5]),
+                "num-out-node-switches": switches,
+                "out-node-link-bw": self.r.choice([1, 10, 50]),
+                "in-node-fabric-bw": 20,
+                "chunk-size": self.r.choice([64, 4096]),
+                "num-npus-per-node": self.divisor(workload.num_npus),
+                "out-node-link-latency": self.r.choice([0, 100]),
+                "in-node-fabric-latency": self.r.choice([0, 20]),
+            }
+        system.system |= self.keys.draw(
+            self.r, "system.json", 0.15, without=("model-shared-bus", "boost-mode", "roofline-enabled")
+        )
+        network = {
+            "topology": system.topology,
+            "npus_count": system.counts,
+            "bandwidth": system.bandwidth,
+            "latency": system.latency,
+        }
         documents = {"network.yml": network, "system.json": system.system, "remote_memory.json": system.memory}
-        flags = ["--workload-configuration=workload", "--network-configuration=network.yml", "--system-configuration=system.json",
-                 "--remote-memory-configuration=remote_memory.json", *system.flags]
+        flags = [
+            "--workload-configuration=workload",
+            "--network-configuration=network.yml",
+            "--system-configuration=system.json",
+            "--remote-memory-configuration=remote_memory.json",
+            *system.flags,
+        ]
         if system.groups is not None:
             documents["comm_group.json"] = system.groups
             flags.append("--comm-group-configuration=comm_group.json")
@@ -145,15 +178,29 @@ class Drawing:
         network, collectives = {"model": self.model}, {}
         if self.few:
             shape = r.choice(["Ring", "Switch", "FullyConnected"])
-            network["dimensions"] = [{"shape": shape, "size": r.choice([2, 3, 4, 8]), "bandwidth": r.choice(BANDWIDTHS), "latency": r.choice(LATENCIES)}]
+            network["dimensions"] = [
+                {
+                    "shape": shape,
+                    "size": r.choice([2, 3, 4, 8]),
+                    "bandwidth": r.choice(BANDWIDTHS),
+                    "latency": r.choice(LATENCIES),
+                }
+            ]
             self.sizes = [network["dimensions"][0]["size"]]
             collectives = {kind: ["ring"] for kind in ("all-reduce", "all-gather", "reduce-scatter")}
             if self.model == "packet":
                 network["packets"] = {"window": "none"}  # the default depends on the latency
         else:
             network["dimensions"] = self.dimensions()
-            collectives = {kind: [r.choice(names) for _ in self.sizes] for kind, names in (
-                ("all-reduce", ["ring", "direct"]), ("all-gather", ["ring", "direct"]), ("reduce-scatter", ["ring", "direct"])) if self.chance(0.4)}
+            collectives = {
+                kind: [r.choice(names) for _ in self.sizes]
+                for kind, names in (
+                    ("all-reduce", ["ring", "direct"]),
+                    ("all-gather", ["ring", "direct"]),
+                    ("reduce-scatter", ["ring", "direct"]),
+                )
+                if self.chance(0.4)
+            }
             if self.chance(0.3):
                 collectives["endpoint-delay"] = r.choice(["0 ns", "20 ns", "1 us"])
         model, parallel = self.layers(math.prod(self.sizes))
@@ -175,7 +222,9 @@ class Drawing:
     def own(self):
         system = {}
         if self.chance(0.2):
-            system["rules"] = "physical" if self.model == "packet" else self.r.choice(["physical", "astra-sim", "astra-sim"])
+            system["rules"] = (
+                "physical" if self.model == "packet" else self.r.choice(["physical", "astra-sim", "astra-sim"])
+            )
         self.rules = system.get("rules")
         system["network"] = self.network()
         self.npus = math.prod(self.sizes)
@@ -231,7 +280,18 @@ class Drawing:
 
     def dimension(self):
         r = self.r
-        shapes = ["Ring", "Ring", "Mesh", "FullyConnected", "FullyConnected", "Switch", "Switch", "Switch", "Torus2D", "Torus3D"]
+        shapes = [
+            "Ring",
+            "Ring",
+            "Mesh",
+            "FullyConnected",
+            "FullyConnected",
+            "Switch",
+            "Switch",
+            "Switch",
+            "Torus2D",
+            "Torus3D",
+        ]
         shape = r.choice(shapes + (["FatTree", "Dragonfly"] if self.few or self.chance(0.05) else []))
         size = r.choice([1, 2, 2, 2, 3, 4, 4, 4, 5, 6, 8, 8]) if self.chance(0.97) else 16
         entry = {"shape": shape, "size": size}
@@ -260,8 +320,10 @@ class Drawing:
                 entry["in-switch-operations"] = r.choice([1, 2, 4])
         if self.chance(0.1):
             entry["links"] = r.choice([1, 2, 3])
-        entry |= {"bandwidth": r.choice(BANDWIDTHS if self.chance(0.97) else ["1 MB/s", "1.5 TB/s", "100 TB/s"]),
-                  "latency": r.choice(LATENCIES if self.chance(0.97) else ["1 ps", "3 ms", "1 s"])}
+        entry |= {
+            "bandwidth": r.choice(BANDWIDTHS if self.chance(0.97) else ["1 MB/s", "1.5 TB/s", "100 TB/s"]),
+            "latency": r.choice(LATENCIES if self.chance(0.97) else ["1 ps", "3 ms", "1 s"]),
+        }
         return entry, math.prod(map(int, str(entry["size"]).split("x")))
 
     def graph(self):
@@ -270,10 +332,20 @@ class Drawing:
         speed = {"bandwidth": r.choice(["100 Gb/s", "400 Gb/s"]), "latency": r.choice(["500 ns", "1 us"])}
         if kind == "links":
             hosts = r.choice([2, 3, 4, 8])
-            graph = {"hosts": hosts, "switches": 1, "links": [[host, hosts, r.choice(["100 Gb/s", "400 Gb/s"]), "1 us"] for host in range(hosts)]}
+            graph = {
+                "hosts": hosts,
+                "switches": 1,
+                "links": [[host, hosts, r.choice(["100 Gb/s", "400 Gb/s"]), "1 us"] for host in range(hosts)],
+            }
             self.sizes = [hosts]
         elif kind == "leaf-spine":
-            graph = {"generate": kind, "leaves": r.choice([1, 2, 4]), "hosts-per-leaf": r.choice([2, 4]), "spines": r.choice([1, 2]), **speed}
+            graph = {
+                "generate": kind,
+                "leaves": r.choice([1, 2, 4]),
+                "hosts-per-leaf": r.choice([2, 4]),
+                "spines": r.choice([1, 2]),
+                **speed,
+            }
             self.sizes = [graph["hosts-per-leaf"], graph["leaves"]]
             if self.chance(0.2):
                 graph["links-per-pair"] = 2
@@ -284,14 +356,28 @@ class Drawing:
             self.sizes = [2, 2, 4]
         elif kind == "rails":
             servers, spines = r.choice([2, 4]), r.choice([0, 1])
-            graph = {"generate": kind, "servers": servers, "spines": spines, "server": {"npus": 4, "inside": r.choice(["switch", "all-pairs", "ring"])}, **speed}
+            graph = {
+                "generate": kind,
+                "servers": servers,
+                "spines": spines,
+                "server": {"npus": 4, "inside": r.choice(["switch", "all-pairs", "ring"])},
+                **speed,
+            }
             self.sizes = [4, servers]
         elif kind == "torus":
             sizes = r.choice([[4], [2, 4], [3, 3], [2, 2, 2]])
             graph = {"generate": kind, "sizes": sizes, **speed}
             self.sizes = sizes
         else:
-            graph = {"generate": kind, "groups": 3, "leaves-per-group": 1, "spines-per-group": 2, "hosts-per-leaf": 2, "global-links": 1, **speed}
+            graph = {
+                "generate": kind,
+                "groups": 3,
+                "leaves-per-group": 1,
+                "spines-per-group": 2,
+                "hosts-per-leaf": 2,
+                "global-links": 1,
+                **speed,
+            }
             self.sizes = [2, 3]
         if self.chance(0.5):
             self.sizes = [math.prod(self.sizes)]
@@ -312,8 +398,16 @@ class Drawing:
         for name, value in self.keys.draw(r, "system.network.packets", 0.04).items():
             packets.setdefault(name, value)
         # A payload of few bytes makes millions of packets.
-        packets |= {name: r.choice(values) for name, values in (("payload", ["256 B", "1000 B", "4096 B"]), ("header", ["1 B", "48 B", "1000 B"]),
-                                                                ("acknowledgement", ["1 B", "60 B"]), ("pause-frame", ["1 B", "43 B"])) if name in packets}
+        packets |= {
+            name: r.choice(values)
+            for name, values in (
+                ("payload", ["256 B", "1000 B", "4096 B"]),
+                ("header", ["1 B", "48 B", "1000 B"]),
+                ("acknowledgement", ["1 B", "60 B"]),
+                ("pause-frame", ["1 B", "43 B"]),
+            )
+            if name in packets
+        }
         if self.chance(0.08):
             packets["flow-control"] = "credits"
         if self.chance(0.2):
@@ -335,12 +429,23 @@ class Drawing:
             for name in ("spraying", "trimming", "queue"):
                 packets.pop(name, None)
         if uec:
-            packets |= {name: r.choice(values) for name, values in (("spraying", ["none", "oblivious", "bitmap", "reps", "mixed"]), ("trimming", [True, False]),
-                                                                    ("queue", ["200 kB", "20 kB"])) if self.chance(0.25)}
+            packets |= {
+                name: r.choice(values)
+                for name, values in (
+                    ("spraying", ["none", "oblivious", "bitmap", "reps", "mixed"]),
+                    ("trimming", [True, False]),
+                    ("queue", ["200 kB", "20 kB"]),
+                )
+                if self.chance(0.25)
+            }
             if self.chance(0.95):
                 packets.pop("flow-control", None)
         if packets.get("flow-control") == "credits":
-            packets |= {name: r.choice(values) for name, values in (("credits", ["10 kB", "64 KiB"]), ("virtual-channels", [1, 2])) if self.chance(0.5)}
+            packets |= {
+                name: r.choice(values)
+                for name, values in (("credits", ["10 kB", "64 KiB"]), ("virtual-channels", [1, 2]))
+                if self.chance(0.5)
+            }
         elif self.chance(0.97):
             for name in ("credits", "virtual-channels"):
                 packets.pop(name, None)
@@ -354,13 +459,19 @@ class Drawing:
                 if self.chance(0.15):
                     collectives[kind] = [r.choice(WHOLE[:2] if kind == "all-to-all" else WHOLE)]
                 else:
-                    collectives[kind] = [r.choice([name for name in possible if name != "halvingDoubling" or size & (size - 1) == 0]) for size in self.sizes]
+                    collectives[kind] = [
+                        r.choice([name for name in possible if name != "halvingDoubling" or size & (size - 1) == 0])
+                        for size in self.sizes
+                    ]
         others = () if self.rules != "astra-sim" or self.chance(0.05) else ("compute-share",)
         collectives |= self.keys.draw(r, "system.collectives", 0.1, without=(*KINDS, *others))
         if isinstance(collectives.get("chunks"), int):
             collectives["chunks"] = min(collectives["chunks"], 8)
         if self.model == "congestion-unaware" and self.rules != "astra-sim" and self.chance(0.1):
-            library = {"name": r.choice(["nccl-h100", "nccl-a100", "nccl-b200", "rccl-mi300x"]), **self.keys.draw(r, "system.collectives.library", 0.2, without=("name",))}
+            library = {
+                "name": r.choice(["nccl-h100", "nccl-a100", "nccl-b200", "rccl-mi300x"]),
+                **self.keys.draw(r, "system.collectives.library", 0.2, without=("name",)),
+            }
             library["node-dimensions"] = r.randint(1, len(self.sizes))
             collectives["library"] = library
         return collectives
@@ -369,21 +480,43 @@ class Drawing:
         r = self.r
         recorded = self.traces is not None and not self.roofline
         compute = {}
-        models = ["recorded"] if recorded or self.timed else ["roofline"] * 3 + ["products", "systolic", "table"] if self.generated else ["roofline"]
+        models = (
+            ["recorded"]
+            if recorded or self.timed
+            else ["roofline"] * 3 + ["products", "systolic", "table"]
+            if self.generated
+            else ["roofline"]
+        )
         model = r.choice(models)
         if model == "roofline" and self.chance(0.5):
             compute["roofline"] = True
         elif model != "recorded" or self.chance(0.2):
             compute["model"] = model
         if model != "recorded" or self.chance(0.2):
-            compute["peak"] = r.choice(["1 TFLOPS", "100 TFLOPS", "989 TFLOPS", {"bf16": "100 TFLOPS", "fp8": "200 TFLOPS", "fp32": "50 TFLOPS"}])
+            compute["peak"] = r.choice(
+                [
+                    "1 TFLOPS",
+                    "100 TFLOPS",
+                    "989 TFLOPS",
+                    {"bf16": "100 TFLOPS", "fp8": "200 TFLOPS", "fp32": "50 TFLOPS"},
+                ]
+            )
             compute["local-memory"] = {"bandwidth": r.choice(["100 GB/s", "3350 GB/s"])}
             for name, values in (("latency", ["0 ns", "80 ns"]), ("size", ["1 MB", "80 GiB"])):
                 if self.chance(0.1):
                     compute["local-memory"][name] = r.choice(values)
-        mine = [key for key in self.keys.of("system.compute") if key.path.count(".") == 2 and key.name not in ("roofline", "model", "peak", "processor")]
+        mine = [
+            key
+            for key in self.keys.of("system.compute")
+            if key.path.count(".") == 2 and key.name not in ("roofline", "model", "peak", "processor")
+        ]
         for key in mine:
-            if key.name in ("attention", "elementwise", "fp8", "kernel") and model != "products" or key.name == "efficiency" and model not in ("roofline", "products"):
+            if (
+                key.name in ("attention", "elementwise", "fp8", "kernel")
+                and model != "products"
+                or key.name == "efficiency"
+                and model not in ("roofline", "products")
+            ):
                 if self.chance(0.99):
                     continue
             if self.chance(0.06 if model != "products" else 0.15):
@@ -400,7 +533,12 @@ class Drawing:
             if self.chance(0.3):
                 array["dataflow"] = r.choice(["weight-stationary", "output-stationary", "input-stationary"])
             if self.chance(0.3):
-                array |= {"input-buffer": "8 MiB", "filter-buffer": "64 KiB", "output-buffer": "4 MiB", "bandwidth": "400 GB/s"}
+                array |= {
+                    "input-buffer": "8 MiB",
+                    "filter-buffer": "64 KiB",
+                    "output-buffer": "4 MiB",
+                    "bandwidth": "400 GB/s",
+                }
                 if self.chance(0.3):
                     array["value"] = "1 B"
             compute["array"] = array
@@ -414,14 +552,31 @@ class Drawing:
                 compute["expanded-memory"]["latency"] = "1 us"
         if compute:
             system["compute"] = compute
-        if self.npus == 8 and self.of_all and "library" not in system.get("collectives", {}) and system.get("rules") != "astra-sim" and self.chance(0.5):
+        if (
+            self.npus == 8
+            and self.of_all
+            and "library" not in system.get("collectives", {})
+            and system.get("rules") != "astra-sim"
+            and self.chance(0.5)
+        ):
             custom = harness.SOURCE / "configs/collectives/all-pairs-all-reduce-8.xml"
             self.files["all-reduce-8.xml"] = custom.read_text()
             system.setdefault("collectives", {})["custom"] = {"all-reduce": "all-reduce-8.xml"}
-            if self.chance(0.7) and (self.model == "congestion-unaware" or system["network"].get("switching") == "cut-through" or self.chance(0.05)):
-                system["gpu"] = {"profile": r.choice(["h100", "a100", "h20", "b200", "mi300x", "generic-3.0"]),
-                                 **self.keys.draw(r, "system.gpu", 0.12, without=("profile",))}
-        if self.generated and model != "recorded" and "jobs" not in config and self.chance(0.1 if self.model == "congestion-unaware" else 0.01):
+            if self.chance(0.7) and (
+                self.model == "congestion-unaware"
+                or system["network"].get("switching") == "cut-through"
+                or self.chance(0.05)
+            ):
+                system["gpu"] = {
+                    "profile": r.choice(["h100", "a100", "h20", "b200", "mi300x", "generic-3.0"]),
+                    **self.keys.draw(r, "system.gpu", 0.12, without=("profile",)),
+                }
+        if (
+            self.generated
+            and model != "recorded"
+            and "jobs" not in config
+            and self.chance(0.1 if self.model == "congestion-unaware" else 0.01)
+        ):
             system["compute"] = {"peak": compute["peak"], "local-memory": compute["local-memory"]}
             self.files.pop("kernels.csv", None)
             stacks = sorted(path.stem for path in (harness.SOURCE / "configs/stacks").glob("*.yaml"))
@@ -429,7 +584,11 @@ class Drawing:
 
     def remote_memory(self):
         r = self.r
-        kind = "hierarchical-pool" if self.offload == "path" else r.choice(["per-npu", "per-npu", "per-node", "pool", "hierarchical-pool"])
+        kind = (
+            "hierarchical-pool"
+            if self.offload == "path"
+            else r.choice(["per-npu", "per-npu", "per-node", "pool", "hierarchical-pool"])
+        )
         memory = {"kind": kind, "bandwidth": r.choice(["10 GB/s", "33.3 GB/s"])}
         if self.chance(0.6):
             memory["latency"] = r.choice(["0 ns", "250 ns", "1 us"])
@@ -437,8 +596,13 @@ class Drawing:
             memory["npus-per-node"] = self.divisor(self.npus)
         if kind == "hierarchical-pool":
             switches = r.choice([1, 2])
-            memory |= {"groups": switches * r.choice([1, 2]), "switches": switches, "link-bandwidth": "20 GB/s", "fabric-bandwidth": "50 GB/s",
-                       "chunk-size": r.choice(["4 KiB", "1 MiB"])}
+            memory |= {
+                "groups": switches * r.choice([1, 2]),
+                "switches": switches,
+                "link-bandwidth": "20 GB/s",
+                "fabric-bandwidth": "50 GB/s",
+                "chunk-size": r.choice(["4 KiB", "1 MiB"]),
+            }
             if self.chance(0.5):
                 memory |= {"link-latency": "200 ns", "fabric-latency": "5 ns"}
         return memory
@@ -477,7 +641,10 @@ class Drawing:
 
     def distribution(self):
         r = self.r
-        per = r.choice(["machine", "npu", "step", "node"] + (["collective", "message"] if self.model == "congestion-unaware" else []))
+        per = r.choice(
+            ["machine", "npu", "step", "node"]
+            + (["collective", "message"] if self.model == "congestion-unaware" else [])
+        )
         kind = r.choice(["uniform", "normal", "lognormal", "tail", "exponential", "values"])
         entry = {"per": per, "kind": kind}
         if per == "machine" and self.chance(0.5):
@@ -492,7 +659,11 @@ class Drawing:
         elif kind == "tail":
             entry |= {"factor": 1.5} | ({"probability": 0.2} if self.chance(0.7) else {})
         elif kind == "exponential":
-            entry |= {"excess": 0.1} | ({"probability": 0.2} if self.chance(0.5) else {}) | ({"most": 2} if self.chance(0.3) else {})
+            entry |= (
+                {"excess": 0.1}
+                | ({"probability": 0.2} if self.chance(0.5) else {})
+                | ({"most": 2} if self.chance(0.3) else {})
+            )
         else:
             entry["values"] = [1, 1.1, 1.3]
         return entry
@@ -506,7 +677,10 @@ class Drawing:
                     place = place.setdefault(part, {})
                 place[key.name] = self.r.choice(key.values())
         if self.chance(0.5):
-            cost["network"] = [{"name": f"tier{d}", **self.keys.draw(self.r, "cost.network", 0.3, without=("name",))} for d in range(len(self.sizes))]
+            cost["network"] = [
+                {"name": f"tier{d}", **self.keys.draw(self.r, "cost.network", 0.3, without=("name",))}
+                for d in range(len(self.sizes))
+            ]
             if self.chance(0.5):
                 cost["tiers"] = [f"tier{d}" for d in range(len(self.sizes))]
         return cost
@@ -527,7 +701,9 @@ class Drawing:
             if self.chance(0.3):
                 job["name"] = f"mine{i}"
             if self.chance(0.7):
-                job["allocation"] = r.choice(["contiguous", "scattered", "random"] if i == 0 else ["scattered", "random"])
+                job["allocation"] = r.choice(
+                    ["contiguous", "scattered", "random"] if i == 0 else ["scattered", "random"]
+                )
             elif any("allocation" in other for other in jobs):
                 job["allocation"] = "random"
             if "allocation" in job:
@@ -553,7 +729,11 @@ class Drawing:
             workload = {"model": model, "parallel": parallel}
         if self.chance(0.3):
             workload["iterations"] = self.r.choice([1, 2, 3, 5])
-        for name, share in (("dependencies", 0.02 if self.generated else 0.1), ("streams", 0.1), ("replay-only", 0.02 if self.generated else 0.1)):
+        for name, share in (
+            ("dependencies", 0.02 if self.generated else 0.1),
+            ("streams", 0.1),
+            ("replay-only", 0.02 if self.generated else 0.1),
+        ):
             if self.chance(share):
                 [key] = [key for key in self.keys.all if key.path == f"workload.{name}"]
                 workload[name] = self.r.choice(key.values())
@@ -570,8 +750,12 @@ class Drawing:
                 return {"memory-type": "NO_MEMORY_EXPANSION"}
 
             def draw_system(self):
-                algorithms = {kind + "-implementation": ["ring"] * len(sizes) for kind in random_workload.KINDS.values()}
-                return harness.System(["Ring"] * len(sizes), sizes, system={**algorithms, "roofline-enabled": int(self.roofline)})
+                algorithms = {
+                    kind + "-implementation": ["ring"] * len(sizes) for kind in random_workload.KINDS.values()
+                }
+                return harness.System(
+                    ["Ring"] * len(sizes), sizes, system={**algorithms, "roofline-enabled": int(self.roofline)}
+                )
 
         drawn = OnThese(self.seed, operations=(5, 40))
         self.traces, self.generated, self.roofline = drawn.traces, False, drawn.roofline
@@ -580,7 +764,11 @@ class Drawing:
                 node.attributes.pop("involved_dim", None)
         if drawn.rendezvous:
             system["communication"] = {"rendezvous": True}
-        workload = {"traces": "workload"} if self.chance(0.8) else {"traces": [{"npus": f"0-{self.npus - 1}", "file": "workload.{npu}.et"}]}
+        workload = (
+            {"traces": "workload"}
+            if self.chance(0.8)
+            else {"traces": [{"npus": f"0-{self.npus - 1}", "file": "workload.{npu}.et"}]}
+        )
         if drawn.groups:
             self.files["groups.json"] = json.dumps(drawn.groups)
             workload["groups"] = "groups.json"
@@ -609,11 +797,34 @@ class Drawing:
             degrees["dp"] = degrees.get("dp", 1) * degrees.pop("tp")
         pp, tp, cp, ep = (degrees.get(name, 1) for name in ("pp", "tp", "cp", "ep"))
         heads = 8
-        model = {"layers": pp * r.choice([1, 1, 2]), "hidden": r.choice([64, 64, 128]), "heads": heads, "sequence": cp * tp * r.choice([8, 16])}
+        model = {
+            "layers": pp * r.choice([1, 1, 2]),
+            "hidden": r.choice([64, 64, 128]),
+            "heads": heads,
+            "sequence": cp * tp * r.choice([8, 16]),
+        }
         if self.chance(0.05):
             model["kind"] = "transformer"
-        draws = self.keys.draw(r, "workload.model, kind: transformer", 0.08, without=(
-            "layers", "hidden", "heads", "sequence", "experts", "top-k", "shared-experts", "dense-layers", "expert-interval", "router-bias", "key-value", "query", "value"))
+        draws = self.keys.draw(
+            r,
+            "workload.model, kind: transformer",
+            0.08,
+            without=(
+                "layers",
+                "hidden",
+                "heads",
+                "sequence",
+                "experts",
+                "top-k",
+                "shared-experts",
+                "dense-layers",
+                "expert-interval",
+                "router-bias",
+                "key-value",
+                "query",
+                "value",
+            ),
+        )
         draws = {name: value for name, value in draws.items() if name != "rotary" or isinstance(value, bool)}
         draws.pop("dense-ffn", None)
         if "kv-heads" in draws:
@@ -627,17 +838,34 @@ class Drawing:
         if "further-tokens" in model:
             model["further-tokens"] = r.choice([0, 1, 2])
         if self.chance(0.07):
-            model["latent"] = {"key-value": 32, "query": r.choice([0, 48]), "rotary": r.choice([8, 16]), "value": r.choice([0, 16])}
+            model["latent"] = {
+                "key-value": 32,
+                "query": r.choice([0, 48]),
+                "rotary": r.choice([8, 16]),
+                "value": r.choice([0, 16]),
+            }
             model.pop("kv-heads", None)
         parallel = dict(degrees)
         if experts:
             model |= {"experts": ep * r.choice([1, 2, 4]), "top-k": 1}
             if model["experts"] > 1 and self.chance(0.6):
                 model["top-k"] = 2
-            for name, values in (("shared-experts", [1]), ("dense-layers", [1] if model["layers"] > 1 else [0]), ("expert-interval", [1, 2]), ("router-bias", [True]), ("dense-ffn", [128])):
+            for name, values in (
+                ("shared-experts", [1]),
+                ("dense-layers", [1] if model["layers"] > 1 else [0]),
+                ("expert-interval", [1, 2]),
+                ("router-bias", [True]),
+                ("dense-ffn", [128]),
+            ):
                 if self.chance(0.15):
                     model[name] = r.choice(values)
-            for name, values in (("expert-capacity", [1, 1.25]), ("expert-tp", [0, 1]), ("expert-imbalance", [0, 0.3]), ("expert-seed", [1, 7]), ("expert-overlap", [True])):
+            for name, values in (
+                ("expert-capacity", [1, 1.25]),
+                ("expert-tp", [0, 1]),
+                ("expert-imbalance", [0, 0.3]),
+                ("expert-seed", [1, 7]),
+                ("expert-overlap", [True]),
+            ):
                 if self.chance(0.15):
                     parallel[name] = r.choice(values)
         self.pipeline(parallel, model, pp)
@@ -645,8 +873,16 @@ class Drawing:
             parallel["sp"] = True
         if self.chance(0.45):
             parallel["zero"] = r.choice([0, 1, 2, 3])
-            for name, share in (("replicas", 0.1), ("prefetch", 0.2), ("bucket-buffers", 0.2), ("gather-before-forward", 0.2), ("calls-of-layer", 0.15),
-                                ("call-time", 0.15), ("call-time-per-member", 0.15), ("exposed-share", 0.1)):
+            for name, share in (
+                ("replicas", 0.1),
+                ("prefetch", 0.2),
+                ("bucket-buffers", 0.2),
+                ("gather-before-forward", 0.2),
+                ("calls-of-layer", 0.15),
+                ("call-time", 0.15),
+                ("call-time-per-member", 0.15),
+                ("exposed-share", 0.1),
+            ):
                 if self.chance(share):
                     [key] = [key for key in self.keys.all if key.path == f"workload.parallel.{name}"]
                     parallel[name] = r.choice(key.values())
@@ -655,16 +891,35 @@ class Drawing:
             if isinstance(parallel.get("calls-of-layer"), int):
                 parallel["calls-of-layer"] = min(parallel["calls-of-layer"], 4)
         for name, values, share in (
-                ("placement", None, 0.08), ("recompute", ["none", "selective", "full"], 0.15), ("bucket", ["0 B", "10 kB", "auto"], 0.15), ("norm-sums", [True], 0.1),
-                ("overlap", [False], 0.2), ("precision", ["bf16", "fp8", "fp32"], 0.15), ("gradients", ["bf16", "fp32"], 0.1), ("detail", ["operator"], 0.25),
-                ("tp-overlap", [0, 0.5, 0.8], 0.1), ("cp-exchange", ["ring"], 0.15), ("between-steps", ["1 us", "20 ms"], 0.05), ("micro-batch", [2, 3], 0.15)):
+            ("placement", None, 0.08),
+            ("recompute", ["none", "selective", "full"], 0.15),
+            ("bucket", ["0 B", "10 kB", "auto"], 0.15),
+            ("norm-sums", [True], 0.1),
+            ("overlap", [False], 0.2),
+            ("precision", ["bf16", "fp8", "fp32"], 0.15),
+            ("gradients", ["bf16", "fp32"], 0.1),
+            ("detail", ["operator"], 0.25),
+            ("tp-overlap", [0, 0.5, 0.8], 0.1),
+            ("cp-exchange", ["ring"], 0.15),
+            ("between-steps", ["1 us", "20 ms"], 0.05),
+            ("micro-batch", [2, 3], 0.15),
+        ):
             if self.chance(share):
                 parallel[name] = r.choice(values) if values else r.sample(["tp", "cp", "ep", "dp", "pp"], 5)
         if parallel.get("recompute") == "full" and self.chance(0.3):
             parallel["recompute-layers"] = r.choice([0, 1])
         if self.chance(0.06) and parallel.get("schedule", "1f1b") == "1f1b" and not parallel.get("zero"):
             parallel["phase"] = r.choice(["prefill", "decode", "request"])
-            for name in ("recompute", "recompute-layers", "overlap", "interleaving", "delayed-weight-gradients", "bucket", "norm-sums", "gradients"):
+            for name in (
+                "recompute",
+                "recompute-layers",
+                "overlap",
+                "interleaving",
+                "delayed-weight-gradients",
+                "bucket",
+                "norm-sums",
+                "gradients",
+            ):
                 parallel.pop(name, None)
             if parallel["phase"] == "request":
                 parallel["output-tokens"] = r.choice([1, 4, 16])
@@ -710,9 +965,13 @@ class Drawing:
             entry = {"name": f"layer{i}"} if self.chance(0.5) else {}
             entry["parameters"] = r.choice([0, 1, 4, 1000, 100003])
             if not self.timed:
-                entry |= {"flops": r.choice([1, 10 ** 6, 10 ** 9]), "activations": r.choice([1, 4096])}
+                entry |= {"flops": r.choice([1, 10**6, 10**9]), "activations": r.choice([1, 4096])}
             else:
-                entry |= {name: r.choice(["1 us", "10 us", "333 ps"]) for name in ("forward", "backward", "update") if self.chance(0.5)}
+                entry |= {
+                    name: r.choice(["1 us", "10 us", "333 ps"])
+                    for name in ("forward", "backward", "update")
+                    if self.chance(0.5)
+                }
             if self.chance(0.2):
                 entry["repeat"] = r.choice([1, 3])
             entries.append(entry)
@@ -754,8 +1013,14 @@ class Drawing:
             model["poolings"] = [r.choice([1, 2]) for _ in tables]
         parallel = {"dp": npus}
         self.of_all = True
-        for name, values in (("table-sharding", ["even", "table", "row", "column"]), ("table-balance", ["bytes", "lookups"]), ("table-columns", [8, 32]),
-                             ("micro-batch", [2, 8]), ("micro-batches", [2]), ("overlap", [False])):
+        for name, values in (
+            ("table-sharding", ["even", "table", "row", "column"]),
+            ("table-balance", ["bytes", "lookups"]),
+            ("table-columns", [8, 32]),
+            ("micro-batch", [2, 8]),
+            ("micro-batches", [2]),
+            ("overlap", [False]),
+        ):
             if self.chance(0.3):
                 parallel[name] = r.choice(values)
         return model, parallel

@@ -44,28 +44,48 @@ NOT_DRAWN = {
     "logical-topology-configuration": "files of ns-3, which integration_ns3_config reads",
     "per-node-custom-implementation": "files of collectives, which integration_custom reads",
 }
-NOT_DRAWN |= {f"system.collectives.custom.{kind}": "files of collectives, which integration_custom reads" for kind in
-              ("all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce", "gather", "scatter", "nodes")}
-NOT_DRAWN |= {f"system.collectives.library.{kind}": "measurements, which integration_tables reads" for kind in
-              ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")}
-NOT_DRAWN |= {f"{kind}-implementation-custom": "files of collectives, which integration_custom reads" for kind in
-              ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")}
+NOT_DRAWN |= {
+    f"system.collectives.custom.{kind}": "files of collectives, which integration_custom reads"
+    for kind in ("all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce", "gather", "scatter", "nodes")
+}
+NOT_DRAWN |= {
+    f"system.collectives.library.{kind}": "measurements, which integration_tables reads"
+    for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+}
+NOT_DRAWN |= {
+    f"{kind}-implementation-custom": "files of collectives, which integration_custom reads"
+    for kind in ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
+}
 
-NOT_DRAWN |= {f"system.collectives.experts.{name}": "integration_expert_exchange tries it" for name in ("kernels", "servers", "sm-share", "top-k")}
-NOT_DRAWN |= {f"workload.parallel.{name}": "integration_expert_exchange tries it" for name in
-              ("expert-exchange", "dispatch-precision", "cache-precision")}
-NOT_DRAWN |= {f"system.collectives.library.shares.{name}": "unit_collective and integration_libraries try some of the shares" for name in
-              ("all-to-all", "nic-all-to-all", "nic-ring", "nic-tree", "nvls", "nvls-tree", "ring", "tree")}
-NOT_DRAWN |= {f"system.collectives.library.fabric-figures.{name}": "unit_collective and integration_libraries try them" for name in
-              ("nic", "ramp", "ramp-size", "step")}
-NOT_DRAWN |= {f"workload.parallel.{name}": "integration_calibration and integration_keys try it" for name in
-              ("fused-gradients", "fused-loss", "layer-time", "owners-broadcast")}
-NOT_DRAWN |= {"system.network.ports": "integration_tori tries it", "system.network.circuits": "integration_circuits tries it",
-              "system.network.dimensions.port": "integration_tori tries it",
-              "system.compute.local-memory.reserved": "integration_keys tries it",
-              "workload.parallel.combine-precision": "integration_keys tries it",
-              "workload.model.recompute-modules": "integration_expert_exchange tries it",
-              "workload.parallel.recompute-modules": "integration_expert_exchange tries it"}
+NOT_DRAWN |= {
+    f"system.collectives.experts.{name}": "integration_expert_exchange tries it"
+    for name in ("kernels", "servers", "sm-share", "top-k")
+}
+NOT_DRAWN |= {
+    f"workload.parallel.{name}": "integration_expert_exchange tries it"
+    for name in ("expert-exchange", "dispatch-precision", "cache-precision")
+}
+NOT_DRAWN |= {
+    f"system.collectives.library.shares.{name}": "unit_collective and integration_libraries try some of the shares"
+    for name in ("all-to-all", "nic-all-to-all", "nic-ring", "nic-tree", "nvls", "nvls-tree", "ring", "tree")
+}
+NOT_DRAWN |= {
+    f"system.collectives.library.fabric-figures.{name}": "unit_collective and integration_libraries try them"
+    for name in ("nic", "ramp", "ramp-size", "step")
+}
+NOT_DRAWN |= {
+    f"workload.parallel.{name}": "integration_calibration and integration_keys try it"
+    for name in ("fused-gradients", "fused-loss", "layer-time", "owners-broadcast")
+}
+NOT_DRAWN |= {
+    "system.network.ports": "integration_tori tries it",
+    "system.network.circuits": "integration_circuits tries it",
+    "system.network.dimensions.port": "integration_tori tries it",
+    "system.compute.local-memory.reserved": "integration_keys tries it",
+    "workload.parallel.combine-precision": "integration_keys tries it",
+    "workload.model.recompute-modules": "integration_expert_exchange tries it",
+    "workload.parallel.recompute-modules": "integration_expert_exchange tries it",
+}
 
 # Sections of commands and runs that have tests of their own.
 OTHER_SECTIONS = ("campaign", "cluster", "serving")
@@ -124,7 +144,11 @@ class Keys:
 
     def draw(self, random, section, share, without=()):
         """Returns a mapping with each key of a section by a probability."""
-        return {key.name: random.choice(key.values()) for key in self.of(section) if key.name not in without and random.random() < share}
+        return {
+            key.name: random.choice(key.values())
+            for key in self.of(section)
+            if key.name not in without and random.random() < share
+        }
 
     def note(self, document, prefix=""):
         """Notes which keys a document has."""
@@ -140,4 +164,6 @@ class Keys:
 
     def never_drawn(self):
         """Returns the keys that have not been drawn and have no reason for that."""
-        return sorted({key.path for key in self.all if key.path.split(".")[0] not in OTHER_SECTIONS} - self.used - set(NOT_DRAWN))
+        return sorted(
+            {key.path for key in self.all if key.path.split(".")[0] not in OTHER_SECTIONS} - self.used - set(NOT_DRAWN)
+        )

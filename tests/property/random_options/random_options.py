@@ -24,7 +24,10 @@ import sys
 import tempfile
 import time
 
-sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[2] / "support")]
+sys.path[:0] = [
+    str(pathlib.Path(__file__).resolve().parent),
+    str(pathlib.Path(__file__).resolve().parents[2] / "support"),
+]
 
 import drawing  # noqa: E402
 import harness  # noqa: E402
@@ -52,7 +55,15 @@ class Failure:
 
     def kind(self):
         """Returns what tells failures apart that have different causes, roughly."""
-        for word in ("crash", "hang", "fault of Orrery", "please report", "Sanitizer", "runtime error", "datasets differ"):
+        for word in (
+            "crash",
+            "hang",
+            "fault of Orrery",
+            "please report",
+            "Sanitizer",
+            "runtime error",
+            "datasets differ",
+        ):
             if word in self.text:
                 return word
         return "other"
@@ -60,8 +71,11 @@ class Failure:
     def save(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
         self.case.write(folder)
-        (folder / "README.txt").write_text(f"seed {self.seed}, relation {self.relation.__name__}: {self.relation.__doc__}\n\n{self.text}\n\n" +
-                                           "\n".join(self.commands) + "\n")
+        (folder / "README.txt").write_text(
+            f"seed {self.seed}, relation {self.relation.__name__}: {self.relation.__doc__}\n\n{self.text}\n\n"
+            + "\n".join(self.commands)
+            + "\n"
+        )
 
 
 class Session:
@@ -83,10 +97,24 @@ class Session:
         """Draws a case, runs it and tries some relations."""
         case = drawing.Drawing(self.keys, seed).case()
         trial = self.trial(case)
-        self.ends["accepted" if trial.code == 0 else "stuck" if trial.code == 4 else "refused" if trial.code in (2, 3) else "failed"] += 1
+        self.ends[
+            "accepted"
+            if trial.code == 0
+            else "stuck"
+            if trial.code == 4
+            else "refused"
+            if trial.code in (2, 3)
+            else "failed"
+        ] += 1
         if trial.code in (2, 3, 4):
             lines = trial.err.split("error:")[-1].strip().split("\n")
-            self.refusals[re.sub(r"config.yaml:\d+: ", "", lines[min(1, len(lines) - 1) if "several faults" in lines[0] else 0].strip())[:200]] += 1
+            self.refusals[
+                re.sub(
+                    r"config.yaml:\d+: ",
+                    "",
+                    lines[min(1, len(lines) - 1) if "several faults" in lines[0] else 0].strip(),
+                )[:200]
+            ] += 1
         choice = random.Random(f"{seed} relations")
         if trial.code == 0:
             chosen = [*relations.ALWAYS, *choice.sample(relations.OF_RESULTS, len(relations.OF_RESULTS))]
@@ -110,15 +138,19 @@ class Session:
         self.tried[relation.__name__] += 1
         if not text:
             return True
-        failure = Failure(seed, case, relation, text, trial.commands[:1] + trial.commands[max(before, 1):])
+        failure = Failure(seed, case, relation, text, trial.commands[:1] + trial.commands[max(before, 1) :])
         print(f"seed {seed}: {relation.__name__}: {text}", flush=True)
         if not self.arguments.no_shrinking:
             failure = self.smaller(failure)
             print(f"  made smaller: {failure.text}")
         folder = self.arguments.keep / f"{seed}-{relation.__name__}"
         failure.save(folder)
-        print(f"  {folder}\n" + "".join(f"    {line}\n" for line in failure.commands) +
-              "".join(f"    | {line}\n" for line in failure.configuration().splitlines()), flush=True)
+        print(
+            f"  {folder}\n"
+            + "".join(f"    {line}\n" for line in failure.commands)
+            + "".join(f"    | {line}\n" for line in failure.configuration().splitlines()),
+            flush=True,
+        )
         self.failures.append(failure)
         return True
 
@@ -127,7 +159,11 @@ class Session:
     def fails(self, case, like):
         """Returns the failure of a smaller case by the relation of another one; None if it does not fail so."""
         trial = self.trial(case)
-        if trial.code != 0 and like.relation is not relations.first_run and like.relation is not relations.refused_on_ranks:
+        if (
+            trial.code != 0
+            and like.relation is not relations.first_run
+            and like.relation is not relations.refused_on_ranks
+        ):
             return None
         text = relations.failure(like.relation, trial, random.Random(f"{like.seed} {like.relation.__name__}"))
         if not text:
@@ -156,10 +192,16 @@ class Session:
         if self.arguments.verbose:
             for text, count in self.refusals.most_common(15):
                 print(f"  refused {count}: {text}")
-            print("  seconds of runs by the number of ranks: " + ", ".join(f"{ranks}: {time:.0f}" for ranks, time in sorted(self.runner.seconds.items())))
+            print(
+                "  seconds of runs by the number of ranks: "
+                + ", ".join(f"{ranks}: {time:.0f}" for ranks, time in sorted(self.runner.seconds.items()))
+            )
         relations_text = ", ".join(f"{name} {count}" for name, count in sorted(self.tried.items()))
-        print(f"{total} cases in {seconds:.0f} s and {self.runner.count} runs: {self.ends['accepted']} accepted ({100 * self.ends['accepted'] / max(total, 1):.0f} %), "
-              f"{self.ends['refused']} refused, {self.ends['stuck']} stuck; {len(self.keys.used)} keys; {relations_text}; {len(self.failures)} failures", flush=True)
+        print(
+            f"{total} cases in {seconds:.0f} s and {self.runner.count} runs: {self.ends['accepted']} accepted ({100 * self.ends['accepted'] / max(total, 1):.0f} %), "
+            f"{self.ends['refused']} refused, {self.ends['stuck']} stuck; {len(self.keys.used)} keys; {relations_text}; {len(self.failures)} failures",
+            flush=True,
+        )
 
 
 def places(documents):
@@ -191,7 +233,7 @@ def without(case, path):
 def check_keys(keys, count):
     """Draws cases without a run. Returns the keys that none of them has, though nothing says why."""
     for seed in range(count):
-        drawing.Drawing(keys, 10 ** 6 + seed).case()
+        drawing.Drawing(keys, 10**6 + seed).case()
     return keys.never_drawn()
 
 
@@ -201,12 +243,31 @@ def main():
     parser.add_argument("--cases", type=int, help="number of cases; default: 100, or any number with --seconds")
     parser.add_argument("--seconds", type=float, help="draw cases for so long")
     parser.add_argument("--replay", type=int, metavar="SEED", help="print the case of a seed and try all relations")
-    parser.add_argument("--keep", type=pathlib.Path, default=pathlib.Path("random-options-failures"), help="folder of what fails; default: %(default)s")
-    parser.add_argument("--patience", type=float, default=harness.PATIENCE, help="seconds after which a run hangs; default: %(default)s")
-    parser.add_argument("--relations", type=int, default=RELATIONS_OF_A_CASE, help="relations that are tried for each case; default: %(default)s")
-    parser.add_argument("--ranks", type=int, default=relations.MOST_RANKS, help="most MPI ranks, for a loaded machine; 0: none; default: %(default)s")
+    parser.add_argument(
+        "--keep",
+        type=pathlib.Path,
+        default=pathlib.Path("random-options-failures"),
+        help="folder of what fails; default: %(default)s",
+    )
+    parser.add_argument(
+        "--patience", type=float, default=harness.PATIENCE, help="seconds after which a run hangs; default: %(default)s"
+    )
+    parser.add_argument(
+        "--relations",
+        type=int,
+        default=RELATIONS_OF_A_CASE,
+        help="relations that are tried for each case; default: %(default)s",
+    )
+    parser.add_argument(
+        "--ranks",
+        type=int,
+        default=relations.MOST_RANKS,
+        help="most MPI ranks, for a loaded machine; 0: none; default: %(default)s",
+    )
     parser.add_argument("--no-shrinking", action="store_true", help="do not make failing cases smaller")
-    parser.add_argument("--keys", type=int, metavar="N", help="draw N cases without a run, and fail if a key is never drawn")
+    parser.add_argument(
+        "--keys", type=int, metavar="N", help="draw N cases without a run, and fail if a key is never drawn"
+    )
     parser.add_argument("--verbose", action="store_true", help="list what is refused")
     arguments = parser.parse_args()
     if harness.case_runner() is None:
@@ -222,13 +283,25 @@ def main():
     try:
         if arguments.replay is not None:
             case = drawing.Drawing(session.keys, arguments.replay).case()
-            print(drawing.yaml(case.config) if case.config else json.dumps(case.documents, indent=1) + "\n" + " ".join(case.flags))
+            print(
+                drawing.yaml(case.config)
+                if case.config
+                else json.dumps(case.documents, indent=1) + "\n" + " ".join(case.flags)
+            )
             session.try_case(arguments.replay, share=99)
             print(session.refusals.most_common(1))
         else:
             seed = arguments.seed
-            last = seed + arguments.cases if arguments.cases is not None else seed + 100 if arguments.seconds is None else None
-            while (last is None or seed < last) and (arguments.seconds is None or time.monotonic() - begin < arguments.seconds):
+            last = (
+                seed + arguments.cases
+                if arguments.cases is not None
+                else seed + 100
+                if arguments.seconds is None
+                else None
+            )
+            while (last is None or seed < last) and (
+                arguments.seconds is None or time.monotonic() - begin < arguments.seconds
+            ):
                 session.try_case(seed, arguments.relations)
                 seed += 1
                 if seed % 100 == 0 and arguments.verbose:

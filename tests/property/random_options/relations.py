@@ -16,8 +16,18 @@ from case_worker import TookTooLong, Worker, WorkerFailed
 
 MOST_RANKS = 4
 FAULT = re.compile(r"fault of Orrery|please report|Sanitizer|runtime error:|Assertion|terminate called")
-QUANTITIES = ("finish_time", "compute_time", "cpu_time", "communication_time", "exposed_communication_time", "memory_time", "exposed_memory_time", "idle_time",
-              "nodes_completed", "bytes_sent")
+QUANTITIES = (
+    "finish_time",
+    "compute_time",
+    "cpu_time",
+    "communication_time",
+    "exposed_communication_time",
+    "memory_time",
+    "exposed_memory_time",
+    "idle_time",
+    "nodes_completed",
+    "bytes_sent",
+)
 
 
 class NotApplicable(Exception):
@@ -38,7 +48,9 @@ class Runner:
         size = self.most_ranks if ranks > 1 else 1
         begin = time.monotonic()
         if size not in self.workers:
-            self.workers[size] = Worker([self.program] if size == 1 else [harness.SOURCE / "scripts/mpirun.sh", size, self.program], size)
+            self.workers[size] = Worker(
+                [self.program] if size == 1 else [harness.SOURCE / "scripts/mpirun.sh", size, self.program], size
+            )
         worker = self.workers[size]
         try:
             outcome, digests = worker.run([str(argument) for argument in arguments], ranks, folder, self.patience)
@@ -65,7 +77,9 @@ class Runner:
 
 def without_hdf5(text):
     """Returns a text without the lines that HDF5 prints about files that are not there."""
-    return "\n".join(line for line in text.splitlines() if not re.match(r"HDF5-DIAG|  #\d{3}: |    (major|minor): ", line))
+    return "\n".join(
+        line for line in text.splitlines() if not re.match(r"HDF5-DIAG|  #\d{3}: |    (major|minor): ", line)
+    )
 
 
 def bad_end(code, err):
@@ -95,11 +109,23 @@ class Trial:
 
     def command(self, *arguments, ranks=0):
         """Runs a command. Raises AssertionError if it ends as none may."""
-        self.commands.append((f"scripts/mpirun.sh {ranks} " if ranks else "") + "orrery " + " ".join(f"'{a}'" if " " in str(a) else str(a) for a in arguments))
+        self.commands.append(
+            (f"scripts/mpirun.sh {ranks} " if ranks else "")
+            + "orrery "
+            + " ".join(f"'{a}'" if " " in str(a) else str(a) for a in arguments)
+        )
         return self.runner.run(arguments, ranks, self.folder)
 
     def run(self, output, *more, ranks=0, arguments=None):
-        return self.command("run", *(self.arguments if arguments is None else arguments), f"--output={output}", "--force", "--quiet", *more, ranks=ranks)
+        return self.command(
+            "run",
+            *(self.arguments if arguments is None else arguments),
+            f"--output={output}",
+            "--force",
+            "--quiet",
+            *more,
+            ranks=ranks,
+        )
 
     def other(self, output, *more, ranks=0, arguments=None, may_refuse=False):
         """Makes another run, which must succeed. Returns its digests."""
@@ -115,20 +141,29 @@ class Trial:
     def read(self, output):
         """Returns the rows of the tables of NPUs and networks, and the simulated time."""
         import h5py
+
         with h5py.File(self.folder / output) as results:
             rows = {f"npus/{name}": results["npus"][name][:].tolist() for name in QUANTITIES}
             rows["time"] = int(results.attrs["simulated_time"])
             if "network/utilisation" in results:
                 rows["utilisation"] = results["network/utilisation"][:].tolist()
             if "network/links/busy_time" in results:
-                rows["links"] = list(zip(*(results[f"network/links/{name}"][:].tolist() for name in ("dimension", "bytes", "busy_time"))))
+                rows["links"] = list(
+                    zip(*(results[f"network/links/{name}"][:].tolist() for name in ("dimension", "bytes", "busy_time")))
+                )
             rows["resolved"] = results["config/resolved"][()].decode()
         return rows
 
     def differing(self, digests, prefix="", without=()):
         """Returns the datasets that differ from those of the first run, as a text."""
-        names = sorted(name for name in digests.keys() | self.digests.keys() if digests.get(name) != self.digests.get(name))
-        names = [name for name in names if name.lstrip("/").startswith(prefix) and not any(name.lstrip("/").startswith(other) for other in without)]
+        names = sorted(
+            name for name in digests.keys() | self.digests.keys() if digests.get(name) != self.digests.get(name)
+        )
+        names = [
+            name
+            for name in names
+            if name.lstrip("/").startswith(prefix) and not any(name.lstrip("/").startswith(other) for other in without)
+        ]
         return f"these datasets differ: {' '.join(names[:12])}" if names else ""
 
     def differing_rows(self, output):
@@ -152,7 +187,19 @@ def never_stuck(config):
     communication = config["system"].get("communication", {})
     if communication.get("rendezvous") and communication.get("streams", 1) == 1:
         return False
-    lossy = {"buffer", "reserve", "headroom", "resume-offset", "share-shift", "flow-control", "credits", "queue", "acknowledgement", "pause-frame", "header"}
+    lossy = {
+        "buffer",
+        "reserve",
+        "headroom",
+        "resume-offset",
+        "share-shift",
+        "flow-control",
+        "credits",
+        "queue",
+        "acknowledgement",
+        "pause-frame",
+        "header",
+    }
     return not lossy & set(config["system"]["network"].get("packets", {}))
 
 
@@ -164,7 +211,10 @@ def first_run(trial, random):
         return f"a generated workload is stuck: {trial.err[:1500]}"
     if trial.code != 0:
         return ""
-    parts = [trial.rows[f"npus/{name}"] for name in ("compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time")]
+    parts = [
+        trial.rows[f"npus/{name}"]
+        for name in ("compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time")
+    ]
     for npu, (finish, *times) in enumerate(zip(trial.rows["npus/finish_time"], *parts)):
         if sum(times) != finish or min(times) < 0:
             return f"NPU {npu} finishes at {finish}, and the parts of its time are {times}"
@@ -218,8 +268,18 @@ def resumed(trial, random):
         path.unlink()
     stop = [f"--max-walltime={random.choice([0.005, 0.02, 0.03, 0.05])}"] if random.random() < 0.5 else []
     fold = ["--fold"] if random.random() < 0.2 else []
-    first, second = (min(random.choice(numbers), trial.runner.most_ranks) for numbers in ([0, 0, 0, 2, 3], [0, 0, 2, 3, 4]))
-    code, err, digests = trial.run("stopped.h5", "--checkpoint=run.chk", "--checkpoint-interval=0.0001", *stop, *fold, *cells_of(random), ranks=first)
+    first, second = (
+        min(random.choice(numbers), trial.runner.most_ranks) for numbers in ([0, 0, 0, 2, 3], [0, 0, 2, 3, 4])
+    )
+    code, err, digests = trial.run(
+        "stopped.h5",
+        "--checkpoint=run.chk",
+        "--checkpoint-interval=0.0001",
+        *stop,
+        *fold,
+        *cells_of(random),
+        ranks=first,
+    )
     if wrong := bad_end(code, err):
         return wrong
     if code in (2, 3):
@@ -229,7 +289,9 @@ def resumed(trial, random):
     if not list(trial.folder.glob("run.chk*")):
         raise NotApplicable
     partition = [] if fold or second == 0 else partition_of(trial, random, second)
-    return trial.differing(trial.other("resumed.h5", "--restart=run.chk", *fold, *partition, *cells_of(random), ranks=second))
+    return trial.differing(
+        trial.other("resumed.h5", "--restart=run.chk", *fold, *partition, *cells_of(random), ranks=second)
+    )
 
 
 def resolved(trial, random):
@@ -257,21 +319,48 @@ def recorded(trial, random):
 def checked(trial, random):
     """`orrery check` accepts what runs."""
     code, err, _ = trial.command("check", *trial.arguments)
-    return bad_end(code, err) or ("" if code == 0 else f"orrery check ends with {code} for what orrery run accepts: {err[-800:]}")
+    return bad_end(code, err) or (
+        "" if code == 0 else f"orrery check ends with {code} for what orrery run accepts: {err[-800:]}"
+    )
 
 
 def shown(trial, random):
     """Whatever else is asked about a case or its results ends in order."""
     kinds = ["all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce"]
     size = random.choice(["1 B", "7 B", "1 MB", "1 GB"])
-    code, err, _ = trial.command(*random.choice([
-        ["show", "topology", *trial.arguments], ["show", "network", *trial.arguments], ["show", "tables", *trial.arguments],
-        ["show", "collective", *trial.arguments, f"--kind={random.choice(kinds)}", f"--bytes={size}"],
-        ["show", "collective", *trial.arguments, f"--kind={random.choice(kinds)}", f"--bytes={size}", f"--npus=0-{random.randrange(trial.npus)}"],
-        ["generate", *trial.arguments, "--dry-run"], ["partition", *trial.arguments, f"--ranks={random.choice([1, 2, 3, 5])}", "--output=m", "--force",
-                                                     f"--strategy={random.choice(['block', 'round-robin', 'metis', 'dimension:0'])}"],
-        ["show", "kernel", "base.h5"], ["show", "scaling", "base.h5"], ["show", "flows", "base.h5"], ["show", "queues", "base.h5"],
-        ["show", "collisions", "base.h5"], ["show", "timeline", "base.h5", "--chrome=timeline.json", "--force"]]))
+    code, err, _ = trial.command(
+        *random.choice(
+            [
+                ["show", "topology", *trial.arguments],
+                ["show", "network", *trial.arguments],
+                ["show", "tables", *trial.arguments],
+                ["show", "collective", *trial.arguments, f"--kind={random.choice(kinds)}", f"--bytes={size}"],
+                [
+                    "show",
+                    "collective",
+                    *trial.arguments,
+                    f"--kind={random.choice(kinds)}",
+                    f"--bytes={size}",
+                    f"--npus=0-{random.randrange(trial.npus)}",
+                ],
+                ["generate", *trial.arguments, "--dry-run"],
+                [
+                    "partition",
+                    *trial.arguments,
+                    f"--ranks={random.choice([1, 2, 3, 5])}",
+                    "--output=m",
+                    "--force",
+                    f"--strategy={random.choice(['block', 'round-robin', 'metis', 'dimension:0'])}",
+                ],
+                ["show", "kernel", "base.h5"],
+                ["show", "scaling", "base.h5"],
+                ["show", "flows", "base.h5"],
+                ["show", "queues", "base.h5"],
+                ["show", "collisions", "base.h5"],
+                ["show", "timeline", "base.h5", "--chrome=timeline.json", "--force"],
+            ]
+        )
+    )
     return bad_end(code, err)
 
 
@@ -303,6 +392,7 @@ def generated(trial, random):
         workload["traces"] = "w"
         if (trial.folder / "w.json").exists():
             workload["groups"] = "w.json"
+
     trial.other("generated.h5", arguments=trial.written(trial.case.with_config(from_traces), "traces.yaml"))
     return trial.differing_rows("generated.h5")
 
@@ -315,8 +405,11 @@ def alone(trial, random):
 
     def as_job(other):
         other["jobs"] = [{"npus": trial.npus, "workload": other.pop("workload")}]
+
     more = ["--jobs-alone"] if random.random() < 0.3 else []
-    trial.other("alone.h5", *more, arguments=trial.written(trial.case.with_config(as_job), "jobs.yaml"), may_refuse=bool(more))
+    trial.other(
+        "alone.h5", *more, arguments=trial.written(trial.case.with_config(as_job), "jobs.yaml"), may_refuse=bool(more)
+    )
     return trial.differing_rows("alone.h5")
 
 
@@ -325,10 +418,13 @@ def apart(trial, random):
     config = own_config(trial)
     if "jobs" not in config or config["system"]["network"].get("model", "congestion-unaware") != "congestion-unaware":
         raise NotApplicable
-    if config["system"].get("remote-memory", {}).get("kind", "none") not in ("none", "per-npu") or config.get("perturbation", {}).get("repetitions"):
+    if config["system"].get("remote-memory", {}).get("kind", "none") not in ("none", "per-npu") or config.get(
+        "perturbation", {}
+    ).get("repetitions"):
         raise NotApplicable
     trial.other("apart.h5", "--jobs-alone", may_refuse=True)
     import h5py
+
     with h5py.File(trial.folder / "apart.h5") as results:
         together, alone = results["jobs/run_time"][:].tolist(), results["jobs/alone_time"][:].tolist()
     return "" if together == alone else f"the jobs take {together} ps together and {alone} ps alone"
@@ -341,6 +437,7 @@ def no_faster_than_alone(trial, random):
         raise NotApplicable
     trial.other("flows.h5", "--record-flows")
     import h5py
+
     with h5py.File(trial.folder / "flows.h5") as results:
         if "network/flows/alone" not in results:
             raise NotApplicable
@@ -360,6 +457,7 @@ def fast_forward(trial, random):
     def change(other):
         packets = other["system"]["network"].setdefault("packets", {})
         packets["fast-forward"] = not packets.get("fast-forward", True)
+
     trial.other("each.h5", arguments=trial.written(trial.case.with_config(change), "each.yaml"))
     return trial.differing_rows("each.h5")
 
@@ -380,16 +478,27 @@ def keeps_its_order(config):
         return False
     if {"library", "custom", "compute-share"} & set(collectives) or "gpu" in system:
         return False
-    if any("Torus" in entry["shape"] for entry in dimensions) or collectives.get("chunks", 1) > 1 or collectives.get("dimension-order", "ascending") != "ascending":
+    if (
+        any("Torus" in entry["shape"] for entry in dimensions)
+        or collectives.get("chunks", 1) > 1
+        or collectives.get("dimension-order", "ascending") != "ascending"
+    ):
         return False
-    if {"streams", "order"} & (set(system.get("communication", {})) | set(workload)) or collectives.get("queues", 1) > 1 or collectives.get("active-chunks", 1) > 1:
+    if (
+        {"streams", "order"} & (set(system.get("communication", {})) | set(workload))
+        or collectives.get("queues", 1) > 1
+        or collectives.get("active-chunks", 1) > 1
+    ):
         return False
     if network.get("model", "congestion-unaware") == "congestion-unaware":
         return True
-    return len(dimensions) == 1 and dimensions[0]["shape"] in ("Ring", "Switch", "FullyConnected") and \
-        (network["model"] != "packet" or network.get("packets") == {"window": "none"}) and \
-        all(collectives.get(kind, ["ring"]) == ["ring"] for kind in ("all-reduce", "all-gather", "reduce-scatter")) and \
-        (dimensions[0]["shape"] == "Ring" or "all-reduce" in collectives)
+    return (
+        len(dimensions) == 1
+        and dimensions[0]["shape"] in ("Ring", "Switch", "FullyConnected")
+        and (network["model"] != "packet" or network.get("packets") == {"window": "none"})
+        and all(collectives.get(kind, ["ring"]) == ["ring"] for kind in ("all-reduce", "all-gather", "reduce-scatter"))
+        and (dimensions[0]["shape"] == "Ring" or "all-reduce" in collectives)
+    )
 
 
 def monotone(trial, random):
@@ -414,11 +523,12 @@ def monotone(trial, random):
             other["system"].setdefault("collectives", {})["endpoint-delay"] = "0 ns"
         elif entry.pop("oversubscription", 1) == 1:
             raise NotApplicable
+
     trial.other("faster.h5", arguments=trial.written(trial.case.with_config(faster), "faster.yaml"), may_refuse=True)
     before, after = trial.rows["time"], trial.read("faster.h5")["time"]
     packet = config["system"]["network"].get("model") == "packet"
     # Each message may be rounded up by one unit of time.
-    if after > before * (1.01 if packet else 1) + (10 ** 6 if config["system"].get("rules") == "astra-sim" else 2000):
+    if after > before * (1.01 if packet else 1) + (10**6 if config["system"].get("rules") == "astra-sim" else 2000):
         return f"{before} ps before, {after} ps with {'more' if kind in ('bandwidth', 'links') else 'less'} {kind} in dimension {chosen}"
     return ""
 
@@ -433,18 +543,33 @@ def capacity(trial, random):
     if worst > 1.0001:
         return f"the largest utilisation is {worst:.4f}"
     dimensions = config["system"]["network"]["dimensions"]
-    fixed = "graph" not in config["system"]["network"] and "perturbation" not in config and not any("Torus" in entry["shape"] for entry in dimensions)
+    fixed = (
+        "graph" not in config["system"]["network"]
+        and "perturbation" not in config
+        and not any("Torus" in entry["shape"] for entry in dimensions)
+    )
     for dimension, size, busy in trial.rows.get("links", []):
         if busy > trial.rows["time"]:
             return f"a link of dimension {dimension} is busy for {busy} ps of {trial.rows['time']} ps"
         # Links side by side count as one, or are as fast as all of them.
-        least = size / quantity(dimensions[dimension]["bandwidth"]) / dimensions[dimension].get("links", 1) * 1e12 if fixed else 0
+        least = (
+            size / quantity(dimensions[dimension]["bandwidth"]) / dimensions[dimension].get("links", 1) * 1e12
+            if fixed
+            else 0
+        )
         if least > trial.rows["time"] * 1.0001 + 1000:
             return f"a link of dimension {dimension} carries {size} bytes in {trial.rows['time']} ps, which takes it {least:.0f} ps"
     return ""
 
 
-HOPS = {"Ring": lambda n: n // 2, "Mesh": lambda n: n - 1, "FullyConnected": lambda n: 1, "Switch": lambda n: 2, "FatTree": lambda n: 6, "Dragonfly": lambda n: 5}
+HOPS = {
+    "Ring": lambda n: n // 2,
+    "Mesh": lambda n: n - 1,
+    "FullyConnected": lambda n: 1,
+    "Switch": lambda n: 2,
+    "FatTree": lambda n: 6,
+    "Dragonfly": lambda n: 5,
+}
 UNITS = {"ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, "GB/s": 1e9, "TB/s": 1e12, "Gb/s": 1e9 / 8, "MB/s": 1e6}
 
 
@@ -461,11 +586,20 @@ def one_flow(trial, random):
     if "graph" in network or any("Torus" in entry["shape"] for entry in dimensions):
         raise NotApplicable
     packets = network.get("packets", {})
-    if model == "packet" and not set(packets) <= {"preset", "time-unit", "control", "marks", "transport", "routing", "fast-forward", "seed"}:
+    if model == "packet" and not set(packets) <= {
+        "preset",
+        "time-unit",
+        "control",
+        "marks",
+        "transport",
+        "routing",
+        "fast-forward",
+        "seed",
+    }:
         raise NotApplicable
     sizes = [size_of(entry) for entry in dimensions]
     source, target = random.sample(range(math.prod(sizes)), 2)
-    size = random.choice([10 ** 6, 4 * 10 ** 6])
+    size = random.choice([10**6, 4 * 10**6])
     least, most, stride = 0, 0, 1
     for entry, count in zip(dimensions, sizes):
         if source // stride % count != target // stride % count:
@@ -477,16 +611,22 @@ def one_flow(trial, random):
             factor = {"congestion-unaware": over, "congestion-aware": hops + over / count, "packet": 1.5}[model]
             most += hops * latency + alone * factor
             if model == "packet":
-                most += 40 * hops * (latency + 10 ** 6)
+                most += 40 * hops * (latency + 10**6)
         stride *= count
-    if config["system"].get("rules") == "astra-sim" and model == "congestion-unaware" and \
-            sum(source // math.prod(sizes[:d]) % n != target // math.prod(sizes[:d]) % n for d, n in enumerate(sizes)) > 1:
+    if (
+        config["system"].get("rules") == "astra-sim"
+        and model == "congestion-unaware"
+        and sum(source // math.prod(sizes[:d]) % n != target // math.prod(sizes[:d]) % n for d, n in enumerate(sizes))
+        > 1
+    ):
         raise NotApplicable  # ASTRA-sim charges the first of the dimensions only
     traces = [[chakra.Node(0, chakra.COMP, "alone", duration=0, is_cpu_op=True)] for _ in range(math.prod(sizes))]
     for npu, type in ((source, chakra.SEND), (target, chakra.RECV)):
         traces[npu] = [chakra.Node(0, type, "message", comm_src=source, comm_dst=target, comm_tag=1, comm_size=size)]
     system = {"rules": config["system"]["rules"]} if "rules" in config["system"] else {}
-    flow = drawing.Case({"config.yaml": {"system": {**system, "network": network}, "workload": {"traces": "workload"}}}, traces)
+    flow = drawing.Case(
+        {"config.yaml": {"system": {**system, "network": network}, "workload": {"traces": "workload"}}}, traces
+    )
     folder = trial.folder / "flow"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -501,7 +641,21 @@ def one_flow(trial, random):
 
 
 ALWAYS = (first_run, capacity, monotone)
-OF_RESULTS = (ranks, folded, resumed, resolved, recorded, checked, shown, generated, alone, apart, fast_forward, no_faster_than_alone, one_flow)
+OF_RESULTS = (
+    ranks,
+    folded,
+    resumed,
+    resolved,
+    recorded,
+    checked,
+    shown,
+    generated,
+    alone,
+    apart,
+    fast_forward,
+    no_faster_than_alone,
+    one_flow,
+)
 
 
 def failure(relation, trial, random):

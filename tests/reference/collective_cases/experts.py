@@ -17,8 +17,15 @@ def token_bytes(hidden, precision):
 
 def system(inputs, kernels):
     ranks, servers = inputs["ranks"], inputs["servers"]
-    dimensions = [{"shape": "Switch", "size": ranks // servers, "bandwidth": f"{inputs.get('link_GBps', LINK)!r} GB/s", "latency": "468 ns"},
-                  {"shape": "Switch", "size": servers, "bandwidth": f"{inputs.get('nic_GBps', NIC)!r} GB/s", "latency": "1 us"}]
+    dimensions = [
+        {
+            "shape": "Switch",
+            "size": ranks // servers,
+            "bandwidth": f"{inputs.get('link_GBps', LINK)!r} GB/s",
+            "latency": "468 ns",
+        },
+        {"shape": "Switch", "size": servers, "bandwidth": f"{inputs.get('nic_GBps', NIC)!r} GB/s", "latency": "1 us"},
+    ]
     experts = {"kernels": kernels, "top-k": inputs["top_k"], "servers": inputs.get("server_limit", 0)}
     return {"system": {"network": {"dimensions": dimensions}, "collectives": {"experts": experts}}}
 
@@ -26,8 +33,14 @@ def system(inputs, kernels):
 def exchange(inputs, folder, kernels, num_bytes):
     said = show_collective(folder, system(inputs, kernels), "expert-dispatch", num_bytes)
     found = {**said["experts"], "seconds": said["last_done_ps"] * 1e-12}
-    return {"seconds": found["seconds"], "nic": found["bytes_over_nics"], "nvl": found["bytes_over_links"], "servers": found["servers"],
-            "remote_servers": found["servers"] * (inputs["servers"] - 1) / inputs["servers"], "npus": found["npus"]}
+    return {
+        "seconds": found["seconds"],
+        "nic": found["bytes_over_nics"],
+        "nvl": found["bytes_over_links"],
+        "servers": found["servers"],
+        "remote_servers": found["servers"] * (inputs["servers"] - 1) / inputs["servers"],
+        "npus": found["npus"],
+    }
 
 
 def compare(case, found):
@@ -53,7 +66,10 @@ def check_overlap(case, folder):
     compute, communication = inputs["compute"], inputs["communication"]
     beside = communication * inputs.get("fraction", 1)
     scale = 10 / (compute or communication)
-    latency, rate = 26e-6, 0.67 * 450e9  # of deepep-low-latency within a server: each of two NPUs gets half of the copies
+    latency, rate = (
+        26e-6,
+        0.67 * 450e9,
+    )  # of deepep-low-latency within a server: each of two NPUs gets half of the copies
 
     def size_of(seconds):
         return round((seconds * scale - latency) * 2 * rate)
@@ -61,16 +77,22 @@ def check_overlap(case, folder):
     nodes, last = [], []
     for number, seconds in enumerate((communication - beside, beside)):
         if seconds * scale > latency:
-            nodes.append(chakra.Node(number, chakra.COLL, data_deps=last, comm_type=DISPATCH, comm_size=size_of(seconds)))
+            nodes.append(
+                chakra.Node(number, chakra.COLL, data_deps=last, comm_type=DISPATCH, comm_size=size_of(seconds))
+            )
             last = [number] if number == 0 else last
     if compute > 0:
         nodes.append(chakra.Node(2, chakra.COMP, data_deps=last, duration=round(compute * scale * 1e6)))
     for npu in range(2):
         chakra.write(folder / f"overlap.{npu}.et", nodes)
-    config = {"system": {"network": {"dimensions": [{"shape": "Switch", "size": 2, "bandwidth": "450 GB/s", "latency": "468 ns"}]},
-                         "compute": {"roofline": False},
-                         "collectives": {"experts": {"kernels": "deepep-low-latency", "top-k": 1, "sm-share": inputs["sm_share"]}}},
-              "workload": {"traces": str(folder / "overlap")}}
+    config = {
+        "system": {
+            "network": {"dimensions": [{"shape": "Switch", "size": 2, "bandwidth": "450 GB/s", "latency": "468 ns"}]},
+            "compute": {"roofline": False},
+            "collectives": {"experts": {"kernels": "deepep-low-latency", "top-k": 1, "sm-share": inputs["sm_share"]}},
+        },
+        "workload": {"traces": str(folder / "overlap")},
+    }
     file, results = folder / "overlap.yaml", folder / "overlap.h5"
     file.write_text(json.dumps(config))
     ran = harness.orrery("run", file, "--output", results)

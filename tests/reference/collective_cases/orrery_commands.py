@@ -15,12 +15,20 @@ LINKS = {"nccl-a100": "300 GB/s", "nccl-h100": "450 GB/s", "nccl-b200": "900 GB/
 NETWORKS = ("congestion-unaware", "congestion-aware", "packet")
 KINDS_OF_COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast", "barrier")
 NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "both": 2}
-UNITS = {"B": 1, **{prefix + "B": 1000 ** power for power, prefix in enumerate(("k", "M", "G"), 1)},
-         **{prefix + "iB": 1024 ** power for power, prefix in enumerate(("K", "M", "G"), 1)}}
+UNITS = {
+    "B": 1,
+    **{prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G"), 1)},
+    **{prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G"), 1)},
+}
 SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 AUDIT = harness.SHARED / "reference/audit"
 # Cases may call questions of the audit by number.
-QUESTIONS = {"c01": "stack-ignores-network", "c04": "deepseek-v3-h800", "c06": "nic-counted-twice", "c07": "aware-stores-messages"}
+QUESTIONS = {
+    "c01": "stack-ignores-network",
+    "c04": "deepseek-v3-h800",
+    "c06": "nic-counted-twice",
+    "c07": "aware-stores-messages",
+}
 
 
 def found(pattern, text, default=None):
@@ -72,14 +80,24 @@ def steps(inputs, folder):
     words, settings = run_of(text, at), []
     for key, value in re.findall(r"`([\w.-]+): ([^`]+)`", text):
         dimensions = found(r"` on (\w+) dimensions", text)
-        settings += [f"system.network.dimensions.{d}.{key}={value}" for d in range(NUMBERS[dimensions])] if dimensions else [f"{key}={value}"]
+        settings += (
+            [f"system.network.dimensions.{d}.{key}={value}" for d in range(NUMBERS[dimensions])]
+            if dimensions
+            else [f"{key}={value}"]
+        )
     rates = re.search(r"\bat ([\d., ]+) (GB/s|Gb/s)", text)
     if not rates:
         return {"": [step_seconds(words, at, folder, settings)]}, []
     swept = "system.network.dimensions.0.bandwidth"
-    words = [word for i, word in enumerate(words) if not word.startswith(swept) and not (word == "--set" and words[i + 1].startswith(swept))]
+    words = [
+        word
+        for i, word in enumerate(words)
+        if not word.startswith(swept) and not (word == "--set" and words[i + 1].startswith(swept))
+    ]
     values = numbers(rates.group(1))
-    return {"": [step_seconds(words, at, folder, [*settings, f"{swept}={value} {rates.group(2)}"]) for value in values]}, values
+    return {
+        "": [step_seconds(words, at, folder, [*settings, f"{swept}={value} {rates.group(2)}"]) for value in values]
+    }, values
 
 
 def described_network(text, library):
@@ -88,12 +106,18 @@ def described_network(text, library):
     if row:
         bandwidth = found(r"links of ([\d.]+ G[Bb]/s)", text, NIC)
         count = NUMBERS.get(row.group(1)) or int(row.group(1))
-        return [{"shape": row.group(2), "size": int(row.group(3)), "bandwidth": bandwidth, "latency": "1 us"} for _ in range(count)]
+        return [
+            {"shape": row.group(2), "size": int(row.group(3)), "bandwidth": bandwidth, "latency": "1 us"}
+            for _ in range(count)
+        ]
     npus = int(found(r"--npus (\d+)|(\d+) (?:NPUs|GPUs|members)", text, NODE))
     sizes = [min(npus, NODE), max(npus // NODE, 1)]
     rates = [LINKS.get(library, LINKS["nccl-h100"]), NIC]
-    return [{"shape": "Switch", "size": size, "bandwidth": rate, "latency": latency}
-            for size, rate, latency in zip(sizes, rates, LATENCIES) if size > 1]
+    return [
+        {"shape": "Switch", "size": size, "bandwidth": rate, "latency": latency}
+        for size, rate, latency in zip(sizes, rates, LATENCIES)
+        if size > 1
+    ]
 
 
 def with_key(configuration, path, value):
@@ -111,12 +135,16 @@ def collectives(inputs, folder):
     """Returns the times of a collective that is described: those of each library in a list of its own, in each network and with each value
     of the key that varies."""
     text = inputs["command"]
-    kind = found(rf"--kind[ =]({'|'.join(KINDS_OF_COLLECTIVES)})", text) or found(rf"\b({'|'.join(KINDS_OF_COLLECTIVES)})\b", text)
+    kind = found(rf"--kind[ =]({'|'.join(KINDS_OF_COLLECTIVES)})", text) or found(
+        rf"\b({'|'.join(KINDS_OF_COLLECTIVES)})\b", text
+    )
     size = re.search(r"\b([\d.]+) ([KMGk]?i?B)\b(?!/)", text)
     if kind is None or size is None:
         raise Missed("the command names no kind of collectives or no size")
     num_bytes = int(float(size.group(1)) * UNITS[size.group(2)])
-    libraries = re.findall(r"none|(?:nccl|rccl)-\w+", inputs.get("library", "")) or [found(r"library ((?:nccl|rccl)-\w+)", text, "none")]
+    libraries = re.findall(r"none|(?:nccl|rccl)-\w+", inputs.get("library", "")) or [
+        found(r"library ((?:nccl|rccl)-\w+)", text, "none")
+    ]
     networks = [name for name in NETWORKS if re.search(rf"(?<![\w-]){name}(?![\w-])", text)] or [NETWORKS[0]]
     varied = re.search(r"--set ([\w.-]+)=(\w+), \2 = ([\d., ]+)", text)
     algorithm = found(rf"{kind}: (\w+)", text)
@@ -130,13 +158,16 @@ def collectives(inputs, folder):
             made["system"]["collectives"][kind] = [algorithm] * len(dimensions)
         for network in networks:
             made["system"]["network"]["model"] = network
-            variants = [with_key(made, varied.group(1), value) for value in numbers(varied.group(3))] if varied else [made]
+            variants = (
+                [with_key(made, varied.group(1), value) for value in numbers(varied.group(3))] if varied else [made]
+            )
             npus = 1
             for dimension in dimensions:
                 npus *= dimension["size"]
             brought = num_bytes // npus if kind == "all-gather" else num_bytes
             times.setdefault(library, []).extend(
-                show_collective(folder, variant, kind, brought)["last_done_ps"] * 1e-12 for variant in variants)
+                show_collective(folder, variant, kind, brought)["last_done_ps"] * 1e-12 for variant in variants
+            )
     return times, networks if len(networks) > 1 else []
 
 
@@ -173,8 +204,14 @@ def check_orrery(case, folder):
     series, of = answers(case["inputs"], folder)
     expected, tolerance = case["expected"], case["tolerance"]
     within = {key: re.fullmatch(r"at_([\d.]+)_within", key) for key in expected}
-    expect_known({key: value for key, value in expected.items() if not within[key]},
-                 "seconds", "at_least_seconds", "at_most_seconds", "order", "ratio_to_unaware")
+    expect_known(
+        {key: value for key, value in expected.items() if not within[key]},
+        "seconds",
+        "at_least_seconds",
+        "at_most_seconds",
+        "order",
+        "ratio_to_unaware",
+    )
     text = "; ".join(f"{name} {', '.join(f'{time:.6g}' for time in times)} s".strip() for name, times in series.items())
     for times in series.values():
         least, most = expected.get("at_least_seconds", 0), expected.get("at_most_seconds", float("inf"))
@@ -182,21 +219,37 @@ def check_orrery(case, folder):
             limits = limit if isinstance(limit, list) else [limit] * len(times)
             expect(len(limits) == len(times) and all(map(holds, times, limits)), f"{text}; expected {least} to {most}")
         if "seconds" in expected:
-            wanted = expected["seconds"] if isinstance(expected["seconds"], list) else [expected["seconds"]] * len(times)
-            expect(len(wanted) == len(times) and all(is_near(a, b, tolerance) for a, b in zip(times, wanted)), f"{text}; expected {wanted}")
+            wanted = (
+                expected["seconds"] if isinstance(expected["seconds"], list) else [expected["seconds"]] * len(times)
+            )
+            expect(
+                len(wanted) == len(times) and all(is_near(a, b, tolerance) for a, b in zip(times, wanted)),
+                f"{text}; expected {wanted}",
+            )
         pairs = list(zip(times, times[1:]))
-        orders = {"decreasing": all(b < a for a, b in pairs), "increasing": all(b > a for a, b in pairs),
-                  "equal": all(is_near(time, times[0], max(tolerance, 1e-9)) for time in times)}
+        orders = {
+            "decreasing": all(b < a for a, b in pairs),
+            "increasing": all(b > a for a, b in pairs),
+            "equal": all(is_near(time, times[0], max(tolerance, 1e-9)) for time in times),
+        }
         if "order" in expected:
-            expect(len(times) > 1 and orders[expected["order"]], f"{text}; expected an order that is {expected['order']}")
+            expect(
+                len(times) > 1 and orders[expected["order"]], f"{text}; expected an order that is {expected['order']}"
+            )
         if "ratio_to_unaware" in expected:
             wanted = times[0] * expected["ratio_to_unaware"]
-            expect(len(times) > 1 and all(is_near(time, wanted, tolerance) for time in times[1:]), f"{text}; expected {wanted:.6g} s")
+            expect(
+                len(times) > 1 and all(is_near(time, wanted, tolerance) for time in times[1:]),
+                f"{text}; expected {wanted:.6g} s",
+            )
         for key, match in within.items():
             if match:
                 expect(match.group(1) in of, f"no run at {match.group(1)}, but at {of}")
                 low, high = expected[key]
-                expect(low <= times[of.index(match.group(1))] <= high, f"{text}; expected {low} to {high} s at {match.group(1)}")
+                expect(
+                    low <= times[of.index(match.group(1))] <= high,
+                    f"{text}; expected {low} to {high} s at {match.group(1)}",
+                )
     return text
 
 

@@ -3,16 +3,28 @@ from explore_cases import steps
 from explore_cases.outcome import Outcome, has, judged, unmade
 
 MODELS = {  # layers, hidden, heads; tp, pp, interleaving and micro-batch of the measured steps
-    "megatron-22B": ((48, 6144, 64), (8, 1, 1, 4)), "gpt3-175B": ((96, 12288, 96), (8, 8, 3, 1)),
-    "turing-530B": ((105, 20480, 128), (8, 35, 3, 1)), "megatron-1T": ((128, 25600, 160), (8, 64, 1, 1))}
+    "megatron-22B": ((48, 6144, 64), (8, 1, 1, 4)),
+    "gpt3-175B": ((96, 12288, 96), (8, 8, 3, 1)),
+    "turing-530B": ((105, 20480, 128), (8, 35, 3, 1)),
+    "megatron-1T": ((128, 25600, 160), (8, 64, 1, 1)),
+}
 RECOMPUTATION = {"full": "full", "attn_only": "selective", "none": "none"}
 
 
 def step(config, tp, pp, interleaving, micro_batch, recompute, sp, zero=0):
     layers, hidden, heads = MODELS[config["model"]][0]
     dp = config["gpus"] // (tp * pp)
-    parallel = {"tp": tp, "pp": pp, "dp": dp, "interleaving": interleaving, "micro-batch": micro_batch, "zero": zero,
-                "micro-batches": config["global_batch"] // (dp * micro_batch), "recompute": recompute, "sp": sp}
+    parallel = {
+        "tp": tp,
+        "pp": pp,
+        "dp": dp,
+        "interleaving": interleaving,
+        "micro-batch": micro_batch,
+        "zero": zero,
+        "micro-batches": config["global_batch"] // (dp * micro_batch),
+        "recompute": recompute,
+        "sp": sp,
+    }
     return steps.config(config["gpus"], steps.gpt(layers, hidden, heads), parallel)
 
 
@@ -28,13 +40,29 @@ def ranking(case):
     of micro-batches; as in Megatron, it must be a multiple of the stages here."""
     c, limits = case["config"], case["tolerance"]
     listed = case["expected"]["top"] + case["expected"]["every_tenth"]
-    plans = [p for p in listed if p["interleaving"] == 1 or c["global_batch"] // (p["dp"] * p["micro_batch"]) % p["pp"] == 0]
-    texts = [step(c, p["tp"], p["pp"], p["interleaving"], p["micro_batch"], RECOMPUTATION[p["recompute"]], p["tp"] > 1 and p["tp_comm"] == "rs_ag",
-                  int(p["optimizer_sharding"] and p["dp"] > 1)) for p in plans]
+    plans = [
+        p for p in listed if p["interleaving"] == 1 or c["global_batch"] // (p["dp"] * p["micro_batch"]) % p["pp"] == 0
+    ]
+    texts = [
+        step(
+            c,
+            p["tp"],
+            p["pp"],
+            p["interleaving"],
+            p["micro_batch"],
+            RECOMPUTATION[p["recompute"]],
+            p["tp"] > 1 and p["tp_comm"] == "rs_ag",
+            int(p["optimizer_sharding"] and p["dp"] > 1),
+        )
+        for p in plans
+    ]
     simulated, theirs = steps.seconds(texts), [p["step_s"] for p in plans]
     correlation, above = steps.spearman(simulated, theirs), steps.regret(simulated, theirs)
-    return Outcome(case["id"], correlation >= limits["spearman_min"] and above <= limits["top1_within_calculon_best"],
-                   f"Spearman {correlation:.2f} of {len(plans)} plans of {len(listed)}; Calculon puts the best one {100 * above:.1f} % above its own")
+    return Outcome(
+        case["id"],
+        correlation >= limits["spearman_min"] and above <= limits["top1_within_calculon_best"],
+        f"Spearman {correlation:.2f} of {len(plans)} plans of {len(listed)}; Calculon puts the best one {100 * above:.1f} % above its own",
+    )
 
 
 def is_own(case):

@@ -19,9 +19,14 @@ sys.path.insert(0, str(harness.SOURCE / "scripts/studies"))
 import comet_clusters as study  # noqa: E402
 
 # The base cluster: 16 x 64 NPUs behind switches, 6 links of 25 and one of 12.5 GiB/s; model parallelism of 128 NPUs takes 8 of the 64.
-DIMENSIONS = [{"shape": "Switch", "size": 16, "links": 6, "bandwidth": "25 GiB/s per link", "cost_class": "Package"},
-              {"shape": "Switch", "size": 64, "links": 1, "bandwidth": "12.5 GiB/s per link", "cost_class": "Pod"}]
-MODEL, SAMPLE = 128, "workload: {model: {kind: layers, layers: [{name: a, parameters: 1000, flops: 1000000, activations: 1}]}, parallel: {dp: %d}}\n"
+DIMENSIONS = [
+    {"shape": "Switch", "size": 16, "links": 6, "bandwidth": "25 GiB/s per link", "cost_class": "Package"},
+    {"shape": "Switch", "size": 64, "links": 1, "bandwidth": "12.5 GiB/s per link", "cost_class": "Pod"},
+]
+MODEL, SAMPLE = (
+    128,
+    "workload: {model: {kind: layers, layers: [{name: a, parameters: 1000, flops: 1000000, activations: 1}]}, parallel: {dp: %d}}\n",
+)
 PASSES, UPDATE_NS = 10, 10
 BYTES = {"MiB": 2**20, "GiB": 2**30}
 
@@ -39,9 +44,15 @@ def collectives(num_dimensions):
 
 def network(sizes, dimensions=DIMENSIONS):
     """The key network. sizes: (dimension, NPUs of it)."""
-    links = {"Switch": lambda d, size: d["links"], "Ring": lambda d, size: d["links"] / 2, "FullyConnected": lambda d, size: d["links"] / (size - 1)}
-    rows = [f"      - {{shape: {d['shape']}, size: {size}, bandwidth: {amount(d['bandwidth']) * links[d['shape']](d, size)} GiB/s, latency: 1 ns}}\n"
-            for d, size in ((dimensions[i], size) for i, size in sizes)]
+    links = {
+        "Switch": lambda d, size: d["links"],
+        "Ring": lambda d, size: d["links"] / 2,
+        "FullyConnected": lambda d, size: d["links"] / (size - 1),
+    }
+    rows = [
+        f"      - {{shape: {d['shape']}, size: {size}, bandwidth: {amount(d['bandwidth']) * links[d['shape']](d, size)} GiB/s, latency: 1 ns}}\n"
+        for d, size in ((dimensions[i], size) for i, size in sizes)
+    ]
     return "  network:\n    dimensions:\n" + "".join(rows)
 
 
@@ -50,19 +61,26 @@ def price(case):
     dimensions = case["config"].get("dimensions") or case["file"].get("system", {}).get("dimensions") or DIMENSIONS
     tiers = ", ".join(d["cost_class"].lower() for d in dimensions)
     npus = math.prod(d["size"] for d in dimensions)
-    text = ("system:\n" + network([(i, d["size"]) for i, d in enumerate(dimensions)], dimensions)
-            + "  compute: {model: roofline, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}\n"
-            f"cost: {{base: comet-2021, tiers: [{tiers}]}}\n" + SAMPLE % npus)
-    return judged(case, float(steps.metrics_of(text, ("capex",))[0]), case["expected"]["total_usd"], case["tolerance"], "capex")
+    text = (
+        "system:\n"
+        + network([(i, d["size"]) for i, d in enumerate(dimensions)], dimensions)
+        + "  compute: {model: roofline, peak: 1 TFLOPS, local-memory: {bandwidth: 1 TB/s}}\n"
+        f"cost: {{base: comet-2021, tiers: [{tiers}]}}\n" + SAMPLE % npus
+    )
+    return judged(
+        case, float(steps.metrics_of(text, ("capex",))[0]), case["expected"]["total_usd"], case["tolerance"], "capex"
+    )
 
 
 def product(case):
     """A product at the peak takes 2 m k n / peak. It is the forward pass of a layer, whose step takes three times that."""
     size = case["config"]
     flops = 2 * size["M"] * size["K"] * size["N"]
-    text = ("system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 1 GB/s, latency: 1 ns}]}\n"
-            f"  compute: {{model: roofline, peak: {size['peak']}, local-memory: {{bandwidth: 1000 TB/s}}}}\nworkload:\n"
-            f"  model: {{kind: layers, layers: [{{name: a, parameters: 0, flops: {flops}, activations: 1}}]}}\n  parallel: {{dp: 2}}\n")
+    text = (
+        "system:\n  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 1 GB/s, latency: 1 ns}]}\n"
+        f"  compute: {{model: roofline, peak: {size['peak']}, local-memory: {{bandwidth: 1000 TB/s}}}}\nworkload:\n"
+        f"  model: {{kind: layers, layers: [{{name: a, parameters: 0, flops: {flops}, activations: 1}}]}}\n  parallel: {{dp: 2}}\n"
+    )
     return judged(case, steps.seconds([text])[0] / 3 * 1e6, case["expected"]["us"], case["tolerance"], "microseconds")
 
 
@@ -79,8 +97,12 @@ def collective(case):
     config = case["config"]
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "comet.yaml"
-        file.write_text("system:\n  rules: astra-sim\n" + network(sizes := sizes_of(config["group"])) + collectives(len(sizes)))
-        done = harness.orrery("show", "collective", file, f"--kind={config['collective']}", f"--bytes={config['bytes']} B")
+        file.write_text(
+            "system:\n  rules: astra-sim\n" + network(sizes := sizes_of(config["group"])) + collectives(len(sizes))
+        )
+        done = harness.orrery(
+            "show", "collective", file, f"--kind={config['collective']}", f"--bytes={config['bytes']} B"
+        )
     found = re.search(r"^last_done_ps: (\d+)", done.out, re.M)
     if done.code or not found:
         return Outcome(case["id"], False, done.err.strip()[:200])
@@ -95,8 +117,11 @@ class Workload:
 
     def text(self, model_parallel=MODEL):
         again = sorted(self.again)
-        lines = [f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {model_parallel} checkpoints: {len(again)} {' '.join(str(self.again[i]) for i in again)} "
-                 f"checkpoint_initiates: {len(again)} {' '.join(map(str, again))}", str(len(self.layers))]
+        lines = [
+            f"HYBRID_TRANSFORMER_FWD_IN_BCKWD model_parallel_NPU_group: {model_parallel} checkpoints: {len(again)} {' '.join(str(self.again[i]) for i in again)} "
+            f"checkpoint_initiates: {len(again)} {' '.join(map(str, again))}",
+            str(len(self.layers)),
+        ]
         for name, passes in self.layers:
             columns = " ".join(f"0 0 {ns} {kind} {size}" for ns, kind, size in passes)
             lines.append(f"{name} -1 {columns} {self.update_ns}")
@@ -109,7 +134,14 @@ class Workload:
         head = "system:\n" + network([(0, 16), (1, 8), (1, 8)]) + collectives(3)
         config = folder / "comet.yaml"
         config.write_text(head + "workload: {traces: comet.txt, streams: dimension}\n")
-        options = ["--fold", "--progress=none", "--record-iterations=0", f"--iterations={iterations}", f"--output={folder / 'comet.h5'}", "--force"]
+        options = [
+            "--fold",
+            "--progress=none",
+            "--record-iterations=0",
+            f"--iterations={iterations}",
+            f"--output={folder / 'comet.h5'}",
+            "--force",
+        ]
         if recorded is not None:
             chakra.write(folder / "recorded.et", self.nodes(folder, recorded))
             config.write_text(head + "workload: {traces: {all: recorded.et}, streams: dimension}\n")
@@ -139,7 +171,9 @@ class Workload:
             elif not node.attributes.get("is_cpu_op"):
                 forward_of[node.name] = forward_of.get(node.name, 0) + 1
                 starts_again = node.name in initiators and forward_of[node.name] == 2
-                node.attributes["duration_ps"] = chakra_number(node.attributes.get("duration_ps", node.duration * 10**6)) + 1000 * (2 if starts_again else 1)
+                node.attributes["duration_ps"] = chakra_number(
+                    node.attributes.get("duration_ps", node.duration * 10**6)
+                ) + 1000 * (2 if starts_again else 1)
         return nodes
 
 
@@ -170,30 +204,50 @@ def published_run(case):
     """The run of all layers: with simulated collectives, and with the published times of collectives, to the nanosecond."""
     config, expected = case["config"], case["expected"]
     count, passes = int(re.search(r"(\d+) layers", config["workload"])[1]), config["passes"]
-    checkpoints, initiators = ([int(n) for n in re.findall(r"\d+", part)] for part in re.search(r"checkpoints (.*?), recomputation started at (.*)",
-                                                                                                config["workload"]).groups())
+    checkpoints, initiators = (
+        [int(n) for n in re.findall(r"\d+", part)]
+        for part in re.search(r"checkpoints (.*?), recomputation started at (.*)", config["workload"]).groups()
+    )
     again = {i: max(c for c in checkpoints if c <= i) for i in initiators}
     repeated = {i for end, begin in again.items() for i in range(begin, end)}
     # The times are sums over passes, divided by two forward passes each. A layer that is not repeated has one, so its time is twice that: that
     # of the layer norm is then the one of its product in COMET's input, 2 x 262144 x 24576 x 24576 / 7680 TFLOPS (in single precision).
-    times = {name: ns for names, ns in config["compute_ns_per_layer_and_pass"].items() for name in named(names.split(" (")[0])}
-    by_pass = [collectives_of(config["collectives_per_pass"][key]) for key in ("forward", "input gradient", "weight gradient")]
+    times = {
+        name: ns
+        for names, ns in config["compute_ns_per_layer_and_pass"].items()
+        for name in named(names.split(" (")[0])
+    }
+    by_pass = [
+        collectives_of(config["collectives_per_pass"][key]) for key in ("forward", "input gradient", "weight gradient")
+    ]
     layers = []
     for i in range(count):
         name = NAMES[i % len(NAMES)]
         ns = times[name] * (1 if i in repeated else 2)
-        layers.append((f"{name.replace(' ', '')}{i // len(NAMES) + 1}", [(ns, *of.get(name, ("NONE", 0))) for of in by_pass]))
+        layers.append(
+            (f"{name.replace(' ', '')}{i // len(NAMES) + 1}", [(ns, *of.get(name, ("NONE", 0))) for of in by_pass])
+        )
     workload = Workload(layers, again)
-    reduce, gather = expected["forward_all_reduce_ns_each"] - UPDATE_NS, expected["input_gradient_all_gather_ns_each"] - UPDATE_NS
-    recorded = {f"{name} {which} {passes_of[i][1]}": {"ALLREDUCE": reduce, "ALLGATHER": gather}[passes_of[i][1]]
-                for name, passes_of in layers for i, which in enumerate(("forward", "input-gradient")) if passes_of[i][1] != "NONE"}
+    reduce, gather = (
+        expected["forward_all_reduce_ns_each"] - UPDATE_NS,
+        expected["input_gradient_all_gather_ns_each"] - UPDATE_NS,
+    )
+    recorded = {
+        f"{name} {which} {passes_of[i][1]}": {"ALLREDUCE": reduce, "ALLGATHER": gather}[passes_of[i][1]]
+        for name, passes_of in layers
+        for i, which in enumerate(("forward", "input-gradient"))
+        if passes_of[i][1] != "NONE"
+    }
     with tempfile.TemporaryDirectory(prefix="orrery-explore-") as name:
         simulated = workload.simulated(pathlib.Path(name), passes)
         repeating = workload.simulated(pathlib.Path(name), passes, recorded)
     error = simulated / expected["finish_ns"] - 1
-    return Outcome(case["id"], repeating == expected["finish_ns"] and abs(error) <= case["tolerance"],
-                   f"{repeating:.0f} ns with recorded durations, {simulated:.0f} ns with simulated collectives ({100 * error:+.3f} %), "
-                   f"expected {expected['finish_ns']}")
+    return Outcome(
+        case["id"],
+        repeating == expected["finish_ns"] and abs(error) <= case["tolerance"],
+        f"{repeating:.0f} ns with recorded durations, {simulated:.0f} ns with simulated collectives ({100 * error:+.3f} %), "
+        f"expected {expected['finish_ns']}",
+    )
 
 
 def one_layer(case):
@@ -212,7 +266,9 @@ def one_layer(case):
             outcomes.append(judged(case, found["exposed" in key] * scale, value, case["tolerance"] or 0.01, key))
     if not outcomes:
         return Outcome(case["id"], None, "nothing is expected of the layer")
-    return Outcome(case["id"], all(outcome.held for outcome in outcomes), "; ".join(outcome.text for outcome in outcomes))
+    return Outcome(
+        case["id"], all(outcome.held for outcome in outcomes), "; ".join(outcome.text for outcome in outcomes)
+    )
 
 
 def claims(case):
@@ -222,19 +278,29 @@ def claims(case):
     expected, limits = case["expected"], {}
     with tempfile.TemporaryDirectory(prefix="orrery-explore-") as name:
         explorer = study.Explorer(harness.BINARY, pathlib.Path(name))
-        free = [explorer.best(None, settings, study.plans(base))["step_time"]
-                for base, settings in (study.cluster(explorer, cluster, free=True) for cluster in study.EXTREMES)]
+        free = [
+            explorer.best(None, settings, study.plans(base))["step_time"]
+            for base, settings in (study.cluster(explorer, cluster, free=True) for cluster in study.EXTREMES)
+        ]
         limits["cluster_configurations_differ_by_up_to"] = max(free) / min(free)
-        without, beside = (explorer.best(None, {}, study.plans(study.BASE, more)) for more in (None, study.beside(max(study.BANDWIDTHS))))
+        without, beside = (
+            explorer.best(None, {}, study.plans(study.BASE, more))
+            for more in (None, study.beside(max(study.BANDWIDTHS)))
+        )
         limits["memory_expansion_gains_up_to"] = without["step_time"] / beside["step_time"]
-    return Outcome(case["id"], all(limits[key] >= value for key, value in expected.items()),
-                   "; ".join(f"{key} {value}, here {limits[key]:.2f}" for key, value in expected.items()))
+    return Outcome(
+        case["id"],
+        all(limits[key] >= value for key, value in expected.items()),
+        "; ".join(f"{key} {value}, here {limits[key]:.2f}" for key, value in expected.items()),
+    )
 
 
 def check_of(case):
     """What computes a case, by what it gives and expects."""
     config = case["config"]
-    if has(case, "expected", "cluster_configurations_differ_by_up_to") or has(case, "expected", "memory_expansion_gains_up_to"):
+    if has(case, "expected", "cluster_configurations_differ_by_up_to") or has(
+        case, "expected", "memory_expansion_gains_up_to"
+    ):
         return claims
     if "cost_classes_usd_per_GBps" in config or "comet" in str(config.get("from", "")):
         return price

@@ -19,11 +19,19 @@ def rules_of(case):
 
 def unmade(case, error):
     """The outcome of a case that could not be made. A key that it lacks is named."""
-    text = f"the case lacks {error}" if isinstance(error, KeyError) else f"the case could not be made: {re.sub(r'/tmp/[^ ]*/', '', repr(error))}"
+    text = (
+        f"the case lacks {error}"
+        if isinstance(error, KeyError)
+        else f"the case could not be made: {re.sub(r'/tmp/[^ ]*/', '', repr(error))}"
+    )
     return Outcome(case["id"], None, text)
 
 
 def judged(case, found, expected, tolerance, what):
     """The outcome of a figure that may differ by a share."""
     error = found / expected - 1
-    return Outcome(case["id"], abs(error) <= max(tolerance, 1e-12), f"{what} {found:.10g}, expected {expected:.10g} ({100 * error:+.2f} %)")
+    return Outcome(
+        case["id"],
+        abs(error) <= max(tolerance, 1e-12),
+        f"{what} {found:.10g}, expected {expected:.10g} ({100 * error:+.2f} %)",
+    )

@@ -21,8 +21,19 @@ def network(gpus, nic="200 Gb/s"):
 
 def gpt(layers, hidden, heads, sequence=2048, vocabulary=51200):
     """A GPT model of Megatron-LM. JSON is YAML too."""
-    return {"kind": "transformer", "biases": True, "dropout": True, "learned-positions": True, "tied-embeddings": True, "fused-attention": False,
-            "layers": layers, "hidden": hidden, "heads": heads, "sequence": sequence, "vocabulary": vocabulary}
+    return {
+        "kind": "transformer",
+        "biases": True,
+        "dropout": True,
+        "learned-positions": True,
+        "tied-embeddings": True,
+        "fused-attention": False,
+        "layers": layers,
+        "hidden": hidden,
+        "heads": heads,
+        "sequence": sequence,
+        "vocabulary": vocabulary,
+    }
 
 
 def config(gpus, model, parallel, compute=None, nic="200 Gb/s"):
@@ -37,8 +48,16 @@ def metrics_of(text, names=("step_time",), *arguments):
     with tempfile.TemporaryDirectory(prefix="orrery-explore-") as name:
         folder = pathlib.Path(name)
         (folder / "config.yaml").write_text(text)
-        done = harness.orrery("run", folder / "config.yaml", "--fold", "--record-iterations=0", "--memory=report", "--progress=none",
-                              f"--output={folder / 'results.h5'}", *arguments)
+        done = harness.orrery(
+            "run",
+            folder / "config.yaml",
+            "--fold",
+            "--record-iterations=0",
+            "--memory=report",
+            "--progress=none",
+            f"--output={folder / 'results.h5'}",
+            *arguments,
+        )
         if done.code:
             raise ValueError(done.err.strip()[:300])
         with h5py.File(folder / "results.h5") as results:

@@ -9,7 +9,9 @@ import harness
 import yaml
 
 SHAPES = ("Ring", "FullyConnected", "Switch")
-ALGORITHM = re.compile(r"(ring|oneRing|direct\d*|oneDirect\d*|halvingDoubling|oneHalvingDoubling|doubleBinaryTree)", re.IGNORECASE)
+ALGORITHM = re.compile(
+    r"(ring|oneRing|direct\d*|oneDirect\d*|halvingDoubling|oneHalvingDoubling|doubleBinaryTree)", re.IGNORECASE
+)
 
 
 def loaded(path):
@@ -29,8 +31,12 @@ def kind_of(content):
         return "memory"
     if "preferred-dataset-splits" in content or any("-implementation" in key for key in content):
         return "system"
-    return "groups" if content and all(isinstance(value, list) and all(isinstance(npu, int) for npu in value)
-                                       for value in content.values()) else None
+    return (
+        "groups"
+        if content
+        and all(isinstance(value, list) and all(isinstance(npu, int) for npu in value) for value in content.values())
+        else None
+    )
 
 
 def files_of(folder):
@@ -82,12 +88,17 @@ def judged(outcome, reason):
 def check_pair(system, network_file):
     network = network_of(network_file)
     reason = reason_to_refuse(system, network, [system.parent])
-    outcome = harness.orrery("show", "topology", "--json", f"--network-configuration={network_file}", f"--system-configuration={system}")
+    outcome = harness.orrery(
+        "show", "topology", "--json", f"--network-configuration={network_file}", f"--system-configuration={system}"
+    )
     difference = judged(outcome, reason)
     if difference or reason:
         return difference
     told = json.loads(outcome.out)
-    found = [(each["shape"], each["size"], round(each["bytes_per_ns"] * 1e9 / 2**30, 6), each["latency_ns"]) for each in told["dimensions"]]
+    found = [
+        (each["shape"], each["size"], round(each["bytes_per_ns"] * 1e9 / 2**30, 6), each["latency_ns"])
+        for each in told["dimensions"]
+    ]
     expected = list(zip(network["topology"], network["npus_count"], network["bandwidth"], network["latency"]))
     if told["npus"] != num_npus(network) or [tuple(each) for each in found] != expected:
         return f"found {told['npus']} NPUs, {found}; expected {expected}"

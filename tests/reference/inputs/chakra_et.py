@@ -10,7 +10,18 @@ import chakra
 import harness
 from inputs import astra_configs
 
-KINDS = ["all-reduce", "reduce", "all-gather", "gather", "scatter", "broadcast", "all-to-all", "reduce-scatter", "reduce-scatter", "barrier"]
+KINDS = [
+    "all-reduce",
+    "reduce",
+    "all-gather",
+    "gather",
+    "scatter",
+    "broadcast",
+    "all-to-all",
+    "reduce-scatter",
+    "reduce-scatter",
+    "barrier",
+]
 
 
 def plain(value):
@@ -25,7 +36,9 @@ def counted(path):
         attributes = node.attributes
         if node.type in (chakra.COMP, chakra.COLL) and plain(attributes.get("is_cpu_op", 0)):
             cpu += 1
-        elif node.type == chakra.COLL and (plain(attributes.get("comm_size", 0)) or plain(attributes["comm_type"]) == chakra.BARRIER):
+        elif node.type == chakra.COLL and (
+            plain(attributes.get("comm_size", 0)) or plain(attributes["comm_type"]) == chakra.BARRIER
+        ):
             each = collectives[KINDS[plain(attributes["comm_type"])]]
             each[0] += 1
             each[1] += plain(attributes.get("comm_size", 0))
@@ -37,8 +50,11 @@ def check_trace(path):
     if outcome.code != 0:
         return f"refused: {outcome.err.strip()}"
     figures = json.loads(outcome.out)
-    found = figures["nodes"], sum(figures["kinds"].get(kind, 0) for kind in ("cpu", "host")), {kind: [each["count"], each["bytes"]]
-                                                               for kind, each in figures.get("collectives", {}).items()}
+    found = (
+        figures["nodes"],
+        sum(figures["kinds"].get(kind, 0) for kind in ("cpu", "host")),
+        {kind: [each["count"], each["bytes"]] for kind, each in figures.get("collectives", {}).items()},
+    )
     expected = counted(path)
     return "" if found == expected else f"found {found}, expected {expected}"
 
@@ -62,8 +78,11 @@ def check_set(prefix, npus):
     reason = astra_configs.reason_to_refuse(found["system"][0], network, [found["system"][0].parent])
     if not reason and astra_configs.num_npus(network) != len(npus):
         return None
-    flags = [f"--workload-configuration={prefix}", f"--system-configuration={found['system'][0]}",
-             f"--network-configuration={found['network'][0]}"]
+    flags = [
+        f"--workload-configuration={prefix}",
+        f"--system-configuration={found['system'][0]}",
+        f"--network-configuration={found['network'][0]}",
+    ]
     flags += [f"--comm-group-configuration={path}" for path in found["groups"][:1]]
     with tempfile.TemporaryDirectory(prefix="orrery-inputs-") as made:
         none = pathlib.Path(made) / "remote_memory.json"

@@ -26,10 +26,15 @@ def check(folder, facts):
             yield fact["file"], f"refused: {figures}"
             continue
         kinds = figures["kinds"]
-        pairs = [("nodes", figures["nodes"], fact["nodes"]), ("host work", kinds.get("cpu", 0), fact["cpu"]),
-                 ("others", sum(kinds.values()), fact["nodes"]),
-                 ("recorded us", figures["recorded_duration_ps"] / 1e6, fact["runtime_us"]),
-                 ("dependencies", figures["dependencies"], fact["dependencies"] - fact["dangling"])]
+        pairs = [
+            ("nodes", figures["nodes"], fact["nodes"]),
+            ("host work", kinds.get("cpu", 0), fact["cpu"]),
+            ("others", sum(kinds.values()), fact["nodes"]),
+            ("recorded us", figures["recorded_duration_ps"] / 1e6, fact["runtime_us"]),
+            ("dependencies", figures["dependencies"], fact["dependencies"] - fact["dangling"]),
+        ]
         if absent(figures) is not None:
             pairs.append(("dangling", absent(figures), fact["dangling"]))
-        yield fact["file"], "; ".join(f"{what}: {found}, expected {expected}" for what, found, expected in pairs if found != expected)
+        yield fact["file"], "; ".join(
+            f"{what}: {found}, expected {expected}" for what, found, expected in pairs if found != expected
+        )

@@ -15,12 +15,27 @@ CLOS = "two-tier-clos-fabric-"
 # The counts are those of the fields `count` and of the largest indices of connections, summed up by hand.
 COUNTS = (
     ("cx5.yaml", [], 1, 3, 2, {"custom": 2, "cpu": 1}, None),
-    ("dgxa100.yaml", ["cx5.yaml"], 1, 22 + 8 * 3, 77 + 8 * 2 + 8, {"custom": 16, "cpu": 2 + 8, "xpu": 8, "switch": 4 + 8}, (8, 8, 64)),
+    (
+        "dgxa100.yaml",
+        ["cx5.yaml"],
+        1,
+        22 + 8 * 3,
+        77 + 8 * 2 + 8,
+        {"custom": 16, "cpu": 2 + 8, "xpu": 8, "switch": 4 + 8},
+        (8, 8, 64),
+    ),
     ("hierarchical-device.yaml", [], 1, 8, 6, {"custom": 2, "cpu": 2, "xpu": 2, "nic": 2}, (2, 0, 0)),
     ("scaleup-scaleout.yaml", [], 9, 8 * 5 + 9, 8 * 4 + 8 + 8, {"custom": 1, "xpu": 8, "nic": 8 * 4 + 8}, (8, 1, 8)),
     ("symmetric-device.yaml", [], 1, 28, 0, {"custom": 4 + 6, "cpu": 2, "xpu": 8, "nic": 8}, (8, 0, 0)),
-    (f"{CLOS}infrastructure.yaml", [f"{CLOS}server.yaml", f"{CLOS}switch.yaml"], 11, 4 * 9 + 7 * 17, 4 * 8 + 7 * 16 + 28,
-     {"custom": 7, "xpu": 16, "nic": 16 + 7 * 16, "switch": 4}, (16, 4 + 7, 16 + 28)),
+    (
+        f"{CLOS}infrastructure.yaml",
+        [f"{CLOS}server.yaml", f"{CLOS}switch.yaml"],
+        11,
+        4 * 9 + 7 * 17,
+        4 * 8 + 7 * 16 + 28,
+        {"custom": 7, "xpu": 16, "nic": 16 + 7 * 16, "switch": 4},
+        (16, 4 + 7, 16 + 28),
+    ),
     (f"{CLOS}server.yaml", [], 1, 9, 8, {"xpu": 4, "nic": 4, "switch": 1}, (4, 1, 4)),
     (f"{CLOS}switch.yaml", [], 1, 17, 16, {"custom": 1, "nic": 16}, None),
 )
@@ -29,9 +44,11 @@ COUNTS = (
 def around(device, nics, hosts=2):
     """Returns an infrastructure that joins the NICs of hosts of a device by a switch."""
     ends = [(host, nic) for host in range(hosts) for nic in range(len(nics))]
-    return {"links": [{"name": "rail", "bandwidth": {"gigabits_per_second": 400}}],
-            "instances": [{"name": "host", "device": device}, {"name": "leaf", "device": "generic-switch"}],
-            "connections": [f"host.{host}.{nics[nic]}.rail.leaf.0.port.{port}" for port, (host, nic) in enumerate(ends)]}
+    return {
+        "links": [{"name": "rail", "bandwidth": {"gigabits_per_second": 400}}],
+        "instances": [{"name": "host", "device": device}, {"name": "leaf", "device": "generic-switch"}],
+        "connections": [f"host.{host}.{nics[nic]}.rail.leaf.0.port.{port}" for port, (host, nic) in enumerate(ends)],
+    }
 
 
 # A name, the file or the infrastructure around files, the files of its devices, and dimensions of the network.
@@ -40,22 +57,37 @@ RUNS = (
     ("scaleup-scaleout.yaml", None, [], [("Switch", 8)]),
     (f"{CLOS}infrastructure.yaml", None, [f"{CLOS}server.yaml", f"{CLOS}switch.yaml"], [("Switch", 4), ("Switch", 4)]),
     (f"{CLOS}server.yaml", None, [], [("Switch", 4)]),
-    ("hierarchical-device.yaml at a switch", around("gh200-nvl2", ["cx7.0", "cx7.1"]), ["hierarchical-device.yaml", f"{CLOS}switch.yaml"],
-     [("Switch", 4)]),
-    ("symmetric-device.yaml at a switch", around("dgx-a100", [f"nic.{n}" for n in range(8)]), ["symmetric-device.yaml", f"{CLOS}switch.yaml"],
-     [("Switch", 16)]),
+    (
+        "hierarchical-device.yaml at a switch",
+        around("gh200-nvl2", ["cx7.0", "cx7.1"]),
+        ["hierarchical-device.yaml", f"{CLOS}switch.yaml"],
+        [("Switch", 4)],
+    ),
+    (
+        "symmetric-device.yaml at a switch",
+        around("dgx-a100", [f"nic.{n}" for n in range(8)]),
+        ["symmetric-device.yaml", f"{CLOS}switch.yaml"],
+        [("Switch", 16)],
+    ),
 )
 UNJOINED = ("hierarchical-device.yaml", "symmetric-device.yaml")
 
 
 def counted(folder, file, devices):
-    done = harness.orrery("show", "graph", folder / file, *(f"--devices={folder / other}" for other in devices), "--json")
+    done = harness.orrery(
+        "show", "graph", folder / file, *(f"--devices={folder / other}" for other in devices), "--json"
+    )
     if done.code != 0:
         return done.err.strip()
     shown = json.loads(done.out)
     network = shown.get("network")
-    return (shown["machines"], shown["nodes"], shown["edges"], shown["components"],
-            network and tuple(network[key] for key in ("npus", "switches", "links")))
+    return (
+        shown["machines"],
+        shown["nodes"],
+        shown["edges"],
+        shown["components"],
+        network and tuple(network[key] for key in ("npus", "switches", "links")),
+    )
 
 
 def write_run(work, file, devices, dimensions):
@@ -63,15 +95,27 @@ def write_run(work, file, devices, dimensions):
     npus = 1
     for _, size in dimensions:
         npus *= size
-    harness.write_workload(work, [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=20_000)] for _ in range(npus)])
+    harness.write_workload(
+        work, [[Node(1, chakra.COLL, comm_type=chakra.ALL_REDUCE, comm_size=20_000)] for _ in range(npus)]
+    )
     graph = {"file": str(file), "devices": [str(other) for other in devices], "defaults": RATES}
     if not devices:
         del graph["devices"]
     config = work / "run.yaml"
-    config.write_text(json.dumps({
-        "system": {"network": {"graph": graph, "dimensions": [{"shape": shape, "size": size} for shape, size in dimensions],
-                               "packets": {"payload": "4096 B"}}},
-        "workload": {"traces": str(work / "workload")}}))
+    config.write_text(
+        json.dumps(
+            {
+                "system": {
+                    "network": {
+                        "graph": graph,
+                        "dimensions": [{"shape": shape, "size": size} for shape, size in dimensions],
+                        "packets": {"payload": "4096 B"},
+                    }
+                },
+                "workload": {"traces": str(work / "workload")},
+            }
+        )
+    )
     return config
 
 
@@ -80,7 +124,9 @@ def difference_of_run(work, config, network):
     results = []
     for ranks in (1, 2):
         results.append(work / f"{network}-{ranks}.h5")
-        done = harness.orrery("run", config, f"--network={network}", f"--output={results[-1]}", "--quiet", "--force", ranks=ranks)
+        done = harness.orrery(
+            "run", config, f"--network={network}", f"--output={results[-1]}", "--quiet", "--force", ranks=ranks
+        )
         if done.code != 0:
             return f"{ranks} ranks: exit code {done.code}: {done.err.strip()}"
     if min(harness.finish_times(results[0])) <= 0:
@@ -108,7 +154,9 @@ def check(folder, facts):
             for network in NETWORKS:
                 yield f"{what}, {network}", difference_of_run(work, config, network)
         for file in UNJOINED:
-            done = harness.orrery("run", write_run(work, folder / file, [], [("Switch", 2)]), f"--output={work / 'none.h5'}")
+            done = harness.orrery(
+                "run", write_run(work, folder / file, [], [("Switch", 2)]), f"--output={work / 'none.h5'}"
+            )
             agrees = done.code == 3 and file in done.err and "joins none of its" in done.err
             yield f"{file}, alone", "" if agrees else f"exit code {done.code}: {done.err.strip()}"
     for path in sorted(folder.rglob("*.yaml")):

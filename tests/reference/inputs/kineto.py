@@ -10,10 +10,29 @@ import h5py
 import harness
 import numpy as np
 
-SIZED = ("AllReduce", "Broadcast", "Reduce", "ReduceScatter", "AllGather", "SendRecv")  # kernels whose bytes are compared
+SIZED = (
+    "AllReduce",
+    "Broadcast",
+    "Reduce",
+    "ReduceScatter",
+    "AllGather",
+    "SendRecv",
+)  # kernels whose bytes are compared
 SUMMED = ("AllReduce", "Broadcast", "Reduce", "ReduceScatter")  # of which a run tells the bytes that facts tell
-SIZES = {"float": 4, "c10::half": 2, "half": 2, "c10::bfloat16": 2, "bfloat16": 2, "double": 8, "long int": 8, "int": 4, "long": 8}  # others: 1
-KERNEL = re.compile(r"nccl(?:Dev)?Kernel_([^\W_]+)", re.IGNORECASE)  # the name that facts give a kernel of communication
+SIZES = {
+    "float": 4,
+    "c10::half": 2,
+    "half": 2,
+    "c10::bfloat16": 2,
+    "bfloat16": 2,
+    "double": 8,
+    "long int": 8,
+    "int": 4,
+    "long": 8,
+}  # others: 1
+KERNEL = re.compile(
+    r"nccl(?:Dev)?Kernel_([^\W_]+)", re.IGNORECASE
+)  # the name that facts give a kernel of communication
 GPU_KINDS = ("compute", "collective", "send", "receive")
 MOST_POINTS = 0.02  # by which a share of the time of a GPU may differ
 MOST_MEAN, MOST_WORST = 0.01, 0.03  # by which steps may
@@ -35,7 +54,11 @@ def describes(facts, path):
     if "schema" in facts:
         return isinstance(content, dict) and len(content.get("nodes", ())) == facts["nodes"]
     info = content.get("distributedInfo", {}) if isinstance(content, dict) else {}
-    if (len(events_of(content)), info.get("rank"), info.get("world_size")) != (facts["events"], facts["rank"], facts["world"]):
+    if (len(events_of(content)), info.get("rank"), info.get("world_size")) != (
+        facts["events"],
+        facts["rank"],
+        facts["world"],
+    ):
         return False
     found, told = collections.Counter(), collections.Counter()
     for event in events_of(content):
@@ -49,10 +72,15 @@ def describes(facts, path):
 def folder_of(root, facts_of_set, taken):
     """Returns the folder that has all files of a set, with the contents that the facts tell where several folders have such files."""
     names = [each["file"] for each in facts_of_set]
-    folders = [each for each in [root] + sorted(path for path in root.rglob("*") if path.is_dir())
-               if all((each / name).is_file() and each / name not in taken for name in names)]
+    folders = [
+        each
+        for each in [root] + sorted(path for path in root.rglob("*") if path.is_dir())
+        if all((each / name).is_file() and each / name not in taken for name in names)
+    ]
     if len(folders) > 1:
-        folders = [each for each in folders if all(describes(facts, each / facts["file"]) for facts in facts_of_set)] or folders
+        folders = [
+            each for each in folders if all(describes(facts, each / facts["file"]) for facts in facts_of_set)
+        ] or folders
     return folders[0] if folders else None
 
 
@@ -63,7 +91,7 @@ def sets_of(facts):
         if "file" in each:
             waiting.append(each)
             continue
-        alone, members = waiting[:-each["ranks"]], waiting[-each["ranks"]:]
+        alone, members = waiting[: -each["ranks"]], waiting[-each["ranks"] :]
         yield from (([one], None) for one in alone)
         yield members, each
         waiting = []
@@ -88,7 +116,9 @@ def shards_of_gathers(path):
         args = event.get("args") or {}
         if "AllGather" not in str(event.get("name")) or not {"In msg nelems", "Out msg nelems", "dtype"} <= set(args):
             continue
-        brought, all_of_it = (int(args[key]) * SIZES.get(str(args["dtype"]).lower(), 1) for key in ("In msg nelems", "Out msg nelems"))
+        brought, all_of_it = (
+            int(args[key]) * SIZES.get(str(args["dtype"]).lower(), 1) for key in ("In msg nelems", "Out msg nelems")
+        )
         if shards.setdefault(max(brought, all_of_it), brought) != brought:
             return None
     return shards
@@ -104,14 +134,23 @@ def check_file(path, facts):
     communication = sum(durations.get(kind, 0) for kind in GPU_KINDS[1:])
     pairs = [
         ("GPU operations", sum(kinds.get(kind, 0) for kind in GPU_KINDS) + kinds.get("instant", 0), facts["gpu_ops"]),
-        ("in streams", sum(figures.get("nodes_of_streams", [])) + kinds.get("receive", 0), sum(facts["gpu_ops_by_stream"].values()))]
+        (
+            "in streams",
+            sum(figures.get("nodes_of_streams", [])) + kinds.get("receive", 0),
+            sum(facts["gpu_ops_by_stream"].values()),
+        ),
+    ]
     if not kinds.get("receive"):  # these wait for their stream, but are in none
-        pairs.append(("by stream", sorted(figures.get("nodes_of_streams", [])), sorted(facts["gpu_ops_by_stream"].values())))
+        pairs.append(
+            ("by stream", sorted(figures.get("nodes_of_streams", [])), sorted(facts["gpu_ops_by_stream"].values()))
+        )
     as_kernels = sum("do not tell what they do" in text for text in figures.get("warnings", []))
     if not as_kernels:
-        pairs += [("us of computation", round(durations.get("compute", 0) / 1e6, 3), facts["compute_sum"]),
-                  ("us of communication", round(communication / 1e6, 3), facts["nccl_sum"]),
-                  ("collectives", sum(each["count"] for each in collectives.values()) + messages, facts["collectives_gpu"])]
+        pairs += [
+            ("us of computation", round(durations.get("compute", 0) / 1e6, 3), facts["compute_sum"]),
+            ("us of communication", round(communication / 1e6, 3), facts["nccl_sum"]),
+            ("collectives", sum(each["count"] for each in collectives.values()) + messages, facts["collectives_gpu"]),
+        ]
     known = [each for each in facts["collectives"] if each["bytes"] is not None]
     # Where facts know no size, the operators may still have told one.
     assumed = any("1 is assumed" in text for text in figures.get("warnings", []))
@@ -119,8 +158,12 @@ def check_file(path, facts):
     shards = shards_of_gathers(path)
     if all(each["kernel"] in SIZED for each in known) and not as_kernels and is_compared and shards is not None:
         total = sum(each["bytes"] for part in ("collectives", "messages") for each in figures.get(part, {}).values())
-        expected = sum(shards.get(each["bytes"], each["bytes"]) * each["count"] if each["kernel"] == "AllGather" else each["bytes"] * each["count"]
-                       for each in known)
+        expected = sum(
+            shards.get(each["bytes"], each["bytes"]) * each["count"]
+            if each["kernel"] == "AllGather"
+            else each["bytes"] * each["count"]
+            for each in known
+        )
         pairs.append(("bytes", total - facts["collectives_without_size"], expected))
     return differences(pairs)
 
@@ -128,10 +171,22 @@ def check_file(path, facts):
 def system(num_npus, files, folder):
     """Writes a configuration for the replay of recorded durations, and returns its name."""
     path = pathlib.Path(folder) / "replay.yaml"
-    path.write_text(json.dumps({
-        "system": {"network": {"dimensions": [{"shape": "Switch", "size": num_npus, "bandwidth": "100 GB/s", "latency": "1 us"}]},
-                   "compute": {"roofline": False}, "communication": {"durations": "recorded"}},
-        "workload": {"traces": [{"npus": npu, "file": str(file)} for npu, file in enumerate(files)]}}))
+    path.write_text(
+        json.dumps(
+            {
+                "system": {
+                    "network": {
+                        "dimensions": [
+                            {"shape": "Switch", "size": num_npus, "bandwidth": "100 GB/s", "latency": "1 us"}
+                        ]
+                    },
+                    "compute": {"roofline": False},
+                    "communication": {"durations": "recorded"},
+                },
+                "workload": {"traces": [{"npus": npu, "file": str(file)} for npu, file in enumerate(files)]},
+            }
+        )
+    )
     return path
 
 
@@ -140,7 +195,11 @@ def check_refusal(path, facts):
     with tempfile.TemporaryDirectory() as folder:
         outcome = harness.orrery("check", system(facts["world"] + 1, [path] * (facts["world"] + 1), folder))
     said = f"rank {facts['rank']} of {facts['world']}"
-    return "" if outcome.code == 3 and said in outcome.err else f"refused without '{said}' (exit code {outcome.code}): {outcome.err[:200]}"
+    return (
+        ""
+        if outcome.code == 3 and said in outcome.err
+        else f"refused without '{said}' (exit code {outcome.code}): {outcome.err[:200]}"
+    )
 
 
 def union(start, finish):
@@ -153,12 +212,17 @@ def shares(rows, facts):
     """Returns the shares of the time of a GPU: (found, expected) of computation, communication, the exposed part of it, and nothing."""
     gpu = rows[np.isin(rows["kind"], list(GPU_KINDS))]
     span = gpu["finish"].max() - gpu["start"].min()
-    computes, all_work = (union(part["start"].astype(np.int64), part["finish"].astype(np.int64))
-                          for part in (gpu[gpu["kind"] == "compute"], gpu))
+    computes, all_work = (
+        union(part["start"].astype(np.int64), part["finish"].astype(np.int64))
+        for part in (gpu[gpu["kind"] == "compute"], gpu)
+    )
     talks = gpu[gpu["kind"] != "compute"]
     talk = union(talks["start"], talks["finish"])
     found = np.array([computes, talk, all_work - computes, span - all_work]) / span
-    return found, np.array([facts[key] for key in ("compute_busy", "nccl_busy", "nccl_exposed", "gpu_idle")]) / facts["gpu_span"]
+    return (
+        found,
+        np.array([facts[key] for key in ("compute_busy", "nccl_busy", "nccl_exposed", "gpu_idle")]) / facts["gpu_span"],
+    )
 
 
 def timeline_of(results):
@@ -166,8 +230,16 @@ def timeline_of(results):
     table = results["timeline"]
     kinds = [str(kind) for kind in table["kind"].attrs["values"]]
     names = [name.decode() for name in table["names"][:]]
-    rows = np.rec.fromarrays([table["npu"][:], table["start"][:], table["finish"][:], np.array(kinds)[table["kind"][:]],
-                              np.array(names, dtype=object)[table["name"][:]]], names="npu,start,finish,kind,name")
+    rows = np.rec.fromarrays(
+        [
+            table["npu"][:],
+            table["start"][:],
+            table["finish"][:],
+            np.array(kinds)[table["kind"][:]],
+            np.array(names, dtype=object)[table["name"][:]],
+        ],
+        names="npu,start,finish,kind,name",
+    )
     return rows[np.argsort(rows["start"], kind="stable")]
 
 
@@ -175,9 +247,15 @@ def collectives_of(results, npu):
     """Returns (bytes, count) of the collectives in which an NPU takes part."""
     table = results["groups"]
     offsets = table["offsets"][:]
-    members = {int(group): set(map(int, table["members"][first:last])) for group, first, last in zip(table["group"][:], offsets[:-1], offsets[1:])}
-    mine = [size for group, size in zip(results["collectives/group"][:], results["collectives/bytes"][:])
-            if not members.get(int(group)) or npu in members[int(group)]]
+    members = {
+        int(group): set(map(int, table["members"][first:last]))
+        for group, first, last in zip(table["group"][:], offsets[:-1], offsets[1:])
+    }
+    mine = [
+        size
+        for group, size in zip(results["collectives/group"][:], results["collectives/bytes"][:])
+        if not members.get(int(group)) or npu in members[int(group)]
+    ]
     return sorted((int(size), int(count)) for size, count in zip(*np.unique(mine, return_counts=True)))
 
 
@@ -186,7 +264,9 @@ def check_set(files, all_facts, facts):
     errors, wrong = [], []
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder) / "r.h5"
-        outcome = harness.orrery("run", system(len(files), files, folder), f"--output={output}", "--timeline", "--quiet")
+        outcome = harness.orrery(
+            "run", system(len(files), files, folder), f"--output={output}", "--timeline", "--quiet"
+        )
         if outcome.code:
             return outcome.err.strip()
         with h5py.File(output) as results:
@@ -246,7 +326,9 @@ def check(folder, facts):
     for of_files, of_set in sets_of(facts):
         place = folder_of(folder, of_files, taken)
         if place is None:
-            yield from ((each["file"], "there is no such file, or none beside the others of its set") for each in of_files)
+            yield from (
+                (each["file"], "there is no such file, or none beside the others of its set") for each in of_files
+            )
             continue
         paths = [place / each["file"] for each in of_files]
         taken.update(paths)

@@ -8,8 +8,14 @@ import tempfile
 import harness
 import pairs
 
-KEYS = {"allreduce": "all-reduce", "allgather": "all-gather", "reducescatter": "reduce-scatter", "alltoall": "all-to-all", "broadcast": "broadcast",
-        "reduce": "reduce"}
+KEYS = {
+    "allreduce": "all-reduce",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+}
 
 
 def time_of(path, kind, ranks):
@@ -18,7 +24,9 @@ def time_of(path, kind, ranks):
         config, plan = pathlib.Path(folder) / "system.yaml", pathlib.Path(folder) / path.name.removesuffix(".gz")
         plan.write_bytes(gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes())
         network = f"{{dimensions: [{{shape: FullyConnected, size: {ranks}, bandwidth: 50 GB/s, latency: 0 ns}}]}}"
-        config.write_text(f"system:\n  network: {network}\n  collectives: {{endpoint-delay: 0 ns, custom: {{{kind}: '{plan}'}}}}\n")
+        config.write_text(
+            f"system:\n  network: {network}\n  collectives: {{endpoint-delay: 0 ns, custom: {{{kind}: '{plan}'}}}}\n"
+        )
         return harness.orrery("show", "collective", str(config), f"--kind={kind}", "--bytes=1 MiB", "--json")
 
 

@@ -4,7 +4,13 @@ import tempfile
 
 import harness
 
-KEYS = {"allreduce": "all-reduce", "allgather": "all-gather", "reducescatter": "reduce-scatter", "alltoall": "all-to-all", "broadcast": "broadcast"}
+KEYS = {
+    "allreduce": "all-reduce",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "broadcast": "broadcast",
+}
 UNKNOWN = {"glre"}  # to the executor of MSCCL++ as well
 
 

@@ -22,7 +22,11 @@ def difference(path, fact):
         made = pathlib.Path(folder) / "system.yaml"
         done = harness.orrery("convert", str(path), f"--output={made}")
         if fact["root"] in REFUSED:
-            return "" if done.code == 3 and REFUSED[fact["root"]] in done.err else f"not refused as it should be: {done.err}"
+            return (
+                ""
+                if done.code == 3 and REFUSED[fact["root"]] in done.err
+                else f"not refused as it should be: {done.err}"
+            )
         if done.code != 0:
             return f"refused: {done.err.strip()}"
         text = made.read_text()
@@ -30,7 +34,12 @@ def difference(path, fact):
         if timed.code != 0:
             return f"the system is refused: {timed.err.strip()}"
     nics = [list(nic) for nic in re.findall(r"^# NIC: (.*) with (\d+) Mbit/s$", text, re.MULTILINE)]
-    found = {"gpus": numbers(text, "GPUs")[0], "links_of_a_gpu": numbers(text, "links of a GPU"), "nvswitches": numbers(text, "NVSwitches")[0], "nics": nics}
+    found = {
+        "gpus": numbers(text, "GPUs")[0],
+        "links_of_a_gpu": numbers(text, "links of a GPU"),
+        "nvswitches": numbers(text, "NVSwitches")[0],
+        "nics": nics,
+    }
     wrong = {key: (fact[key], value) for key, value in found.items() if fact[key] != value}
     return f"(expected, found) {wrong}" if wrong else ""
 

@@ -2,13 +2,21 @@
 with what to give in its place."""
 import harness
 
-PLACES = {"a topology of ASTRA-sim's ns-3 network": "system.network.graph", "a topology of htsim": "system.network.dimensions",
-          "a logical topology of ASTRA-sim's ns-3 network": "--logical-topology-configuration",
-          "a configuration of ASTRA-sim's ns-3 network": "--network-configuration"}
-KINDS = {"topology.txt": "a topology of ASTRA-sim's ns-3 network", "nc-topology-file.txt": "a topology of ASTRA-sim's ns-3 network",
-         "physical_network.txt": "a topology of ASTRA-sim's ns-3 network", "logical_topo.json": "a logical topology of ASTRA-sim's ns-3 network",
-         "logical.json": "a logical topology of ASTRA-sim's ns-3 network", "ns3_config.txt": "a configuration of ASTRA-sim's ns-3 network",
-         "network_config.txt": "a configuration of ASTRA-sim's ns-3 network"}
+PLACES = {
+    "a topology of ASTRA-sim's ns-3 network": "system.network.graph",
+    "a topology of htsim": "system.network.dimensions",
+    "a logical topology of ASTRA-sim's ns-3 network": "--logical-topology-configuration",
+    "a configuration of ASTRA-sim's ns-3 network": "--network-configuration",
+}
+KINDS = {
+    "topology.txt": "a topology of ASTRA-sim's ns-3 network",
+    "nc-topology-file.txt": "a topology of ASTRA-sim's ns-3 network",
+    "physical_network.txt": "a topology of ASTRA-sim's ns-3 network",
+    "logical_topo.json": "a logical topology of ASTRA-sim's ns-3 network",
+    "logical.json": "a logical topology of ASTRA-sim's ns-3 network",
+    "ns3_config.txt": "a configuration of ASTRA-sim's ns-3 network",
+    "network_config.txt": "a configuration of ASTRA-sim's ns-3 network",
+}
 
 
 def check(folder, facts):
@@ -21,4 +29,6 @@ def check(folder, facts):
             continue
         done = harness.orrery("show", "trace", path)
         agrees = done.code == 3 and f"the file is {kind}" in done.err and PLACES[kind] in done.err
-        yield str(path.relative_to(folder)), "" if agrees else f"exit code {done.code}, not refused as {kind}: {done.err.strip()}"
+        yield str(
+            path.relative_to(folder)
+        ), "" if agrees else f"exit code {done.code}, not refused as {kind}: {done.err.strip()}"

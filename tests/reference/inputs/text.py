@@ -7,7 +7,13 @@ import tempfile
 import harness
 
 PASSES = ("forward", "input_grad", "weight_grad")
-KINDS = {"ALLREDUCE": "all-reduce", "ALLGATHER": "all-gather", "REDUCESCATTER": "reduce-scatter", "ALLTOALL": "all-to-all", "BROADCAST": "broadcast"}
+KINDS = {
+    "ALLREDUCE": "all-reduce",
+    "ALLGATHER": "all-gather",
+    "REDUCESCATTER": "reduce-scatter",
+    "ALLTOALL": "all-to-all",
+    "BROADCAST": "broadcast",
+}
 TRANSFORMERS = ("HYBRID_TRANSFORMER", "HYBRID_TRANSFORMER_FWD_IN_BCKWD")
 
 
@@ -41,7 +47,7 @@ def repeated(header):
     for key in lists:
         if key in header:
             at = header.index(key)
-            lists[key] = [int(word) for word in header[at + 2:at + 2 + int(header[at + 1])]]
+            lists[key] = [int(word) for word in header[at + 2 : at + 2 + int(header[at + 1])]]
     layers = []
     for layer in lists["checkpoint_initiates:"]:
         layers += range(max(one for one in lists["checkpoints:"] if one < layer), layer)
@@ -52,7 +58,9 @@ def expectation(path):
     """Returns (facts of the file, what one training step holds): ns of compute and update, and counts and bytes by kind."""
     lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
     header, rows = lines[0], lines[2:]
-    steps = [(index, which) for index in range(len(rows)) for which in range(3)] + [(index, 0) for index in repeated(header)]
+    steps = [(index, which) for index in range(len(rows)) for which in range(3)] + [
+        (index, 0) for index in repeated(header)
+    ]
     compute = {name: sum(int(row[2 + 3 * which]) for row in rows) for which, name in enumerate(PASSES)}
     compute["update"] = sum(int(row[11]) for row in rows)
     facts = {"loop": header[0], "layers_said": int(lines[1][0]), "rows": len(rows), "compute_ns": compute}
@@ -103,11 +111,22 @@ def check_systems(folder):
         memory.write_text('{"memory-type": "NO_MEMORY_EXPANSION"}')
         for network in networks:
             for system in systems:
-                said = refusal(["run", f"--workload-configuration={workload}", f"--network-configuration={network}", f"--system-configuration={system}",
-                                f"--remote-memory-configuration={memory}", f"--output={name}/results.h5", "--force"])
+                said = refusal(
+                    [
+                        "run",
+                        f"--workload-configuration={workload}",
+                        f"--network-configuration={network}",
+                        f"--system-configuration={system}",
+                        f"--remote-memory-configuration={memory}",
+                        f"--output={name}/results.h5",
+                        "--force",
+                    ]
+                )
                 said = "" if "doubleBinaryTree does not carry out reduce-scatter" in said else said
                 for path in (network, system):
-                    took[path] = "" if not said or took[path] == "" else took[path] if "one for each dimension" in said else said
+                    took[path] = (
+                        "" if not said or took[path] == "" else took[path] if "one for each dimension" in said else said
+                    )
     return [(str(path.relative_to(folder.parent)), difference) for path, difference in took.items()]
 
 

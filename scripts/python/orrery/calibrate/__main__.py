@@ -37,7 +37,9 @@ def main():
         elif arguments.what == "provenance":
             provenance.show(program, arguments.files)
         else:
-            collectives.calibrate(program, arguments.files, arguments.library, arguments.kind, arguments.fabric, arguments.nic)
+            collectives.calibrate(
+                program, arguments.files, arguments.library, arguments.kind, arguments.fabric, arguments.nic
+            )
     except Unusable as error:
         print(f"orrery: error: {error}", file=sys.stderr)
         return 3

@@ -79,9 +79,9 @@ def fit(effects, misses, deviations, start=None, noise=NOISE):
     logarithms deviate so from `start` (0) before the fit."""
     effects, misses, deviations = np.asarray(effects, float), np.asarray(misses, float), np.asarray(deviations, float)
     start = np.zeros(len(deviations)) if start is None else np.asarray(start, float)
-    precision = np.diag(1 / deviations ** 2) + effects.T @ effects / noise ** 2
+    precision = np.diag(1 / deviations**2) + effects.T @ effects / noise**2
     covariance = np.linalg.inv(precision)
-    return Fit(covariance @ (start / deviations ** 2 + effects.T @ misses / noise ** 2), covariance)
+    return Fit(covariance @ (start / deviations**2 + effects.T @ misses / noise**2), covariance)
 
 
 def leave_one_out(effects, misses, deviations, noise=NOISE):

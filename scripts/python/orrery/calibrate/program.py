@@ -47,8 +47,18 @@ def range_of(program, key):
 def step_seconds(program, config, *settings):
     """Returns the seconds of a step of a configuration with these settings."""
     with tempfile.TemporaryDirectory() as folder:
-        out = asked(program, "run", config, "--verbose", *(f"--set={setting}" for setting in settings), "--fold", "--record-iterations=0",
-                    f"--output={pathlib.Path(folder) / 'results.h5'}", "--progress=none", "--memory=report")
+        out = asked(
+            program,
+            "run",
+            config,
+            "--verbose",
+            *(f"--set={setting}" for setting in settings),
+            "--fold",
+            "--record-iterations=0",
+            f"--output={pathlib.Path(folder) / 'results.h5'}",
+            "--progress=none",
+            "--memory=report",
+        )
     found = re.search(r"^step time ([\d.]+) (\w+)", out, re.MULTILINE)
     if not found:
         raise Unusable(f"{config}: found no step time in what the run prints; expected a generated workload or traces.")

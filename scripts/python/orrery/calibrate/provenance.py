@@ -12,18 +12,34 @@ from orrery.calibrate.steps import leaves
 
 # Figures in the program: kind, deviation of the logarithm, source.
 PROCESSORS = {
-    "a100": ("measured", 0.06, "29,848 products of Vidur, models that were not fitted"), "h100": ("measured", 0.09, "29,848 products of Vidur"),
-    "b200": ("borrowed", 0.12, "largest rates of products of B200, all else of H100"), "tpu-v5p": ("assumed", 0.2, "no product is public"),
-    "mi300x": ("assumed", 0.2, "largest rate of products, all else after H100"), "mi355x": ("assumed", 0.2, "largest rate of products, all else after H100"),
+    "a100": ("measured", 0.06, "29,848 products of Vidur, models that were not fitted"),
+    "h100": ("measured", 0.09, "29,848 products of Vidur"),
+    "b200": ("borrowed", 0.12, "largest rates of products of B200, all else of H100"),
+    "tpu-v5p": ("assumed", 0.2, "no product is public"),
+    "mi300x": ("assumed", 0.2, "largest rate of products, all else after H100"),
+    "mi355x": ("assumed", 0.2, "largest rate of products, all else after H100"),
 }
-LIBRARIES = {"nccl-a100": ("measured", 0.12), "nccl-h100": ("measured", 0.12), "nccl-b200": ("measured", 0.15), "rccl-mi300x": ("borrowed", 0.2)}
+LIBRARIES = {
+    "nccl-a100": ("measured", 0.12),
+    "nccl-h100": ("measured", 0.12),
+    "nccl-b200": ("measured", 0.15),
+    "rccl-mi300x": ("borrowed", 0.2),
+}
 # Keys of a system and of a stack whose values a step may depend on, with the deviation where nothing says another one.
 KEYS = {
-    "system.compute.efficiency": ("assumed", 0.15), "system.compute.attention": ("assumed", 0.3), "system.compute.attention-factor": ("assumed", 0.15),
-    "system.compute.elementwise": ("assumed", 0.35), "system.compute.kernel": ("assumed", 0.5), "system.compute.fp8": ("assumed", 0.05),
-    "system.compute.nvfp4": ("assumed", 0.12), "system.compute.local-memory.bandwidth": ("data sheet", 0.0),
-    "system.collectives.compute-share": ("assumed", 0.6), "workload.parallel.exposed-share": ("assumed", 0.6),
-    "workload.parallel.tp-overlap": ("assumed", 0.1), "workload.parallel.layer-time": ("assumed", 0.7), "workload.parallel.between-steps": ("assumed", 1.0),
+    "system.compute.efficiency": ("assumed", 0.15),
+    "system.compute.attention": ("assumed", 0.3),
+    "system.compute.attention-factor": ("assumed", 0.15),
+    "system.compute.elementwise": ("assumed", 0.35),
+    "system.compute.kernel": ("assumed", 0.5),
+    "system.compute.fp8": ("assumed", 0.05),
+    "system.compute.nvfp4": ("assumed", 0.12),
+    "system.compute.local-memory.bandwidth": ("data sheet", 0.0),
+    "system.collectives.compute-share": ("assumed", 0.6),
+    "workload.parallel.exposed-share": ("assumed", 0.6),
+    "workload.parallel.tp-overlap": ("assumed", 0.1),
+    "workload.parallel.layer-time": ("assumed", 0.7),
+    "workload.parallel.between-steps": ("assumed", 1.0),
 }
 CHANGE = 1.05
 
@@ -38,7 +54,11 @@ def told_by(text):
             deviation = re.search(r"deviation:\s*([\d.]+)", rest)
             kind = re.search(r"kind:\s*(\w+)", rest)
             source = re.search(r"source:\s*\"([^\"]*)\"", rest) or re.search(r"source:\s*([^,}]+)", rest)
-            found[entry[1]] = (float(deviation[1]) if deviation else None, kind[1] if kind else "assumed", source[1].strip() if source else "")
+            found[entry[1]] = (
+                float(deviation[1]) if deviation else None,
+                kind[1] if kind else "assumed",
+                source[1].strip() if source else "",
+            )
     return found
 
 
@@ -75,7 +95,17 @@ def show(program, files):
         folder = pathlib.Path(name)
         config = configuration_of(files[0], folder)
         results = folder / "plain.h5"
-        asked(program, "run", config, "--quiet", "--fold", "--record-iterations=0", f"--output={results}", "--progress=none", "--memory=report")
+        asked(
+            program,
+            "run",
+            config,
+            "--quiet",
+            "--fold",
+            "--record-iterations=0",
+            f"--output={results}",
+            "--progress=none",
+            "--memory=report",
+        )
         text = resolved_in(results)
         resolved, told = leaves(text), told_by(text)
         plain = step_seconds(program, config)
@@ -85,13 +115,26 @@ def show(program, files):
         def effect(key):
             value = joint.number_of(resolved[key])
             other = value * CHANGE
-            share = key in ("system.compute.efficiency", "system.compute.attention", "system.compute.elementwise", "system.compute.fp8",
-                            "system.compute.nvfp4") or key.startswith("workload.parallel.") and value <= 1 and not resolved[key].strip()[-1:].isalpha()
+            share = (
+                key
+                in (
+                    "system.compute.efficiency",
+                    "system.compute.attention",
+                    "system.compute.elementwise",
+                    "system.compute.fp8",
+                    "system.compute.nvfp4",
+                )
+                or key.startswith("workload.parallel.")
+                and value <= 1
+                and not resolved[key].strip()[-1:].isalpha()
+            )
             if share and other > 0.999:
                 other = value / CHANGE
             unit = re.sub(r"^[\d.eE+-]+", "", resolved[key].strip()).strip()
             number = other if not unit else joint.number_of(resolved[key].replace(unit, "")) * other / value
-            return math.log(step_seconds(program, config, f"{key}={number:.9g}{' ' + unit if unit else ''}") / plain) / math.log(other / value)
+            return math.log(
+                step_seconds(program, config, f"{key}={number:.9g}{' ' + unit if unit else ''}") / plain
+            ) / math.log(other / value)
 
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             effects = dict(zip(keys, pool.map(effect, keys)))
@@ -106,11 +149,18 @@ def show(program, files):
         if key in told:
             given, kind, source = told[key]
             deviation = deviation if given is None else given
-        lines.append((abs(effects[key]) * deviation, f"{key:<40} {resolved[key]:>12} {100 * deviation:>7.1f} % {effects[key]:>+11.3f} % "
-                      f"{100 * abs(effects[key]) * deviation:>9.1f} %  {kind}{', ' + source if source else ''}"))
+        lines.append(
+            (
+                abs(effects[key]) * deviation,
+                f"{key:<40} {resolved[key]:>12} {100 * deviation:>7.1f} % {effects[key]:>+11.3f} % "
+                f"{100 * abs(effects[key]) * deviation:>9.1f} %  {kind}{', ' + source if source else ''}",
+            )
+        )
     for _, line in sorted(lines, reverse=True):
         print(line)
     for key, table in (("system.compute.processor", PROCESSORS), ("system.collectives.library.name", LIBRARIES)):
         if key in resolved:
             entry = table.get(resolved[key], ("assumed", 0.2))
-            print(f"{key:<40} {resolved[key]:>12} {100 * entry[1]:>7.1f} % {'':>13} {'':>11}  {entry[0]}{', ' + entry[2] if len(entry) > 2 else ''}")
+            print(
+                f"{key:<40} {resolved[key]:>12} {100 * entry[1]:>7.1f} % {'':>13} {'':>11}  {entry[0]}{', ' + entry[2] if len(entry) > 2 else ''}"
+            )

@@ -16,11 +16,25 @@ import pathlib
 Hardware = collections.namedtuple("Hardware", "preset node scale_up latency scale_out compute stacks")
 HARDWARE = {
     "a100": Hardware("dgx-a100-superpod", 8, "300 GB/s", "500 ns", "200 Gb/s", {}, ("a100",)),
-    "a100-40": Hardware("dgx-a100-superpod", 8, "300 GB/s", "500 ns", "200 Gb/s", {"local-memory": {"bandwidth": "1555 GB/s", "size": "40960 MiB"}},
-                        ("a100-40", "a100")),
+    "a100-40": Hardware(
+        "dgx-a100-superpod",
+        8,
+        "300 GB/s",
+        "500 ns",
+        "200 Gb/s",
+        {"local-memory": {"bandwidth": "1555 GB/s", "size": "40960 MiB"}},
+        ("a100-40", "a100"),
+    ),
     "h100": Hardware("dgx-h100-superpod", 8, "450 GB/s", "468 ns", "400 Gb/s", {}, ("h100",)),
-    "h100-tt": Hardware("dgx-h100-superpod", 8, "450 GB/s", "468 ns", "400 Gb/s",
-                        {"local-memory": {"bandwidth": "2400 GB/s", "size": "96 GB"}, "power-cap": 500}, ("h100",)),
+    "h100-tt": Hardware(
+        "dgx-h100-superpod",
+        8,
+        "450 GB/s",
+        "468 ns",
+        "400 Gb/s",
+        {"local-memory": {"bandwidth": "2400 GB/s", "size": "96 GB"}, "power-cap": 500},
+        ("h100",),
+    ),
     "h800": Hardware("dgx-h100-superpod", 8, "200 GB/s", "468 ns", "400 Gb/s", {}, ("h100",)),
     "h200": Hardware("hgx-h200", 8, "450 GB/s", "468 ns", "400 Gb/s", {}, ("h200", "h100")),
     "b200": Hardware("hgx-b200", 8, "900 GB/s", "400 ns", "400 Gb/s", {}, ("b200", "gb200")),
@@ -39,15 +53,43 @@ HARDWARE = {
 }
 # Text in the group, and the software of its stack: the first that fits. A stack of another software stands in where the hardware has none.
 SOFTWARE = [
-    ("llm-foundry", "fsdp"), ("fms-fsdp", "fms-fsdp"), ("TorchTitan", "torchtitan"), ("AutoModel", "automodel"), ("MegaScale", "megascale"),
-    ("DeepSpeed", "megatron-deepspeed"), ("BLOOM", "megatron-deepspeed"), ("InternEvo", "internevo"), ("HugeCTR", "hugectr"), ("DLRM", "hugectr"),
-    ("NVFP4", "nemo-nvfp4"), ("MLPerf v5.1", "nemo-2025"), ("long sequence", "nemo-2025"), ("docs 25", "nemo-2025"), ("MLPerf 405B", "nemo-2025"),
-    ("MoE", "megatron-moe"), ("ModelZoo", "megatron-moe"), ("Primus", "primus"), ("NeMo", "nemo"), ("MaxText", "maxtext"), ("Pax", "pax"),
-    ("JAX", "maxtext"), ("MI3", "primus"), ("FSDP", "fms-fsdp"), ("Megatron", "megatron"),
+    ("llm-foundry", "fsdp"),
+    ("fms-fsdp", "fms-fsdp"),
+    ("TorchTitan", "torchtitan"),
+    ("AutoModel", "automodel"),
+    ("MegaScale", "megascale"),
+    ("DeepSpeed", "megatron-deepspeed"),
+    ("BLOOM", "megatron-deepspeed"),
+    ("InternEvo", "internevo"),
+    ("HugeCTR", "hugectr"),
+    ("DLRM", "hugectr"),
+    ("NVFP4", "nemo-nvfp4"),
+    ("MLPerf v5.1", "nemo-2025"),
+    ("long sequence", "nemo-2025"),
+    ("docs 25", "nemo-2025"),
+    ("MLPerf 405B", "nemo-2025"),
+    ("MoE", "megatron-moe"),
+    ("ModelZoo", "megatron-moe"),
+    ("Primus", "primus"),
+    ("NeMo", "nemo"),
+    ("MaxText", "maxtext"),
+    ("Pax", "pax"),
+    ("JAX", "maxtext"),
+    ("MI3", "primus"),
+    ("FSDP", "fms-fsdp"),
+    ("Megatron", "megatron"),
 ]
-FAMILIES = {"nemo-nvfp4": ["nemo-2025", "nemo"], "nemo-2025": ["nemo"], "megatron-moe": ["megatron", "nemo"], "automodel": ["torchtitan", "fms-fsdp"],
-            "fms-fsdp": ["torchtitan", "fsdp"], "torchtitan": ["fms-fsdp"], "pax": ["maxtext"], "internevo": ["megatron"],
-            "megatron-deepspeed": ["megatron"]}
+FAMILIES = {
+    "nemo-nvfp4": ["nemo-2025", "nemo"],
+    "nemo-2025": ["nemo"],
+    "megatron-moe": ["megatron", "nemo"],
+    "automodel": ["torchtitan", "fms-fsdp"],
+    "fms-fsdp": ["torchtitan", "fsdp"],
+    "torchtitan": ["fms-fsdp"],
+    "pax": ["maxtext"],
+    "internevo": ["megatron"],
+    "megatron-deepspeed": ["megatron"],
+}
 ANY_SOFTWARE = ["nemo", "nemo-2025", "primus", "maxtext", "megatron", "fsdp"]
 COLUMNS = ("id", "kind", "group", "hardware", "gpus", "config", "step_or_us")
 PRECISIONS = {"fp4": "nvfp4", "fp16": "bf16"}
@@ -64,7 +106,9 @@ def stacks_folder(program):
         for place in ("share/orrery/configs/stacks", "configs/stacks"):
             if (folder / place).is_dir():
                 return folder / place
-    raise Wrong(f"{program}: found no folder configs/stacks above it; expected that of the installation or of the repository")
+    raise Wrong(
+        f"{program}: found no folder configs/stacks above it; expected that of the installation or of the repository"
+    )
 
 
 def hardware_of(row):
@@ -109,8 +153,11 @@ def torus_of(hardware, chips, slices):
         factor = next(n for n in range(2, rest + 1) if rest % n == 0)
         axes[axes.index(min(axes))] *= factor
         rest //= factor
-    dimensions = [{"shape": "Ring", "size": size, "bandwidth": hardware.scale_up, "latency": hardware.latency}
-                  for size in sorted(axes, reverse=True) if size > 1]
+    dimensions = [
+        {"shape": "Ring", "size": size, "bandwidth": hardware.scale_up, "latency": hardware.latency}
+        for size in sorted(axes, reverse=True)
+        if size > 1
+    ]
     if slices > 1 or not dimensions:
         dimensions.append({"shape": "Switch", "size": slices, "bandwidth": hardware.scale_out, "latency": "10 us"})
     return dimensions
@@ -130,6 +177,7 @@ def dimensions_of(hardware, gpus, replicas):
 
 def faults_of(row):
     """What is wrong with a row of a training step, as one text; empty if nothing is."""
+
     def check(column, read, expected):
         value = row.get(column)
         try:
@@ -139,11 +187,13 @@ def faults_of(row):
             pass
         return [f"column {column}: found " + (f"'{value[:60]}'" if value else "nothing") + f"; expected {expected}"]
 
-    return "; ".join(check("step_or_us", lambda x: 0 < float(x) < math.inf, "seconds of a step")
-                     + check("gpus", lambda x: int(x) > 0, "a number of GPUs")
-                     + check("hardware", HARDWARE.get, f"one of {', '.join(HARDWARE)}")
-                     + check("group", str, "the group of the row")
-                     + check("config", lambda x: {"model", "parallel"} <= json.loads(x).keys(), "JSON with model and parallel"))
+    return "; ".join(
+        check("step_or_us", lambda x: 0 < float(x) < math.inf, "seconds of a step")
+        + check("gpus", lambda x: int(x) > 0, "a number of GPUs")
+        + check("hardware", HARDWARE.get, f"one of {', '.join(HARDWARE)}")
+        + check("group", str, "the group of the row")
+        + check("config", lambda x: {"model", "parallel"} <= json.loads(x).keys(), "JSON with model and parallel")
+    )
 
 
 def read(file, select=""):
@@ -186,7 +236,9 @@ def configuration(row, stack):
     config = json.loads(row["config"])
     own = config.get("system") or {}
     hardware, gpus = hardware_of(row), int(row["gpus"])
-    hardware = hardware._replace(**{key: own[key] for key in ("node", "scale_up", "scale_out", "latency") if key in own})
+    hardware = hardware._replace(
+        **{key: own[key] for key in ("node", "scale_up", "scale_out", "latency") if key in own}
+    )
     parallel = dict(config["parallel"])
     if precision := precision_of(row):
         parallel["precision"] = precision
@@ -195,9 +247,14 @@ def configuration(row, stack):
         parallel.setdefault("tp-overlap", 0)  # a stack may have another share
     if not model.get("learned-positions") and model.get("gated"):
         model["rotary"] = True
-    system = {"base": f"systems/{hardware.preset}", "network": {"dimensions": dimensions_of(hardware, gpus, parallel.get("replicas", 1))}}
+    system = {
+        "base": f"systems/{hardware.preset}",
+        "network": {"dimensions": dimensions_of(hardware, gpus, parallel.get("replicas", 1))},
+    }
     compute = dict(hardware.compute, **({"power-cap": own["power_cap"]} if "power_cap" in own else {}))
     if compute:
         system["compute"] = compute
-    return "\n".join(([f"stack: {stack}"] if stack else []) + [f"system: {text(system)}", "workload:", f"  model: {text(model)}",
-                                                               f"  parallel: {text(parallel)}", ""])
+    return "\n".join(
+        ([f"stack: {stack}"] if stack else [])
+        + [f"system: {text(system)}", "workload:", f"  model: {text(model)}", f"  parallel: {text(parallel)}", ""]
+    )

@@ -15,7 +15,9 @@ def domain(key, allowed):
         return 0.0, MOST_BELOW
     if allowed.endswith(" to 1") or "1 or less" in allowed:
         return LEAST, MOST
-    raise Unusable(f"--key: found '{key}', whose values are {allowed}; expected a share, such as system.compute.efficiency.")
+    raise Unusable(
+        f"--key: found '{key}', whose values are {allowed}; expected a share, such as system.compute.efficiency."
+    )
 
 
 def fit(seconds, measured, least, most):
@@ -49,8 +51,10 @@ def calibrate(program, files, measured, key):
 
     fitted = fit(seconds, target, least, most)
     if fitted is None:
-        raise Unusable(f"{config}: found steps of {seconds(most):.4g} to {seconds(least):.4g} s with {key} from {most:g} to {least:g}; expected the "
-                       f"measured {target:.4g} s between them. Something else than this number decides: check the workload and the network.")
+        raise Unusable(
+            f"{config}: found steps of {seconds(most):.4g} to {seconds(least):.4g} s with {key} from {most:g} to {least:g}; expected the "
+            f"measured {target:.4g} s between them. Something else than this number decides: check the workload and the network."
+        )
     # How the step answers to the number: near 1, it decides and the fit is sure; near 0, it says little.
     above, below = min(fitted * 1.01, most), min(fitted * 1.01, most) / 1.02
     answer = -math.log(seconds(above) / seconds(below)) / math.log(1.02) if below > 0 else 0.0
@@ -58,7 +62,15 @@ def calibrate(program, files, measured, key):
     print(f"  step: {seconds(fitted):.4f} s, measured {target:.4f} s, after {len(known)} runs")
     if abs(answer) > 1e-3:
         spread = 0.05 / abs(answer)
-        print(f"  if the measured time is uncertain by 5 %, the number is so by {100 * spread:.0f} %: {max(fitted / (1 + spread), least):.3f} to "
-              f"{min(fitted * (1 + spread), most):.3f}")
-    sure = "sure" if abs(answer) > 0.7 else "fairly sure" if abs(answer) > 0.3 else "not sure: other things than this number take most of the step"
+        print(
+            f"  if the measured time is uncertain by 5 %, the number is so by {100 * spread:.0f} %: {max(fitted / (1 + spread), least):.3f} to "
+            f"{min(fitted * (1 + spread), most):.3f}"
+        )
+    sure = (
+        "sure"
+        if abs(answer) > 0.7
+        else "fairly sure"
+        if abs(answer) > 0.3
+        else "not sure: other things than this number take most of the step"
+    )
     print(f"  1 % more of it makes the step {abs(answer):.2f} % {'shorter' if answer >= 0 else 'longer'}: {sure}")

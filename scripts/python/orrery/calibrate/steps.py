@@ -19,14 +19,27 @@ def run(program, text, settings=()):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "config.yaml"
         file.write_text(text)
-        line = [program, "run", file, "--verbose", "--fold", "--record-iterations=0", f"--output={folder}/results.h5", "--memory=report", "--progress=none",
-                *(f"--set={setting}" for setting in settings)]
+        line = [
+            program,
+            "run",
+            file,
+            "--verbose",
+            "--fold",
+            "--record-iterations=0",
+            f"--output={folder}/results.h5",
+            "--memory=report",
+            "--progress=none",
+            *(f"--set={setting}" for setting in settings),
+        ]
         done = subprocess.run(list(map(str, line)), capture_output=True, text=True, timeout=600, check=False)
     found = re.search(r"^step time ([\d.]+) (\w+)", done.stdout, re.M)
     if done.returncode or not found:
         raise Failed(done.returncode or 3, done.stderr or done.stdout)
     flops = re.search(r"([\d.]+) ([kMGTPEZY]?)FLOPs executed", done.stdout)
-    return float(found[1]) * SECONDS[found[2]], float(flops[1]) * 1000.0 ** " kMGTPEZY".index(flops[2] or " ") if flops else 0.0
+    return (
+        float(found[1]) * SECONDS[found[2]],
+        float(flops[1]) * 1000.0 ** " kMGTPEZY".index(flops[2] or " ") if flops else 0.0,
+    )
 
 
 def leaves(text, path=()):
@@ -125,7 +138,10 @@ class Problem:
         found = self.seconds(tasks)
         count = len(self.texts)
         plain = found[:count]
-        effects = [[math.log(found[(k + 1) * count + i] / plain[i]) / changes[key][1] for k, key in enumerate(keys)] for i in range(count)]
+        effects = [
+            [math.log(found[(k + 1) * count + i] / plain[i]) / changes[key][1] for k, key in enumerate(keys)]
+            for i in range(count)
+        ]
         return [math.log(m / p) for m, p in zip(self.measured, plain)], effects, plain
 
 
@@ -139,7 +155,11 @@ def calibrate(program, files, stack, output, jobs):
         if messages:
             raise Unusable(f"{files[0]}: {messages[0]}")
         if not steps:
-            raise Unusable(f"{files[0]}: found no row of kind 'training step'" + (f" but {dict(others)}" if others else "") + "; expected one or more.")
+            raise Unusable(
+                f"{files[0]}: found no row of kind 'training step'"
+                + (f" but {dict(others)}" if others else "")
+                + "; expected one or more."
+            )
         stacks = sorted({stack or rows.stack_of(row, folder) for row in steps})
     except rows.Wrong as error:
         raise Unusable(str(error)) from error
@@ -168,20 +188,32 @@ def calibrate(program, files, stack, output, jobs):
     print(f"{stack}, fitted to {len(steps)} {'step' if len(steps) == 1 else 'steps'} of {files[0]}:")
     for key, value in values.items():
         told = f"{joint.text_of(key, value)}, before {joint.text_of(key, prior[key])}; uncertain by {100 * math.expm1(spread[key]):.0f} %"
-        print(f"  {key}: " + (told if key in moved else f"{joint.text_of(key, prior[key])}: these steps say nothing of it"))
+        print(
+            f"  {key}: "
+            + (told if key in moved else f"{joint.text_of(key, prior[key])}: these steps say nothing of it")
+        )
     start = [math.log(prior[key] / values[key]) for key in values]
     left = leave_one_out(effects, misses, deviations, start)
     print(f"  {'row':<36} {'measured':>10} {'as shipped':>10} {'fitted':>8} {'left out':>9}")
     for row, seconds, before, after, out in zip(steps, problem.measured, first, misses, left):
-        print(f"  {row['id'][:36]:<36} {seconds:>8.4g} s {100 * math.expm1(-before):>+9.1f}% {100 * math.expm1(-after):>+7.1f}% {100 * math.expm1(-out[0]):>+8.1f}%")
-    deviation = math.hypot(joint.UNKNOWN if len(steps) == 1 else 0.0, *[math.sqrt(sum(o[0] ** 2 for o in left) / len(left))]) if len(steps) > 1 \
+        print(
+            f"  {row['id'][:36]:<36} {seconds:>8.4g} s {100 * math.expm1(-before):>+9.1f}% {100 * math.expm1(-after):>+7.1f}% {100 * math.expm1(-out[0]):>+8.1f}%"
+        )
+    deviation = (
+        math.hypot(joint.UNKNOWN if len(steps) == 1 else 0.0, *[math.sqrt(sum(o[0] ** 2 for o in left) / len(left))])
+        if len(steps) > 1
         else math.hypot(joint.UNKNOWN, joint.NOISE)
+    )
     deviation = max(deviation, 0.05)
     if len(steps) == 1:
-        print("  One row is fitted, and nothing is validated: no row is left to compare with. Measure a second step, of another size.")
+        print(
+            "  One row is fitted, and nothing is validated: no row is left to compare with. Measure a second step, of another size."
+        )
     else:
         mean = sum(abs(math.expm1(-out[0])) for out in left) / len(left)
-        print(f"  mean error of a row that was left out: {100 * mean:.1f} % ({100 * sum(abs(math.expm1(-b)) for b in first) / len(first):.1f} % as shipped)")
+        print(
+            f"  mean error of a row that was left out: {100 * mean:.1f} % ({100 * sum(abs(math.expm1(-b)) for b in first) / len(first):.1f} % as shipped)"
+        )
     output.write_text(stack_text(stack, folder, values, spread, moved, steps, files[0], deviation))
     print(f"  wrote {output}: put `stack: {output}` into CONFIG.yaml")
 
@@ -219,10 +251,14 @@ def stack_text(stack, folder, values, spread, moved, steps, source, deviation):
                 put(value, indent + 1)
 
     put(tree, 0)
-    quoted = json.dumps(f"{pathlib.Path(stack).stem}, fitted to {len(steps)} {'step' if len(steps) == 1 else 'steps'} of {pathlib.Path(source).name}")
+    quoted = json.dumps(
+        f"{pathlib.Path(stack).stem}, fitted to {len(steps)} {'step' if len(steps) == 1 else 'steps'} of {pathlib.Path(source).name}"
+    )
     lines += ["provenance:", f"  basis: {quoted}", f"  deviation: {deviation:.3f}", "  numbers:"]
     for key in told:
         if key in values:
             kind = "fitted" if key in moved else "borrowed"
-            lines.append(f"    - {{key: {key}, deviation: {spread[key]:.3f}, kind: {kind}, source: {json.dumps(pathlib.Path(source).name if key in moved else stack)}}}")
+            lines.append(
+                f"    - {{key: {key}, deviation: {spread[key]:.3f}, kind: {kind}, source: {json.dumps(pathlib.Path(source).name if key in moved else stack)}}}"
+            )
     return "\n".join(lines) + "\n"

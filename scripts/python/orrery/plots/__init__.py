@@ -28,11 +28,20 @@ def title_of(run):
     """Returns the title and the line below it of pictures of a run: how long it took on how many NPUs, and on which network."""
     metrics = run.metrics["value"]
     name = os.path.basename(run.path)
-    time = f"one step takes {readable(metrics['step_time'], 'ps')}" if "step_time" in metrics else f"{run.status} after {readable(run.simulated_time, 'ps')}"
-    network = " × ".join(f"{row['shape']} {row['size']}" if "shape" in row else str(row["size"]) for _, row in run.dimensions.iterrows())
+    time = (
+        f"one step takes {readable(metrics['step_time'], 'ps')}"
+        if "step_time" in metrics
+        else f"{run.status} after {readable(run.simulated_time, 'ps')}"
+    )
+    network = " × ".join(
+        f"{row['shape']} {row['size']}" if "shape" in row else str(row["size"]) for _, row in run.dimensions.iterrows()
+    )
     parts = [f"network: {network}, {run.settings.get('system.network.model', '')}"]
-    parts += [f"{text} {share(metrics[key])}" for key, text in (("model_flops_utilisation", "MFU"), ("pipeline_bubble", "pipeline bubble"))
-              if key in metrics]
+    parts += [
+        f"{text} {share(metrics[key])}"
+        for key, text in (("model_flops_utilisation", "MFU"), ("pipeline_bubble", "pipeline bubble"))
+        if key in metrics
+    ]
     if run.status != "complete" and run.timeline is not None:
         parts.append("the timeline has only the nodes that had ended")
     return f"{name}: {time} on {run.num_npus:,} NPU{'s' if run.num_npus > 1 else ''}", "   ·   ".join(parts)
@@ -47,7 +56,9 @@ def overview(run, npus=None, time=None):
     """
     unit, run = run.times, run.picoseconds
     if run.timeline is None and (npus is not None or time is not None):
-        raise ResultsError(f"{run.path}: found no timeline, so no NPU can be drawn node by node. Run it again with --timeline.")
+        raise ResultsError(
+            f"{run.path}: found no timeline, so no NPU can be drawn node by node. Run it again with --timeline."
+        )
     chosen = spread(run.num_npus, MOST_NPUS) if npus is None else list(npus)
     span = None if time is None else tuple(picoseconds(limit, unit) for limit in time)
     wrong = [npu for npu in chosen if not 0 <= npu < run.num_npus]
@@ -70,10 +81,18 @@ def kernel(run):
     run = run.picoseconds
     events = run.kernel["events"]
     balance = events.sum() / max(len(events) * events.max(), 1)
-    title = (f"{os.path.basename(run.path)}: simulated in {readable(run.attributes['wall_time'], 's')} on {len(events):,} MPI "
-             f"rank{'s' if len(events) > 1 else ''}")
+    title = (
+        f"{os.path.basename(run.path)}: simulated in {readable(run.attributes['wall_time'], 's')} on {len(events):,} MPI "
+        f"rank{'s' if len(events) > 1 else ''}"
+    )
     below = f"{events.sum():,} events   ·   balance {balance:.2f}: the mean number of events of a rank over the largest   ·   {run.status}"
-    return _stacked((title, below), [(3.2, lambda axes: ranks.draw_times(axes, run.kernel)), (2.2, lambda axes: ranks.draw_messages(axes, run.kernel))])
+    return _stacked(
+        (title, below),
+        [
+            (3.2, lambda axes: ranks.draw_times(axes, run.kernel)),
+            (2.2, lambda axes: ranks.draw_messages(axes, run.kernel)),
+        ],
+    )
 
 
 def links(run, quantity="busy"):
@@ -85,8 +104,10 @@ def links(run, quantity="busy"):
     """
     run = run.picoseconds
     if run.links is None:
-        raise ResultsError(f"{run.path}: found no links, because the run had the congestion-unaware network. Run it again with "
-                           "--network=congestion-aware.")
+        raise ResultsError(
+            f"{run.path}: found no links, because the run had the congestion-unaware network. Run it again with "
+            "--network=congestion-aware."
+        )
     if quantity not in link_maps.QUANTITIES:
         raise ValueError(f"found the quantity {quantity!r}; expected one of {', '.join(link_maps.QUANTITIES)}")
     chosen = link_maps.QUANTITIES[quantity]
@@ -98,13 +119,17 @@ def links(run, quantity="busy"):
         mine = (run.links["dimension"] == number).to_numpy()
         if mine.any():
             stride = int(dimensions["size"][:number].prod())
-            maps = link_maps.maps_of(dimension["shape"], int(dimension["size"]), stride, run.num_npus, run.links[mine], values[mine])
+            maps = link_maps.maps_of(
+                dimension["shape"], int(dimension["size"]), stride, run.num_npus, run.links[mine], values[mine]
+            )
             rows.append((f"Dimension {number}, {dimension['shape']} of {dimension['size']}", maps, values[mine]))
     below = title_of(run)[1]
     with style.look():
         heights = [0.55 + 2.0 * link_maps.rows_of(maps) for _, maps, _ in rows] or [1.0]
         handles = link_maps.legend_of([one for _, maps, _ in rows for one in maps])
-        figure, _, body = style.picture(sum(heights) + (0.35 if handles else 0), f"{os.path.basename(run.path)}: {chosen.title}", below)
+        figure, _, body = style.picture(
+            sum(heights) + (0.35 if handles else 0), f"{os.path.basename(run.path)}: {chosen.title}", below
+        )
         if not rows:
             body.text(0.5, 0.5, "no link carried data", ha="center", color=style.GREY)
             return figure
@@ -120,7 +145,9 @@ def _graph(run, graph, quantity):
     """The picture of `links` for a network that is a graph."""
     with style.look():
         handles = graph_map.legend_of(graph, run.links)
-        figure, _, body = style.picture(4.6 + (0.35 if handles else 0), f"{os.path.basename(run.path)}: {quantity.title}", title_of(run)[1])
+        figure, _, body = style.picture(
+            4.6 + (0.35 if handles else 0), f"{os.path.basename(run.path)}: {quantity.title}", title_of(run)[1]
+        )
         if handles:
             body, foot = body.subfigures(2, 1, height_ratios=[4.6, 0.35])
             foot.legend(handles=handles, loc="center")
@@ -141,7 +168,14 @@ def queues(run, most_links=6):
     panels = []
     for number, link in enumerate(queue_lines.deepest(table, most_links)):
         rows, colour = table[table["link"] == link], queue_lines.COLOURS[number % len(queue_lines.COLOURS)]
-        panels.append((1.5, lambda axes, rows=rows, colour=colour: queue_lines.draw_link(axes, rows, rows["name"].iloc[0], interval, run.simulated_time, colour)))
+        panels.append(
+            (
+                1.5,
+                lambda axes, rows=rows, colour=colour: queue_lines.draw_link(
+                    axes, rows, rows["name"].iloc[0], interval, run.simulated_time, colour
+                ),
+            )
+        )
     if not panels:
         raise ResultsError(f"{run.path}: found no queue in which anything waited, so there is nothing to draw.")
     return _stacked((title, title_of(run)[1]), panels)
@@ -155,7 +189,10 @@ def sweep(table, metric="step_time", over=None):
     """
     keys = sweeps.keys_of(table)
     over = over or max(keys, key=lambda key: table[key].nunique())
-    for name, known in ((over, keys), (metric, [one for one in table.columns if one not in keys and table[one].dtype.kind in "iuf"])):
+    for name, known in (
+        (over, keys),
+        (metric, [one for one in table.columns if one not in keys and table[one].dtype.kind in "iuf"]),
+    ):
         if name not in known:
             raise ValueError(f"found {name!r}; the table has {', '.join(known)}")
     others = [key for key in keys if key != over]

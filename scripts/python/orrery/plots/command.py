@@ -28,7 +28,9 @@ def span(text):
     except ValueError:
         found = None
     if not comma or not found or found[0] >= found[1]:
-        raise argparse.ArgumentTypeError(f"found '{text}'; expected two times, the earlier one first, such as '10 ms,20 ms'")
+        raise argparse.ArgumentTypeError(
+            f"found '{text}'; expected two times, the earlier one first, such as '10 ms,20 ms'"
+        )
     return found
 
 
@@ -36,7 +38,9 @@ def parser(description, ending):
     """Returns a parser with the options of all plot scripts. ending: of the picture's name, if --output does not give it."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("results", metavar="RESULTS.h5", help="what orrery run --output wrote")
-    made.add_argument("--output", metavar="FILE", help=f"the picture: .png, .svg or .pdf (default: beside the results, {ending})")
+    made.add_argument(
+        "--output", metavar="FILE", help=f"the picture: .png, .svg or .pdf (default: beside the results, {ending})"
+    )
     made.add_argument("--dpi", type=int, default=style.DPI, help=f"dots per inch (default: {style.DPI})")
     made.set_defaults(ending=ending)
     return made

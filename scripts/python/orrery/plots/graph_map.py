@@ -21,7 +21,8 @@ def neighbours_of(num_nodes, links):
 
 def tiers_of(num_hosts, neighbours):
     """Returns the tier of each node: 0 for hosts, then 1 for switches that hosts have links to, and so on. A switch that joins hosts only, as
-    inside a server, is in tier -1, below its hosts, if other switches join hosts too. What no host reaches is in the highest tier."""
+    inside a server, is in tier -1, below its hosts, if other switches join hosts too. What no host reaches is in the highest tier.
+    """
     tiers = np.full(len(neighbours), -2)
     tiers[:num_hosts] = 0
     front, tier = list(range(num_hosts)), 0
@@ -30,7 +31,11 @@ def tiers_of(num_hosts, neighbours):
         front = sorted({other for node in front for other in neighbours[node] if tiers[other] == -2})
         tiers[front] = tier
     tiers[tiers == -2] = max(tiers.max(), 0) + 1
-    inside = [node for node in range(num_hosts, len(neighbours)) if neighbours[node] and all(other < num_hosts for other in neighbours[node])]
+    inside = [
+        node
+        for node in range(num_hosts, len(neighbours))
+        if neighbours[node] and all(other < num_hosts for other in neighbours[node])
+    ]
     if (tiers > 1).any() or len(inside) < (tiers == 1).sum():
         tiers[inside] = -1
     return tiers
@@ -45,7 +50,10 @@ def places_of(num_hosts, links, num_nodes):
     x[:num_hosts] = (np.arange(num_hosts) + 0.5) / num_hosts
     for tier in sorted(set(tiers) - {0}, key=abs):
         nodes = np.flatnonzero(tiers == tier)
-        means = [np.mean([x[other] for other in neighbours[node] if abs(tiers[other]) < abs(tier)] or [0.5]) for node in nodes]
+        means = [
+            np.mean([x[other] for other in neighbours[node] if abs(tiers[other]) < abs(tier)] or [0.5])
+            for node in nodes
+        ]
         x[nodes[np.argsort(means, kind="stable")]] = (np.arange(len(nodes)) + 0.5) / len(nodes)
     return x, tiers
 
@@ -71,7 +79,9 @@ def draw(axes, graph, rows, values, scale):
     num_nodes = num_hosts + graph.get("switches", 0)
     pairs = [(a, b) for a, b, *_ in graph["links"]]
     x, y = places_of(num_hosts, pairs, num_nodes)
-    node = [np.where(ends >= 0, ends, num_hosts - 1 - ends) for ends in (rows["from"].to_numpy(), rows["to"].to_numpy())]
+    node = [
+        np.where(ends >= 0, ends, num_hosts - 1 - ends) for ends in (rows["from"].to_numpy(), rows["to"].to_numpy())
+    ]
     value_of = {}
     for a, b, value in zip(*node, values):
         value_of[a, b] = max(value, value_of.get((a, b), value))  # of links side by side the largest
@@ -84,16 +94,38 @@ def draw(axes, graph, rows, values, scale):
         order.append(-1 if value is None else value)
     above = np.argsort(order, kind="stable")  # those with the largest values lie above the others
     width = np.clip(60 / max(len(lines), 1) ** 0.5, 0.4, 2.2)
-    axes.add_collection(collections.LineCollection([lines[i] for i in above], colors=[colours[i] for i in above], linewidths=width))
+    axes.add_collection(
+        collections.LineCollection([lines[i] for i in above], colors=[colours[i] for i in above], linewidths=width)
+    )
     for chosen, marker in ((slice(0, num_hosts), "s"), (slice(num_hosts, num_nodes), "o")):
-        axes.plot(x[chosen], y[chosen], marker, color=style.BLACK if marker == "s" else style.GREY, markersize=np.clip(160 / num_nodes, 2, 6))
+        axes.plot(
+            x[chosen],
+            y[chosen],
+            marker,
+            color=style.BLACK if marker == "s" else style.GREY,
+            markersize=np.clip(160 / num_nodes, 2, 6),
+        )
     for tier in sorted(set(y)):
         nodes = np.flatnonzero(y == tier)
         if len(nodes) <= MOST_NAMES:
             for one in nodes:
-                axes.annotate(str(one if one < num_hosts else one - num_hosts), (x[one], y[one]), xytext=(0, 6 if tier > 0 else -6), textcoords="offset points",
-                              ha="center", va="bottom" if tier > 0 else "top", fontsize=7, color=style.BLACK)
-    axes.set_yticks(sorted(set(y)), ["hosts" if tier == 0 else "switches in servers" if tier < 0 else f"switches, tier {tier}" for tier in sorted(set(y))])
+                axes.annotate(
+                    str(one if one < num_hosts else one - num_hosts),
+                    (x[one], y[one]),
+                    xytext=(0, 6 if tier > 0 else -6),
+                    textcoords="offset points",
+                    ha="center",
+                    va="bottom" if tier > 0 else "top",
+                    fontsize=7,
+                    color=style.BLACK,
+                )
+    axes.set_yticks(
+        sorted(set(y)),
+        [
+            "hosts" if tier == 0 else "switches in servers" if tier < 0 else f"switches, tier {tier}"
+            for tier in sorted(set(y))
+        ],
+    )
     axes.set_xlim(0, 1)
     axes.set_ylim(y.min() - 0.4, y.max() + 0.4)
     axes.set_xticks([])
@@ -104,12 +136,20 @@ def draw(axes, graph, rows, values, scale):
 def draw_graph(body, graph, rows, values, unit):
     """Draws the whole subfigure: how the links are spread on the left, the graph on the right."""
     scale = Scale(values, unit)
-    body.suptitle(f"{graph['hosts']:,} hosts and {graph.get('switches', 0):,} switches: {said_of(values, scale)}", x=0.012, ha="left", fontsize=10.5,
-                  fontweight="bold")
+    body.suptitle(
+        f"{graph['hosts']:,} hosts and {graph.get('switches', 0):,} switches: {said_of(values, scale)}",
+        x=0.012,
+        ha="left",
+        fontsize=10.5,
+        fontweight="bold",
+    )
     grid = body.add_gridspec(1, 2, width_ratios=[0.8, 3.2])
     draw_spread(body.add_subplot(grid[0]), values, scale)
     axes = body.add_subplot(grid[1])
-    axes.set_title("of two lines the left one leads up; arcs lead to the right above a tier, and to the left below it", fontweight="normal")
+    axes.set_title(
+        "of two lines the left one leads up; arcs lead to the right above a tier, and to the left below it",
+        fontweight="normal",
+    )
     draw(axes, graph, rows, values, scale)
 
 

@@ -9,8 +9,8 @@ colours = load("matplotlib.colors")
 
 MOST_TICKS = 12
 NOT_THERE = "#D9D9D9"
-UNIFORM = 0.05    # values that are closer than this share of the largest count as equal
-LOG_RANGE = 50    # values that span more than this factor get a logarithmic scale
+UNIFORM = 0.05  # values that are closer than this share of the largest count as equal
+LOG_RANGE = 50  # values that span more than this factor get a logarithmic scale
 PALETTE = colours.LinearSegmentedColormap.from_list("orrery", ["#FCE9B5", "#F6B26B", "#D55E00", "#8C1D40", "#2D0A2E"])
 
 
@@ -25,7 +25,11 @@ class Scale:
         if self.is_log:
             self.low = float(positive.min())
         self.unit, self.size = (unit, 1) if unit in ("%", "messages") else scale_of(max(self.high, 1), unit)
-        low, high = (self.low if self.is_log else 0, max(self.high, 1e-300)) if not self.is_uniform else (0, 2 * max(self.high, 1e-300))  # one colour from the middle
+        low, high = (
+            (self.low if self.is_log else 0, max(self.high, 1e-300))
+            if not self.is_uniform
+            else (0, 2 * max(self.high, 1e-300))
+        )  # one colour from the middle
         self.norm = colours.LogNorm(low, high) if self.is_log else colours.Normalize(low, high)
 
     def text(self, value):
@@ -50,11 +54,22 @@ def draw_spread(axes, values, scale):
         axes.set_xlim(0, 1.3 * edges[1])
     else:
         bins = min(24, max(6, len(np.unique(values))))
-        edges = np.geomspace(scale.low, scale.high, bins + 1) if scale.is_log else np.linspace(scale.low, scale.high, bins + 1)
+        edges = (
+            np.geomspace(scale.low, scale.high, bins + 1)
+            if scale.is_log
+            else np.linspace(scale.low, scale.high, bins + 1)
+        )
     counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
     middle = np.sqrt(edges[1:] * edges[:-1]) if scale.is_log else (edges[1:] + edges[:-1]) / 2
-    axes.bar(edges[:-1] / scale.size, counts, width=np.diff(edges) / scale.size, align="edge", color=PALETTE(scale.norm(middle)),
-             edgecolor="white", linewidth=0.4)
+    axes.bar(
+        edges[:-1] / scale.size,
+        counts,
+        width=np.diff(edges) / scale.size,
+        align="edge",
+        color=PALETTE(scale.norm(middle)),
+        edgecolor="white",
+        linewidth=0.4,
+    )
     if scale.is_log:
         axes.set_xscale("log")
         style.logarithmic(axes.xaxis)
@@ -69,7 +84,9 @@ def draw_map(axes, one, scale):
     matrix, joins = joined(one.matrix)
     axes.patch.set(facecolor=style.PALE, edgecolor=NOT_THERE, hatch="////", linewidth=0)
     rows, columns = one.matrix.shape
-    axes.imshow(scale.of(matrix), aspect="auto", interpolation="nearest", extent=(-0.5, columns - 0.5, rows - 0.5, -0.5))
+    axes.imshow(
+        scale.of(matrix), aspect="auto", interpolation="nearest", extent=(-0.5, columns - 0.5, rows - 0.5, -0.5)
+    )
     for spine in axes.spines.values():
         spine.set(visible=True, color=NOT_THERE)
     for axis, name in ((axes.yaxis, one.row), (axes.xaxis, one.column)):
@@ -78,7 +95,9 @@ def draw_map(axes, one, scale):
     if one.ticks is not None and len(one.ticks) <= MOST_TICKS:
         axes.set_xticks(range(len(one.ticks)), one.ticks, fontsize=7.5)
     joined_sides = [f"{join} {side}" for join, side in zip(joins, ("rows", "columns")) if join > 1]
-    axes.set_title(one.title + (f" (largest of {' and '.join(joined_sides)})" if joined_sides else ""), fontweight="normal")
+    axes.set_title(
+        one.title + (f" (largest of {' and '.join(joined_sides)})" if joined_sides else ""), fontweight="normal"
+    )
     if not (one.matrix >= 0).any():
         axes.text(0.5, 0.5, "carried nothing", transform=axes.transAxes, ha="center", va="center", color=style.GREY)
 

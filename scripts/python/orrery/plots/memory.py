@@ -9,7 +9,10 @@ from ..units import scale_of
 np = load("numpy")
 Line = collections.namedtuple("Line", "times usage means npus")
 
-BINS, ALIKE = 200, 0.02  # lines whose means over this many parts of the time differ by less than this share are drawn as one
+BINS, ALIKE = (
+    200,
+    0.02,
+)  # lines whose means over this many parts of the time differ by less than this share are drawn as one
 MOST_STEPS = 20_000  # of a line that stay a drawing; longer lines become an image
 
 
@@ -39,10 +42,22 @@ def draw_usage(axes, run, npus, time=None):
     largest = max([limit or 0, *(int(line.usage.max()) for line in lines)])
     unit, bytes_each = scale_of(max(largest, 1), "byte")
     for row, line in enumerate(lines):
-        axes.plot(line.times / size, line.usage / bytes_each, drawstyle="steps-post", color=style.SERIES[row % len(style.SERIES)],
-                  label=f"NPU{'s' if len(line.npus) > 1 else ''} {ranges(line.npus)}", rasterized=len(line.times) > MOST_STEPS)
+        axes.plot(
+            line.times / size,
+            line.usage / bytes_each,
+            drawstyle="steps-post",
+            color=style.SERIES[row % len(style.SERIES)],
+            label=f"NPU{'s' if len(line.npus) > 1 else ''} {ranges(line.npus)}",
+            rasterized=len(line.times) > MOST_STEPS,
+        )
     if limit:
-        axes.axhline(limit / bytes_each, color=style.BLACK, linestyle="--", linewidth=1, label=f"size of the memory: {limit / bytes_each:.4g} {unit}")
+        axes.axhline(
+            limit / bytes_each,
+            color=style.BLACK,
+            linestyle="--",
+            linewidth=1,
+            label=f"size of the memory: {limit / bytes_each:.4g} {unit}",
+        )
     axes.set_ylim(0, max(1.05 * largest / bytes_each, 1e-9))
     axes.set_ylabel(f"tensors ({unit})")
     axes.grid(axis="y")

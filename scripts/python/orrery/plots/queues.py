@@ -38,5 +38,9 @@ def draw_link(axes, rows, name, interval, end, colour):
     axes.set_xlabel(f"time ({time_unit})")
     told = [f"mean (line) and most (area), {most.max() / size:.3g} {unit} at its deepest"]
     told += [f"{int(marks):,} marks"] if marks else []
-    told += [f"stopped for {100 * stopped.sum() * interval / max(end, 1):.3g} % of the time (grey)"] if stopped.any() else []
+    told += (
+        [f"stopped for {100 * stopped.sum() * interval / max(end, 1):.3g} % of the time (grey)"]
+        if stopped.any()
+        else []
+    )
     axes.set_title(f"{name}: {', '.join(told)}", fontweight="normal")

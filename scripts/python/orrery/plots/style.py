@@ -11,23 +11,74 @@ np = load("numpy")
 
 # The palette of Okabe and Ito, which readers tell apart with any colour vision. A colour that stands for what an NPU does has this
 # meaning in all pictures.
-BLUE, ORANGE, VERMILION, PURPLE, GREEN, SKY, BLACK, GREY = "#0072B2", "#E69F00", "#D55E00", "#CC79A7", "#009E73", "#56B4E9", "#222222", "#7A7A7A"
+BLUE, ORANGE, VERMILION, PURPLE, GREEN, SKY, BLACK, GREY = (
+    "#0072B2",
+    "#E69F00",
+    "#D55E00",
+    "#CC79A7",
+    "#009E73",
+    "#56B4E9",
+    "#222222",
+    "#7A7A7A",
+)
 LIGHT, PALE = "#E4E4E4", "#F3F3F3"
 SERIES = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, "#999999")  # lines that have no meaning of their own
-STATES = {"compute": BLUE, "CPU": ORANGE, "CPU alone": "#F0D264", "exposed communication": VERMILION,
-          "exposed remote memory": PURPLE, "idle": LIGHT}
+STATES = {
+    "compute": BLUE,
+    "CPU": ORANGE,
+    "CPU alone": "#F0D264",
+    "exposed communication": VERMILION,
+    "exposed remote memory": PURPLE,
+    "idle": LIGHT,
+}
 # Causes of Run.breakdown, as in report/web/base.js: collectives in strong colours, what waits for other NPUs pale.
-CAUSES = STATES | {"forward": BLUE, "backward": "#00395A", "other compute": "#7F9DB0", "cpu": ORANGE, "tensor": VERMILION, "sequence": "#F0915A", "context": "#A63A50", "expert": "#8C1D40", "data": GREEN, "pipeline": SKY,
-                   "bubble": "#93B7CC", "stragglers": "#8C6BB1", "other": "#8A8A8A", "memory": PURPLE}
+CAUSES = STATES | {
+    "forward": BLUE,
+    "backward": "#00395A",
+    "other compute": "#7F9DB0",
+    "cpu": ORANGE,
+    "tensor": VERMILION,
+    "sequence": "#F0915A",
+    "context": "#A63A50",
+    "expert": "#8C1D40",
+    "data": GREEN,
+    "pipeline": SKY,
+    "bubble": "#93B7CC",
+    "stragglers": "#8C6BB1",
+    "other": "#8A8A8A",
+    "memory": PURPLE,
+}
 
-WIDTH = 11.0   # inches
+WIDTH = 11.0  # inches
 HEADER = 0.64  # inches of the title and the line below it
 DPI = 150
-RULES = {"font.family": "DejaVu Sans", "font.size": 9.5, "axes.titlesize": 10.5, "axes.titleweight": "bold", "axes.titlelocation": "left",
-         "axes.labelsize": 9.5, "axes.labelcolor": BLACK, "axes.edgecolor": GREY, "axes.linewidth": 0.8, "axes.spines.top": False,
-         "axes.spines.right": False, "axes.axisbelow": True, "xtick.color": GREY, "ytick.color": GREY, "xtick.labelcolor": BLACK,
-         "ytick.labelcolor": BLACK, "xtick.labelsize": 8.5, "ytick.labelsize": 8.5, "grid.color": LIGHT, "grid.linewidth": 0.6,
-         "legend.fontsize": 8.5, "legend.title_fontsize": 8.5, "legend.frameon": False, "hatch.linewidth": 0.6, "lines.linewidth": 1.3}
+RULES = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.5,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9.5,
+    "axes.labelcolor": BLACK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": BLACK,
+    "ytick.labelcolor": BLACK,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "grid.color": LIGHT,
+    "grid.linewidth": 0.6,
+    "legend.fontsize": 8.5,
+    "legend.title_fontsize": 8.5,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.6,
+    "lines.linewidth": 1.3,
+}
 
 
 class Picture(matplotlib.figure.Figure):
@@ -67,7 +118,14 @@ def save(figure, path, dpi=DPI):
 
 def legend(axes, title=None, handles=None, **more):
     """Puts the legend to the right of the axes, where it covers nothing."""
-    chosen = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0, "alignment": "left", "title": title, **more}
+    chosen = {
+        "loc": "upper left",
+        "bbox_to_anchor": (1.01, 1.0),
+        "borderaxespad": 0,
+        "alignment": "left",
+        "title": title,
+        **more,
+    }
     return axes.legend(**chosen) if handles is None else axes.legend(handles=handles, **chosen)
 
 
@@ -78,14 +136,18 @@ def patch(colour, label, **more):
 
 def whole_numbers(axis):
     """Puts ticks at whole numbers only, with commas in thousands."""
-    axis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True, nbins=8, steps=[1, 2, 4, 5, 8, 10], min_n_ticks=1))
+    axis.set_major_locator(
+        matplotlib.ticker.MaxNLocator(integer=True, nbins=8, steps=[1, 2, 4, 5, 8, 10], min_n_ticks=1)
+    )
     axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
 def logarithmic(axis, digits=(1,)):
     """Gives a logarithmic axis ticks at these digits times powers of ten, written as people write numbers: 10,000 instead of 10^4."""
     axis.set_major_locator(matplotlib.ticker.LogLocator(subs=digits))
-    axis.set_major_formatter(matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    axis.set_major_formatter(
+        matplotlib.ticker.FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+    )
     axis.set_minor_formatter(matplotlib.ticker.NullFormatter())
 
 

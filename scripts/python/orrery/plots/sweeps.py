@@ -13,7 +13,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 
 def keys_of(table):
     """Returns the swept keys of a table that orrery.sweep made, with more than one value: they stand before the status."""
-    first = list(table.columns[:table.columns.get_loc("status")])
+    first = list(table.columns[: table.columns.get_loc("status")])
     return [key for key in first if table[key].nunique() > 1] or first[:1]
 
 
@@ -24,7 +24,13 @@ def name_of(metric):
 
 def words_of(key, value, unit):
     """Returns what a legend says of one value of a key: "tp 8", "bandwidth 450 GB/s"."""
-    text = value if isinstance(value, str) else str(value) if not unit or unit == "1" or isinstance(value, (bool, np.bool_)) else readable(float(value), unit)
+    text = (
+        value
+        if isinstance(value, str)
+        else str(value)
+        if not unit or unit == "1" or isinstance(value, (bool, np.bool_))
+        else readable(float(value), unit)
+    )
     return f"{key.rpartition('.')[2]} {text}"
 
 
@@ -34,7 +40,9 @@ def draw(axes, table, metric, over):
     others = [key for key in keys_of(table) if key != over]
     done = table[table["status"].astype(str) == "done"]
     (x_name, x_size), (y_name, y_size) = (_scale(done[name], units.get(name, "")) for name in (over, metric))
-    groups = done.groupby(others if len(others) > 1 else others[0], sort=False, observed=True) if others else [((), done)]
+    groups = (
+        done.groupby(others if len(others) > 1 else others[0], sort=False, observed=True) if others else [((), done)]
+    )
     for (values, rows), colour, marker in zip(groups, itertools.cycle(style.SERIES), itertools.cycle(MARKERS)):
         values = values if isinstance(values, tuple) else (values,)
         label = ", ".join(words_of(key, value, units.get(key, "")) for key, value in zip(others, values))

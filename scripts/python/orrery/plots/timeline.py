@@ -5,13 +5,25 @@ from ..packages import load
 
 np = load("numpy")
 
-BINS = 1400            # of time in the picture of single NPUs, about one for each pixel
-COARSE_BINS = 350      # of time in the picture of all NPUs, whose bands would look ragged with more
-MOST_BOXES = 300     # of a lane: more nodes are drawn as shares of time
-LANES = {"compute": ["compute"], "CPU": ["cpu", "host"], "collectives": ["collective"], "sends": ["send"], "receives": ["receive"],
-         "remote memory": ["mem-load", "mem-store"]}
-COLOURS = {"compute": style.BLUE, "CPU": style.ORANGE, "collectives": style.VERMILION, "sends": style.GREEN, "receives": style.SKY,
-           "remote memory": style.PURPLE}
+BINS = 1400  # of time in the picture of single NPUs, about one for each pixel
+COARSE_BINS = 350  # of time in the picture of all NPUs, whose bands would look ragged with more
+MOST_BOXES = 300  # of a lane: more nodes are drawn as shares of time
+LANES = {
+    "compute": ["compute"],
+    "CPU": ["cpu", "host"],
+    "collectives": ["collective"],
+    "sends": ["send"],
+    "receives": ["receive"],
+    "remote memory": ["mem-load", "mem-store"],
+}
+COLOURS = {
+    "compute": style.BLUE,
+    "CPU": style.ORANGE,
+    "collectives": style.VERMILION,
+    "sends": style.GREEN,
+    "receives": style.SKY,
+    "remote memory": style.PURPLE,
+}
 
 
 def draw_states(axes, run, time=None):
@@ -27,8 +39,15 @@ def draw_states(axes, run, time=None):
             if share.max(initial=0) > 0:
                 used.add(name)
                 top = bottom - 0.86 * share
-                axes.fill_between(edges / size, np.append(bottom, bottom[-1]), np.append(top, top[-1]), step="post", color=style.CAUSES[name],
-                                  linewidth=0, rasterized=True)
+                axes.fill_between(
+                    edges / size,
+                    np.append(bottom, bottom[-1]),
+                    np.append(top, top[-1]),
+                    step="post",
+                    color=style.CAUSES[name],
+                    linewidth=0,
+                    rasterized=True,
+                )
                 bottom = top
     axes.set_ylim(len(bands), 0)
     axes.set_yticks(np.arange(len(bands)) + 0.5, [label for label, _ in bands])
@@ -37,8 +56,11 @@ def draw_states(axes, run, time=None):
     sampled = sum(len(npus) for _, npus in bands)
     some = "" if sampled == run.num_npus else f" of {sampled:,} of the {run.num_npus:,} NPUs"
     axes.set_title(f"What the NPUs did when (height: share of the time{some})")
-    style.legend(axes, handles=[style.patch(style.CAUSES[name], name) for name in STATES if name in used]
-                 + [style.patch("white", "idle", edgecolor=style.GREY, linewidth=0.6)])
+    style.legend(
+        axes,
+        handles=[style.patch(style.CAUSES[name], name) for name in STATES if name in used]
+        + [style.patch("white", "idle", edgecolor=style.GREY, linewidth=0.6)],
+    )
 
 
 def draw_nodes(axes, run, npus, time=None):
@@ -55,8 +77,18 @@ def draw_nodes(axes, run, npus, time=None):
             shaded |= _draw_lane(axes, start, finish, edges, size, top + row, COLOURS[lane])
             ticks.append(top + row + 0.5)
             labels.append(lane)
-        axes.annotate(f"NPU {npu}", (0, top + len(lanes) / 2), xycoords=("axes fraction", "data"), xytext=(-78, 0), textcoords="offset points",
-                      ha="right", va="center", fontweight="bold", fontsize=9, annotation_clip=False)
+        axes.annotate(
+            f"NPU {npu}",
+            (0, top + len(lanes) / 2),
+            xycoords=("axes fraction", "data"),
+            xytext=(-78, 0),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+            fontweight="bold",
+            fontsize=9,
+            annotation_clip=False,
+        )
         top += len(lanes) + 0.7
         axes.axhline(top - 0.35, color=style.LIGHT, linewidth=0.8)
     axes.set_ylim(max(top - 0.35, 1), -0.35)
@@ -68,11 +100,23 @@ def draw_nodes(axes, run, npus, time=None):
 def _draw_lane(axes, start, finish, edges, size, top, colour):
     """Draws boxes or, where there are too many, shares of time; tells whether it drew shares."""
     if len(start) <= MOST_BOXES:
-        axes.broken_barh(list(zip(start / size, (finish - start) / size)), (top + 0.08, 0.84), facecolors=colour, edgecolors="white", linewidth=0.3)
+        axes.broken_barh(
+            list(zip(start / size, (finish - start) / size)),
+            (top + 0.08, 0.84),
+            facecolors=colour,
+            edgecolors="white",
+            linewidth=0.3,
+        )
         return False
     share = coverage(start, finish, edges)
     rgba = np.zeros((1, len(share), 4))
     rgba[..., :3] = style.matplotlib.colors.to_rgb(colour)
     rgba[..., 3] = share
-    axes.imshow(rgba, extent=(edges[0] / size, edges[-1] / size, top + 0.92, top + 0.08), aspect="auto", interpolation="nearest", zorder=2)
+    axes.imshow(
+        rgba,
+        extent=(edges[0] / size, edges[-1] / size, top + 0.92, top + 0.08),
+        aspect="auto",
+        interpolation="nearest",
+        zorder=2,
+    )
     return True

@@ -15,11 +15,21 @@ def rows_of(run):
     rows = []
     for number, one in run.dimensions.iterrows():
         if one["size"] > 1 and not np.isnan(one["utilisation"]):  # which it is on the links of a graph
-            told = [f"{one['shape']} of {one['size']}" if "shape" in one else f"{one['size']} NPUs", *([one["bandwidth"]] if "bandwidth" in one else [])]
+            told = [
+                f"{one['shape']} of {one['size']}" if "shape" in one else f"{one['size']} NPUs",
+                *([one["bandwidth"]] if "bandwidth" in one else []),
+            ]
             rows.append(Row(f"dimension {number}", ", ".join(told), one["utilisation"], style.VERMILION))
     if run.memory_stages is not None:
         for _, one in run.memory_stages.iterrows():
-            rows.append(Row(f"memory {one['name']}", f"{readable(one['bytes'], 'byte')} passed", one["utilisation"], style.PURPLE))
+            rows.append(
+                Row(
+                    f"memory {one['name']}",
+                    f"{readable(one['bytes'], 'byte')} passed",
+                    one["utilisation"],
+                    style.PURPLE,
+                )
+            )
     return rows
 
 
@@ -30,7 +40,14 @@ def draw_use(axes, run):
     axes.barh(places, np.full(len(rows), 100), height=0.62, color=style.PALE)
     axes.barh(places, [100 * row.share for row in rows], height=0.62, color=[row.colour for row in rows])
     for place, row in zip(places, rows):
-        axes.annotate(f"{100 * row.share:.1f} %   {row.details}", (100, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=8.5)
+        axes.annotate(
+            f"{100 * row.share:.1f} %   {row.details}",
+            (100, place),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8.5,
+        )
     axes.set_yticks(places, [row.label for row in rows])
     axes.set_xlim(0, 100)
     axes.set_ylim(len(rows) - 0.4, -0.6)

@@ -8,7 +8,22 @@ from ..packages import load
 np = load("numpy")
 
 STATES = ("useful", "lost", "stall", "detect", "wait", "select", "restart", "slow", "pause")
-COLOURS = dict(zip(STATES, (style.GREEN, style.VERMILION, style.GREY, style.ORANGE, style.PURPLE, style.BLUE, style.SKY, "#8C6BB1", style.BLACK)))
+COLOURS = dict(
+    zip(
+        STATES,
+        (
+            style.GREEN,
+            style.VERMILION,
+            style.GREY,
+            style.ORANGE,
+            style.PURPLE,
+            style.BLUE,
+            style.SKY,
+            "#8C6BB1",
+            style.BLACK,
+        ),
+    )
+)
 NS, HOUR, DAY = 1e-9, 3600.0, 86400.0
 WEEK = 7 * DAY
 MOST_CAUSES = 14
@@ -57,7 +72,9 @@ def causes(lost, npus):
 
 def timeline(periods):
     weeks = max(1, int(np.ceil((periods["end"].max() if len(periods["end"]) else 0) * NS / WEEK)))
-    figure, axes = panel(0.8 + 0.3 * min(weeks, 40), "Replication 0, week by week", "checkpoints are counted as running time")
+    figure, axes = panel(
+        0.8 + 0.3 * min(weeks, 40), "Replication 0, week by week", "checkpoints are counted as running time"
+    )
     bars = {state: [] for state in STATES}
     for begin, end, state in zip(periods["begin"] * NS, periods["end"] * NS, periods["state"]):
         while begin < end:
@@ -95,8 +112,11 @@ def search(tried, forms, what):
 def campaign(source):
     forms = table(source, "campaign/closed_forms")
     named = dict(zip(map(str, forms["name"]), forms["value"]))
-    found = [shares(table(source, "campaign/replications")), causes(table(source, "campaign/lost"), 1),
-             timeline(table(source, "campaign/timeline"))]
+    found = [
+        shares(table(source, "campaign/replications")),
+        causes(table(source, "campaign/lost"), 1),
+        timeline(table(source, "campaign/timeline")),
+    ]
     if source.has("campaign/optimum"):
         tried = table(source, "campaign/optimum")
         found += [search(tried, named, what) for what in sorted(set(map(str, tried["varied"])))]
@@ -127,15 +147,25 @@ def blocks(jobs, places, leaf):
             break
         shown += len(begins)
         begin, time = jobs["start"][job] * NS / DAY, (jobs["end"][job] - jobs["start"][job]) * NS / DAY
-        rows[str(jobs["class"][job])] += [(begin, time, npus[at] / leaf, (until - at) / leaf)
-                                          for at, until in zip(begins, np.append(begins[1:], len(npus)))]
-    figure, axes = panel(4.2, "Jobs on leaves", f"{shown:,} blocks of NPUs that follow one another, of the first jobs, on their last places")
+        rows[str(jobs["class"][job])] += [
+            (begin, time, npus[at] / leaf, (until - at) / leaf)
+            for at, until in zip(begins, np.append(begins[1:], len(npus)))
+        ]
+    figure, axes = panel(
+        4.2,
+        "Jobs on leaves",
+        f"{shown:,} blocks of NPUs that follow one another, of the first jobs, on their last places",
+    )
     for name, found in rows.items():
         if found:
             left, width, at, height = (np.array(values) for values in zip(*found))
-            axes.bar(left, height, width, at, align="edge", color=colours[name], label=name, linewidth=0.2, edgecolor="white")
+            axes.bar(
+                left, height, width, at, align="edge", color=colours[name], label=name, linewidth=0.2, edgecolor="white"
+            )
     ends = [begin for found in rows.values() for begin, *_ in found]
-    axes.set(xlabel="day", ylabel="leaf", ylim=(0, None), xlim=(0, max(ends) * 1.02 if ends and max(ends) > 0 else None))
+    axes.set(
+        xlabel="day", ylabel="leaf", ylim=(0, None), xlim=(0, max(ends) * 1.02 if ends and max(ends) > 0 else None)
+    )
     axes.legend(ncol=6, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return "blocks", "Jobs on leaves", figure
 
@@ -144,8 +174,14 @@ def distribution(jobs, name, heading, values):
     figure, axes = panel(3.2, heading, "share of the jobs of a class")
     for i, of_class in enumerate(sorted(set(map(str, jobs["class"])))):
         chosen = (jobs["start"] >= 0) & (jobs["class"].astype(str) == of_class)
-        x = np.sort(values[chosen])[::max(1, int(chosen.sum() // MOST_POINTS))]
-        axes.step(np.maximum(x, 1), np.arange(1, len(x) + 1) / max(1, len(x)), where="post", label=of_class, color=style.SERIES[i % len(style.SERIES)])
+        x = np.sort(values[chosen])[:: max(1, int(chosen.sum() // MOST_POINTS))]
+        axes.step(
+            np.maximum(x, 1),
+            np.arange(1, len(x) + 1) / max(1, len(x)),
+            where="post",
+            label=of_class,
+            color=style.SERIES[i % len(style.SERIES)],
+        )
     axes.set(xscale="log", xlabel=f"{heading} in s (at least 1)", ylabel="share of jobs", ylim=(0, 1.02))
     axes.legend()
     return name, heading, figure
@@ -155,8 +191,14 @@ def slowdown(jobs):
     figure, axes = panel(3.2, "Slow-down over size", "time from the first start over that alone")
     for i, of_class in enumerate(sorted(set(map(str, jobs["class"])))):
         chosen = (jobs["start"] >= 0) & (jobs["class"].astype(str) == of_class)
-        axes.plot(jobs["npus"][chosen], (jobs["end"] - jobs["start"])[chosen] / jobs["length"][chosen], ".", markersize=3, label=of_class,
-                  color=style.SERIES[i % len(style.SERIES)])
+        axes.plot(
+            jobs["npus"][chosen],
+            (jobs["end"] - jobs["start"])[chosen] / jobs["length"][chosen],
+            ".",
+            markersize=3,
+            label=of_class,
+            color=style.SERIES[i % len(style.SERIES)],
+        )
     axes.set(xscale="log", xlabel="NPUs", ylabel="slow-down")
     axes.legend()
     return "slowdown", "Slow-down", figure
@@ -168,6 +210,9 @@ def cluster(source):
     if len(places["npu"]):
         leaf = int(source.attributes.get("leaf", 0)) or max(1, (int(places["npu"].max()) + 64) // 64)
         found.append(blocks(jobs, places, leaf))
-    found += [distribution(jobs, "waits", "wait", (jobs["start"] - jobs["arrival"]) * NS),
-              distribution(jobs, "jct", "job completion time", (jobs["end"] - jobs["arrival"]) * NS), slowdown(jobs)]
+    found += [
+        distribution(jobs, "waits", "wait", (jobs["start"] - jobs["arrival"]) * NS),
+        distribution(jobs, "jct", "job completion time", (jobs["end"] - jobs["arrival"]) * NS),
+        slowdown(jobs),
+    ]
     return found

@@ -29,7 +29,10 @@ def parsed():
     report = commands.add_parser("report", help="write one page for a browser")
     report.add_argument("--output", default="report.html")
     report.add_argument("--force", action="store_true", help="replace an existing file")
-    for name, told in (("compare", "print in what runs or studies differ"), ("show", "print what a run or a study says")):
+    for name, told in (
+        ("compare", "print in what runs or studies differ"),
+        ("show", "print what a run or a study says"),
+    ):
         commands.add_parser(name, help=told).add_argument("--format", choices=("text", "json", "csv"), default="text")
     for command in commands.choices.values():
         command.add_argument("files", nargs="+", metavar="RESULTS.h5|EXPLORE.h5")
@@ -50,10 +53,13 @@ def check_output(path, force):
 def are_all(files, belongs, kind):
     """Says whether all files belong to a kind. Raises ResultsError if some do and others do not."""
     from orrery.errors import ResultsError
+
     found = [path for path in files if belongs(path)]
     if found and len(found) < len(files):
         other = next(path for path in files if path not in found)
-        raise ResultsError(f"{other}: found no {kind} beside {found[0]}, which is one; expected files of one kind. Give the two kinds apart.")
+        raise ResultsError(
+            f"{other}: found no {kind} beside {found[0]}, which is one; expected files of one kind. Give the two kinds apart."
+        )
     return bool(found)
 
 
@@ -79,7 +85,9 @@ def main():
     except ImportError as error:
         fail(NOT_INSTALLED, str(error))
     try:
-        if arguments.command == "report" and are_all(arguments.files, lambda path: format_of(path) in (CAMPAIGN, CLUSTER), "campaign or cluster"):
+        if arguments.command == "report" and are_all(
+            arguments.files, lambda path: format_of(path) in (CAMPAIGN, CLUSTER), "campaign or cluster"
+        ):
             from orrery.report import weeks as page
         elif are_all(arguments.files, lambda path: format_of(path) == STUDY, "study"):
             page, text = study_page, study_text
@@ -96,8 +104,11 @@ def main():
         fail(BAD_INPUT, str(error))
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         # Each dataset can be read, but one says what cannot be together with another.
-        fail(BAD_INPUT, f"{', '.join(arguments.files)}: found tables that do not fit each other ({type(error).__name__}: {error}); "
-                        "expected results as Orrery wrote them. Take another copy of the file, or run again.")
+        fail(
+            BAD_INPUT,
+            f"{', '.join(arguments.files)}: found tables that do not fit each other ({type(error).__name__}: {error}); "
+            "expected results as Orrery wrote them. Take another copy of the file, or run again.",
+        )
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who reads has seen enough
         sys.exit(OUTPUT)

@@ -2,11 +2,26 @@
 from .. import configuration
 from ..units import readable
 
-FIGURES = [("step_time", "step time", "ps"), ("model_flops_utilisation", "MFU", "share"), ("hardware_flops_utilisation", "HFU", "share"),
-           ("tokens_per_second", "tokens per second", "1"), ("samples_per_second", "samples per second", "1"),
-           ("pipeline_bubble", "pipeline bubble", "share")]
+FIGURES = [
+    ("step_time", "step time", "ps"),
+    ("model_flops_utilisation", "MFU", "share"),
+    ("hardware_flops_utilisation", "HFU", "share"),
+    ("tokens_per_second", "tokens per second", "1"),
+    ("samples_per_second", "samples per second", "1"),
+    ("pipeline_bubble", "pipeline bubble", "share"),
+]
 WHOLE = "exposed communication"
-COMMUNICATION = {"tensor", "sequence", "context", "expert", "data", "pipeline", "bubble", "stragglers", "other"}  # its parts
+COMMUNICATION = {
+    "tensor",
+    "sequence",
+    "context",
+    "expert",
+    "data",
+    "pipeline",
+    "bubble",
+    "stragglers",
+    "other",
+}  # its parts
 
 
 def of(runs):
@@ -20,8 +35,13 @@ def of(runs):
         if any(value is not None for value in values):
             figures.append({"name": name, "unit": unit, "values": values})
     causes = [{"cause": name, "times": [time.get(name, 0.0) for time in times]} for name in names]
-    return {"runs": names_of(runs), "keys": [{"key": key, "values": values} for key, values in keys.items()], "figures": figures, "causes": causes,
-            "said": [sentence(runs, causes, which) for which in range(1, len(runs))]}
+    return {
+        "runs": names_of(runs),
+        "keys": [{"key": key, "values": values} for key, values in keys.items()],
+        "figures": figures,
+        "causes": causes,
+        "said": [sentence(runs, causes, which) for which in range(1, len(runs))],
+    }
 
 
 def times_of(runs):
@@ -50,9 +70,13 @@ def sentence(runs, causes, which):
         whole = f"{names[which]} takes as long as {names[0]}, {readable(base, 'ps')}"
     else:
         change = f" ({abs(time - base) / base * 100:.1f} %)" if base else ""
-        whole = (f"{names[which]} takes {readable(time, 'ps')}, {readable(abs(time - base), 'ps')}{change} "
-                 f"{'less' if time < base else 'more'} than {names[0]}")
-    changes = sorted(((one["times"][which] - one["times"][0], one["cause"]) for one in causes), key=lambda one: -abs(one[0]))
+        whole = (
+            f"{names[which]} takes {readable(time, 'ps')}, {readable(abs(time - base), 'ps')}{change} "
+            f"{'less' if time < base else 'more'} than {names[0]}"
+        )
+    changes = sorted(
+        ((one["times"][which] - one["times"][0], one["cause"]) for one in causes), key=lambda one: -abs(one[0])
+    )
     told = [f"{cause} {signed(change)}" for change, cause in changes[:3] if abs(change) >= 0.001 * max(base, 1)]
     return f"{whole}: {', '.join(told)}." if told else f"{whole}."
 

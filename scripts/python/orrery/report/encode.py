@@ -13,7 +13,7 @@ def array(values, kind):
     """
     if kind == "float24":
         bits = np.ascontiguousarray(values, dtype="<f4").view("<u4").astype(np.uint64) + 0x80
-        values, kind = (np.minimum(bits, 0xffffffff) >> 8).astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3], "uint8"
+        values, kind = (np.minimum(bits, 0xFFFFFFFF) >> 8).astype("<u4").view(np.uint8).reshape(-1, 4)[:, :3], "uint8"
         return {"kind": "float24", "data": base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")}
     values = np.ascontiguousarray(values, dtype=np.dtype(kind).newbyteorder("<"))
     return {"kind": kind, "data": base64.b64encode(values.tobytes()).decode("ascii")}

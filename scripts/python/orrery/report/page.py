@@ -12,9 +12,26 @@ from ..results import Results
 
 HERE = pathlib.Path(__file__).resolve().parent
 # What stands in the page, and the marks in web/report.html in whose place it comes.
-PARTS = {"/*STYLE*/": ["vendor/uplot/uPlot.min.css", "web/report.css"],
-         "/*SCRIPT*/": ["vendor/uplot/uPlot.iife.min.js", "web/base.js", "web/state.js", "web/export.js", "web/timeline.js", "web/nodes.js", "web/links.js", "web/report.js"]}
-STATIC = ("HEADING", "SUBTITLE", "SECTIONS", "MAIN", "MADE")  # marks of what JavaScript makes, unless it is there already
+PARTS = {
+    "/*STYLE*/": ["vendor/uplot/uPlot.min.css", "web/report.css"],
+    "/*SCRIPT*/": [
+        "vendor/uplot/uPlot.iife.min.js",
+        "web/base.js",
+        "web/state.js",
+        "web/export.js",
+        "web/timeline.js",
+        "web/nodes.js",
+        "web/links.js",
+        "web/report.js",
+    ],
+}
+STATIC = (
+    "HEADING",
+    "SUBTITLE",
+    "SECTIONS",
+    "MAIN",
+    "MADE",
+)  # marks of what JavaScript makes, unless it is there already
 MOST_RUNS_IN_FULL = 8  # of more runs the page has the comparison and the figures, but no timeline
 
 
@@ -24,17 +41,33 @@ def data(paths):
     for path in paths:
         with Results(path) as run:
             slices = series.MOST_SLICES // len(paths) if len(paths) <= MOST_RUNS_IN_FULL else 0
-            found.append({"facts": facts.of(run), "series": series.of(run, slices), "operators": operators.of(run) if slices else None,
-                          "given": run.inputs.get("configuration.yaml", ""), "resolved": run.resolved})
+            found.append(
+                {
+                    "facts": facts.of(run),
+                    "series": series.of(run, slices),
+                    "operators": operators.of(run) if slices else None,
+                    "given": run.inputs.get("configuration.yaml", ""),
+                    "resolved": run.resolved,
+                }
+            )
     runs = [one["facts"] for one in found]
-    return {"runs": found, "names": comparison.names_of(runs), "comparison": comparison.of(runs) if len(runs) > 1 else None}
+    return {
+        "runs": found,
+        "names": comparison.names_of(runs),
+        "comparison": comparison.of(runs) if len(runs) > 1 else None,
+    }
 
 
 def text(paths):
     """Returns the page of these files as HTML."""
     shown = data(paths)
-    return filled(PARTS, title=" · ".join(shown["names"][:4]), about="The charts over time are drawn by uPlot.",
-                  licence=(HERE / "vendor/uplot/LICENSE").read_text(encoding="utf-8"), shown=shown)
+    return filled(
+        PARTS,
+        title=" · ".join(shown["names"][:4]),
+        about="The charts over time are drawn by uPlot.",
+        licence=(HERE / "vendor/uplot/LICENSE").read_text(encoding="utf-8"),
+        shown=shown,
+    )
 
 
 def filled(parts, title, about, licence, shown, static=None):
@@ -44,11 +77,24 @@ def filled(parts, title, about, licence, shown, static=None):
     for the marks HEADING, SUBTITLE, SECTIONS, MAIN, MADE and NOSCRIPT.
     """
     # "</" would end the script that holds the data, whatever stands around it.
-    embedded = json.dumps(shown, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\u0021--")
-    marks = {f"<!--{mark}-->": "" for mark in STATIC} | {"<!--NOSCRIPT-->": "This page draws its figures with JavaScript, which is switched off."}
+    embedded = (
+        json.dumps(shown, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        .replace("</", "<\\/")
+        .replace("<!--", "<\\u0021--")
+    )
+    marks = {f"<!--{mark}-->": "" for mark in STATIC} | {
+        "<!--NOSCRIPT-->": "This page draws its figures with JavaScript, which is switched off."
+    }
     marks |= {f"<!--{mark}-->": text for mark, text in (static or {}).items()}
-    marks |= {"<!--TITLE-->": html.escape(title), "<!--ABOUT-->": html.escape(about), "<!--LICENCE-->": html.escape(licence.strip()), "/*DATA*/": embedded}
-    marks |= {mark: "\n".join((HERE / name).read_text(encoding="utf-8") for name in names) for mark, names in parts.items()}
+    marks |= {
+        "<!--TITLE-->": html.escape(title),
+        "<!--ABOUT-->": html.escape(about),
+        "<!--LICENCE-->": html.escape(licence.strip()),
+        "/*DATA*/": embedded,
+    }
+    marks |= {
+        mark: "\n".join((HERE / name).read_text(encoding="utf-8") for name in names) for mark, names in parts.items()
+    }
     page = (HERE / "web/report.html").read_text(encoding="utf-8")
     # In one pass, so that a mark within a text stays what it is.
     return re.sub("|".join(map(re.escape, marks)), lambda found: marks[found[0]], page)

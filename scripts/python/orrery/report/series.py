@@ -6,17 +6,19 @@ from ..places import spread
 
 np = load("numpy")
 
-MOST_COLUMNS = 512      # of NPUs: more are averaged over neighbours
-MOST_SLICES = 100_000   # of the timeline: of a larger one some NPUs are kept node by node, and all of them as shares of time
-MOST_NPUS = 256     # NPUs that are kept node by node
-BINS = 1500             # of time
-MOST_LINES = 4          # NPUs whose memory is drawn over time
-ALIKE = 0.02            # lines that differ by less than this share of the largest value are drawn as one
-MOST_CELLS = 96         # of a side of a map of links
+MOST_COLUMNS = 512  # of NPUs: more are averaged over neighbours
+MOST_SLICES = (
+    100_000  # of the timeline: of a larger one some NPUs are kept node by node, and all of them as shares of time
+)
+MOST_NPUS = 256  # NPUs that are kept node by node
+BINS = 1500  # of time
+MOST_LINES = 4  # NPUs whose memory is drawn over time
+ALIKE = 0.02  # lines that differ by less than this share of the largest value are drawn as one
+MOST_CELLS = 96  # of a side of a map of links
 MOST_MAPS = 12
 HISTOGRAM = 24
-UNIFORM = 0.05          # values of links that are closer than this share of the largest count as equal
-LOG_RANGE = 50          # values that span more than this factor get a logarithmic scale
+UNIFORM = 0.05  # values of links that are closer than this share of the largest count as equal
+LOG_RANGE = 50  # values that span more than this factor get a logarithmic scale
 
 
 def of(run, most_slices=MOST_SLICES):
@@ -40,7 +42,12 @@ def npus(run):
         if total.any():
             causes[cause] = encode.array(total / each / max(run.simulated_time, 1), "float32")
     peak, _ = binned(run.npus["peak_local_memory"].to_numpy(), columns, np.maximum)
-    return {"columns": columns, "count": count, "causes": causes, "peak_memory": encode.array(peak, "float64") if peak.any() else None}
+    return {
+        "columns": columns,
+        "count": count,
+        "causes": causes,
+        "peak_memory": encode.array(peak, "float64") if peak.any() else None,
+    }
 
 
 def memory(run):
@@ -60,7 +67,11 @@ def memory(run):
                 alike["npus"].append(npu)
             else:
                 lines.append({"npus": [npu], "usage": usage})
-    return {"end": int(end), "size": run.room, "lines": [{**line, "usage": encode.array(line["usage"], "float64")} for line in lines]}
+    return {
+        "end": int(end),
+        "size": run.room,
+        "lines": [{**line, "usage": encode.array(line["usage"], "float64")} for line in lines],
+    }
 
 
 def largest(times, usage, edges):
@@ -82,10 +93,19 @@ def timeline(run, most_slices):
     edges = np.linspace(begin, end, BINS + 1)
     reader, places = busy.StateReader(run), busy.Places(run.settings, run.num_npus)
     shares = [busy.states_over_time(run, chosen, edges, reader) for _, chosen in bands]
-    return {"end": int(end), "bins": BINS, "total": len(run.timeline), "attributes": run.timeline.attributes,
-            "bands": [{"npus": label, "states": {name: encode.shares(value) for name, value in share.items() if value.any()}}
-                      for (label, _), share in zip(bands, shares)],
-            "read": sum(len(chosen) for _, chosen in bands), "nodes": nodes(run, most_slices, places), "path": path(run, most_slices)}
+    return {
+        "end": int(end),
+        "bins": BINS,
+        "total": len(run.timeline),
+        "attributes": run.timeline.attributes,
+        "bands": [
+            {"npus": label, "states": {name: encode.shares(value) for name, value in share.items() if value.any()}}
+            for (label, _), share in zip(bands, shares)
+        ],
+        "read": sum(len(chosen) for _, chosen in bands),
+        "nodes": nodes(run, most_slices, places),
+        "path": path(run, most_slices),
+    }
 
 
 def nodes(run, most_slices, places):
@@ -93,11 +113,19 @@ def nodes(run, most_slices, places):
     count = run.num_npus
     most = max(1, min(count, MOST_NPUS, int(most_slices / max(len(run.timeline) / count, 1))))
     chosen = spread(count, most)
-    columns = ["npu", "start", "finish", "kind", "name", "group_name"] + [name for name in ("bytes", "peer", "operation") if name in run.timeline.columns]
+    columns = ["npu", "start", "finish", "kind", "name", "group_name"] + [
+        name for name in ("bytes", "peer", "operation") if name in run.timeline.columns
+    ]
     table = run.timeline.read(npus=chosen, columns=columns, limit=None)
     table = table[table["kind"] != "instant"].head(most_slices)
-    found = {"npus": chosen, "places": [places.label(npu) for npu in chosen], "count": len(table), "npu": encode.array(table["npu"], "uint32"),
-             "start": encode.array(table["start"], "float64"), "finish": encode.array(table["finish"], "float64")}
+    found = {
+        "npus": chosen,
+        "places": [places.label(npu) for npu in chosen],
+        "count": len(table),
+        "npu": encode.array(table["npu"], "uint32"),
+        "start": encode.array(table["start"], "float64"),
+        "finish": encode.array(table["finish"], "float64"),
+    }
     for name in ("kind", "name", "group_name", "operation"):
         if name not in columns:
             continue
@@ -123,16 +151,23 @@ def path(run, most_slices):
     table = table.head(most_slices)
     words, codes = worded(table["cause"])
     names, name_codes = worded(table["name"])
-    return {"start": encode.array(table["start"], "float64"), "finish": encode.array(table["finish"], "float64"), "npu": encode.array(table["npu"], "uint32"),
-            "cause": {"words": words, "codes": encode.array(codes, "int32")}, "name": {"words": names, "codes": encode.array(name_codes, "int32")}}
+    return {
+        "start": encode.array(table["start"], "float64"),
+        "finish": encode.array(table["finish"], "float64"),
+        "npu": encode.array(table["npu"], "uint32"),
+        "cause": {"words": words, "codes": encode.array(codes, "int32")},
+        "name": {"words": names, "codes": encode.array(name_codes, "int32")},
+    }
 
 
 def link_maps(run):
     """Returns the maps and the spread of every quantity for each dimension; None without the congestion-aware network."""
     if run.links is None:
         return None
-    return {"quantities": [{"name": name, "title": one.title, "unit": one.unit} for name, one in links.QUANTITIES.items()],
-            "dimensions": [one for number in range(len(run.dimensions)) for one in _dimension(run, number)]}
+    return {
+        "quantities": [{"name": name, "title": one.title, "unit": one.unit} for name, one in links.QUANTITIES.items()],
+        "dimensions": [one for number in range(len(run.dimensions)) for one in _dimension(run, number)],
+    }
 
 
 def _dimension(run, number):
@@ -144,13 +179,28 @@ def _dimension(run, number):
         values = quantity.values(mine).to_numpy().astype(float)
         maps = links.maps_of(one["shape"], int(one["size"]), int(sizes[:number].prod()), run.num_npus, mine, values)
         found[name] = {"spread": _histogram(values), "maps": [_map(part) for part in maps[:MOST_MAPS]]}
-    yield {"dimension": number, "shape": str(one["shape"]), "size": int(one["size"]), "links": len(mine), "quantities": found}
+    yield {
+        "dimension": number,
+        "shape": str(one["shape"]),
+        "size": int(one["size"]),
+        "links": len(mine),
+        "quantities": found,
+    }
 
 
 def _map(one):
     matrix, joins = links.joined(one.matrix, MOST_CELLS)
-    return {"title": one.title, "row": one.row, "column": one.column, "absent": one.absent, "rows": matrix.shape[0], "columns": matrix.shape[1],
-            "joins": joins, "ticks": one.ticks if one.ticks and len(one.ticks) <= 12 else None, "cells": encode.array(matrix, "float32")}
+    return {
+        "title": one.title,
+        "row": one.row,
+        "column": one.column,
+        "absent": one.absent,
+        "rows": matrix.shape[0],
+        "columns": matrix.shape[1],
+        "joins": joins,
+        "ticks": one.ticks if one.ticks and len(one.ticks) <= 12 else None,
+        "cells": encode.array(matrix, "float32"),
+    }
 
 
 def _histogram(values):
@@ -165,5 +215,12 @@ def _histogram(values):
         floor = float(positive.min()) if is_log else low
         edges = np.geomspace(floor, high, HISTOGRAM + 1) if is_log else np.linspace(low, high, HISTOGRAM + 1)
         counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
-    return {"log": is_log and not is_uniform, "uniform": is_uniform, "edges": [float(edge) for edge in edges], "counts": [int(count) for count in counts],
-            "least": low, "median": float(np.median(values)), "most": high}
+    return {
+        "log": is_log and not is_uniform,
+        "uniform": is_uniform,
+        "edges": [float(edge) for edge in edges],
+        "counts": [int(count) for count in counts],
+        "least": low,
+        "median": float(np.median(values)),
+        "most": high,
+    }

@@ -19,8 +19,12 @@ def written(value):
 def summary(source, group):
     """Returns the table of the means of all metrics."""
     columns = weeks.table(source, f"{group}/summary")
-    rows = [[sections.esc(str(name)), written(mean), written(half), sections.esc(str(unit)), sections.esc(str(text))] for name, mean, half, unit, text in
-            zip(columns["metric"], columns["mean"], columns["half_width"], columns["unit"], columns["description"])]
+    rows = [
+        [sections.esc(str(name)), written(mean), written(half), sections.esc(str(unit)), sections.esc(str(text))]
+        for name, mean, half, unit, text in zip(
+            columns["metric"], columns["mean"], columns["half_width"], columns["unit"], columns["description"]
+        )
+    ]
     return sections.table(["metric", "mean", "± (95 %)", "unit", "what it is"], rows, (1, 2), f"{group}-summary")
 
 
@@ -29,7 +33,11 @@ def picture(name, heading, figure, prefix):
     with style.look():
         figure.savefig(image, format="png", dpi=style.DPI)
     data = base64.b64encode(image.getvalue()).decode("ascii")
-    return sections.section(f"{prefix}{name}", heading, f'<img alt="{sections.esc(heading)}" style="max-width: 100%; background: white" src="data:image/png;base64,{data}">')
+    return sections.section(
+        f"{prefix}{name}",
+        heading,
+        f'<img alt="{sections.esc(heading)}" style="max-width: 100%; background: white" src="data:image/png;base64,{data}">',
+    )
 
 
 def text(paths):
@@ -51,9 +59,16 @@ def text(paths):
         finally:
             source.close()
     names = " · ".join(os.path.basename(path) for path in paths[:4])
-    static = {"HEADING": sections.esc(names), "MAIN": "".join(main), "SECTIONS": "".join(links), "MADE": sections.esc(f"Made from {' and '.join(made)}."),
-              "NOSCRIPT": ""}
-    return page.filled(PARTS, title=names, about="The pictures are drawn with matplotlib.", licence="", shown={}, static=static)
+    static = {
+        "HEADING": sections.esc(names),
+        "MAIN": "".join(main),
+        "SECTIONS": "".join(links),
+        "MADE": sections.esc(f"Made from {' and '.join(made)}."),
+        "NOSCRIPT": "",
+    }
+    return page.filled(
+        PARTS, title=names, about="The pictures are drawn with matplotlib.", licence="", shown={}, static=static
+    )
 
 
 def write(paths, output):

@@ -20,7 +20,9 @@ def ticks(low, high, count=5):
 
 
 def written(value, unit):
-    return f"{100 * value:.4g} %" if unit == "share" else readable(float(value), unit) if unit == "s" else f"{value:.4g}"
+    return (
+        f"{100 * value:.4g} %" if unit == "share" else readable(float(value), unit) if unit == "s" else f"{value:.4g}"
+    )
 
 
 class Plot:
@@ -36,17 +38,23 @@ class Plot:
         for value in ticks(*self.x):
             at = self.at_x(value)
             self.parts.append(tag("line", x1=at, x2=at, y1=TOP, y2=height - BOTTOM, class_="grid"))
-            self.parts.append(tag("text", esc(written(value, x_unit)), x=at, y=height - BOTTOM + 16, text_anchor="middle"))
+            self.parts.append(
+                tag("text", esc(written(value, x_unit)), x=at, y=height - BOTTOM + 16, text_anchor="middle")
+            )
         for value in ticks(*self.y) if y_unit else ():
             at = self.at_y(value)
             self.parts.append(tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at, class_="grid"))
-            self.parts.append(tag("text", esc(written(value, y_unit)), x=LEFT - 6, y=round(at + 4, 1), text_anchor="end"))
+            self.parts.append(
+                tag("text", esc(written(value, y_unit)), x=LEFT - 6, y=round(at + 4, 1), text_anchor="end")
+            )
 
     def at_x(self, value):
         return round(LEFT + (value - self.x[0]) / (self.x[1] - self.x[0]) * (WIDTH - LEFT - RIGHT), 1)
 
     def at_y(self, value):
-        return round(self.height - BOTTOM - (value - self.y[0]) / (self.y[1] - self.y[0]) * (self.height - BOTTOM - TOP), 1)
+        return round(
+            self.height - BOTTOM - (value - self.y[0]) / (self.y[1] - self.y[0]) * (self.height - BOTTOM - TOP), 1
+        )
 
     def line(self, xs, ys, label, colour):
         points = " ".join(f"{self.at_x(x)},{self.at_y(y)}" for x, y in zip(xs, ys))
@@ -61,17 +69,34 @@ class Plot:
         high = (self.height - BOTTOM - TOP) / rows
         left, right = self.at_x(max(begin, self.x[0])), self.at_x(min(end, self.x[1]))
         if right >= left:
-            self.parts.append(tag("rect", tag("title", esc(told)), x=left, y=round(TOP + row * high + .1 * high, 1), width=round(max(.5, right - left), 1),
-                                  height=round(.8 * high, 1), fill=colour))
+            self.parts.append(
+                tag(
+                    "rect",
+                    tag("title", esc(told)),
+                    x=left,
+                    y=round(TOP + row * high + 0.1 * high, 1),
+                    width=round(max(0.5, right - left), 1),
+                    height=round(0.8 * high, 1),
+                    fill=colour,
+                )
+            )
 
     def upright(self, x, label):
         """Draws a line that marks a value of x."""
         if self.x[0] <= x <= self.x[1]:
             at = self.at_x(x)
             self.parts.append(tag("line", x1=at, x2=at, y1=TOP, y2=self.height - BOTTOM, class_="mark"))
-            is_left = at < WIDTH * .6
-            self.parts.append(tag("text", esc(label), x=at + (4 if is_left else -4), y=self.height - BOTTOM - 6, class_="marked",
-                                  text_anchor="start" if is_left else "end"))
+            is_left = at < WIDTH * 0.6
+            self.parts.append(
+                tag(
+                    "text",
+                    esc(label),
+                    x=at + (4 if is_left else -4),
+                    y=self.height - BOTTOM - 6,
+                    class_="marked",
+                    text_anchor="start" if is_left else "end",
+                )
+            )
 
     def level(self, y, label):
         at = self.at_y(y)
@@ -80,12 +105,16 @@ class Plot:
 
     def _tell(self, label, colour):
         if label and len(self.legend) < MOST_LEGEND:
-            self.legend.append(tag("span", tag("span", class_="swatch", style=f"background: {colour}"), esc(label), class_="key"))
+            self.legend.append(
+                tag("span", tag("span", class_="swatch", style=f"background: {colour}"), esc(label), class_="key")
+            )
 
     def note(self, label, colour):
         """Adds a line to the legend."""
         self._tell(label, colour)
 
     def html(self):
-        svg = tag("svg", *self.parts, viewBox=f"0 0 {WIDTH} {self.height}", role="img", aria_label=self.name, class_="plot")
+        svg = tag(
+            "svg", *self.parts, viewBox=f"0 0 {WIDTH} {self.height}", role="img", aria_label=self.name, class_="plot"
+        )
         return tag("figure", tag("figcaption", esc(self.name), " ", *self.legend), svg)

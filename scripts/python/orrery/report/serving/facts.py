@@ -34,8 +34,14 @@ class Run:
             self.version = source.attributes.get("orrery_version", "?")
             self.metrics = source.attributes_of("serving")
             self.front_end = self.metrics.get("front_end", 0) * PS
-            self.slo = {key: self.metrics[f"slo_{key}"] * PS for key in ("ttft", "tpot") if f"slo_{key}" in self.metrics}
-            self.requests = self._read(source, "requests", ("arrival", "prompt", "output", "instance", "decode_instance", "scheduled", "first", "last"))
+            self.slo = {
+                key: self.metrics[f"slo_{key}"] * PS for key in ("ttft", "tpot") if f"slo_{key}" in self.metrics
+            }
+            self.requests = self._read(
+                source,
+                "requests",
+                ("arrival", "prompt", "output", "instance", "decode_instance", "scheduled", "first", "last"),
+            )
             self.instances = self._read(source, "instances", ("blocks", "steps", "busy_time", "preemptions"))
             self.steps = self._read(source, "steps", ("instance", "end", "used_blocks"))
         finally:
@@ -47,7 +53,11 @@ class Run:
         if not source.has(group):
             return None
         times = {"arrival", "scheduled", "first", "last", "busy_time", "end"}
-        return {name: source.read(f"{group}/{name}") * (PS if name in times else 1) for name in columns if source.has(f"{group}/{name}")}
+        return {
+            name: source.read(f"{group}/{name}") * (PS if name in times else 1)
+            for name in columns
+            if source.has(f"{group}/{name}")
+        }
 
     @property
     def end(self):
@@ -107,4 +117,4 @@ class Run:
         busiest = at[int(np.argmax(waiting + running))]
         last = int(np.searchsorted(self.requests["arrival"][order], busiest, side="right"))
         first = max(0, min(last - most // 2, len(order) - most))
-        return order[first:first + most]
+        return order[first : first + most]

@@ -21,31 +21,88 @@ def text(paths):
     for run in runs:
         of = f" of {run.name}" if len(runs) > 1 else ""
         if not run.requests or not len(run.requests["arrival"]):
-            parts.append(section(f"none-{run.name}", f"Requests{of}", soft("The run kept no row for each request (record.requests).")))
+            parts.append(
+                section(
+                    f"none-{run.name}", f"Requests{of}", soft("The run kept no row for each request (record.requests).")
+                )
+            )
             continue
-        parts += [section(f"load-{run.name}", f"Arrivals and load{of}", arrivals(run), load(run)),
-                  section(f"times-{run.name}", f"Times of requests{of}", *(distribution(run, name) for name in ("ttft", "tpot"))),
-                  section(f"cache-{run.name}", f"KV caches{of}", caches(run)),
-                  section(f"requests-{run.name}", f"Requests at the busiest time{of}", gantt(run))]
+        parts += [
+            section(f"load-{run.name}", f"Arrivals and load{of}", arrivals(run), load(run)),
+            section(
+                f"times-{run.name}", f"Times of requests{of}", *(distribution(run, name) for name in ("ttft", "tpot"))
+            ),
+            section(f"cache-{run.name}", f"KV caches{of}", caches(run)),
+            section(f"requests-{run.name}", f"Requests at the busiest time{of}", gantt(run)),
+        ]
     parts.append(section("slo", "SLO", slo_curve(runs)))
     main = tag("style", STYLE) + "".join(parts)
     heading = runs[0].name if len(runs) == 1 else f"{len(runs)} serving runs"
-    told = "; ".join(f"{run.name}: {run.metrics['requests']:,} requests on {run.metrics['npus']:,} NPUs" for run in runs)
+    told = "; ".join(
+        f"{run.name}: {run.metrics['requests']:,} requests on {run.metrics['npus']:,} NPUs" for run in runs
+    )
     links = "".join(tag("a", esc(name), href=f"#{at}") for at, name in [("figures", "Figures"), ("slo", "SLO")])
-    return page.filled(PARTS, title=" · ".join(run.name for run in runs[:4]), about="The charts are SVG.", licence="", shown={},
-                       static={"HEADING": esc(heading), "SUBTITLE": esc(told), "SECTIONS": links, "MAIN": main, "NOSCRIPT": "",
-                               "MADE": esc("Made from " + ", ".join(f"{run.path}, which Orrery {run.version} wrote" for run in runs) + ".")})
+    return page.filled(
+        PARTS,
+        title=" · ".join(run.name for run in runs[:4]),
+        about="The charts are SVG.",
+        licence="",
+        shown={},
+        static={
+            "HEADING": esc(heading),
+            "SUBTITLE": esc(told),
+            "SECTIONS": links,
+            "MAIN": main,
+            "NOSCRIPT": "",
+            "MADE": esc(
+                "Made from " + ", ".join(f"{run.path}, which Orrery {run.version} wrote" for run in runs) + "."
+            ),
+        },
+    )
 
 
 def figures(runs):
     """Returns the figures of all runs as tables."""
-    rows = [[esc(run.name) if len(runs) > 1 else "", esc(name.upper() if name != "latency" else name),
-             *(esc(readable(run.metrics[f"{name}_{which}"] * PS, "s")) for which in QUANTILES)] for run in runs for name in TIMES]
-    rates = [[esc(run.name), f"{run.metrics['requests_per_s']:.4g}", f"{run.metrics['output_tokens_per_s']:.5g}",
-              f"{run.metrics['output_tokens_per_s_per_npu']:.4g}", f"{100 * run.metrics['slo_attainment']:.1f} %", f"{run.metrics['goodput']:.4g}",
-              f"{100 * run.metrics['kv_use_mean']:.1f} %", f"{run.metrics['preemptions']:,}", f"{100 * run.metrics['prefix_hit_share']:.1f} %"] for run in runs]
-    heads = ["run", "requests/s", "output tokens/s", "per NPU", "meet the SLO", "goodput", "KV in use", "preemptions", "prefix hits"]
-    return section("figures", "Figures", table(["", "", *QUANTILES], rows, range(2, 7), "times"), table(heads, rates, range(1, 9), "rates"))
+    rows = [
+        [
+            esc(run.name) if len(runs) > 1 else "",
+            esc(name.upper() if name != "latency" else name),
+            *(esc(readable(run.metrics[f"{name}_{which}"] * PS, "s")) for which in QUANTILES),
+        ]
+        for run in runs
+        for name in TIMES
+    ]
+    rates = [
+        [
+            esc(run.name),
+            f"{run.metrics['requests_per_s']:.4g}",
+            f"{run.metrics['output_tokens_per_s']:.5g}",
+            f"{run.metrics['output_tokens_per_s_per_npu']:.4g}",
+            f"{100 * run.metrics['slo_attainment']:.1f} %",
+            f"{run.metrics['goodput']:.4g}",
+            f"{100 * run.metrics['kv_use_mean']:.1f} %",
+            f"{run.metrics['preemptions']:,}",
+            f"{100 * run.metrics['prefix_hit_share']:.1f} %",
+        ]
+        for run in runs
+    ]
+    heads = [
+        "run",
+        "requests/s",
+        "output tokens/s",
+        "per NPU",
+        "meet the SLO",
+        "goodput",
+        "KV in use",
+        "preemptions",
+        "prefix hits",
+    ]
+    return section(
+        "figures",
+        "Figures",
+        table(["", "", *QUANTILES], rows, range(2, 7), "times"),
+        table(heads, rates, range(1, 9), "rates"),
+    )
 
 
 def arrivals(run):
@@ -69,7 +126,7 @@ def distribution(run, name):
     if not len(values):
         return soft(f"No request has a {name.upper()}.")
     bound = run.slo.get(name)
-    high = float(np.quantile(values, .995)) * 1.1
+    high = float(np.quantile(values, 0.995)) * 1.1
     high = max(high, 1.1 * bound) if bound and bound < 4 * high else high
     share = np.arange(1, len(values) + 1) / len(values)
     chosen = np.unique(np.linspace(0, len(values) - 1, 400).astype(int))
@@ -96,7 +153,14 @@ def gantt(run):
     """Returns what becomes of some requests that arrive one after the other, a row for each."""
     rows, r = run.window(), run.requests
     begin, end = float(r["arrival"][rows].min()), float(r["last"][rows].max())
-    plot = Plot(f"{len(rows)} requests, in the order of their arrival", (begin, end), (0, 1), "s", None, height=60 + 9 * len(rows))
+    plot = Plot(
+        f"{len(rows)} requests, in the order of their arrival",
+        (begin, end),
+        (0, 1),
+        "s",
+        None,
+        height=60 + 9 * len(rows),
+    )
     for label, colour in zip(("waits", "prompt", "output"), (COLOURS[4], COLOURS[1], COLOURS[2])):
         plot.note(label, colour)
     for at, row in enumerate(rows):
@@ -109,10 +173,20 @@ def gantt(run):
 
 def slo_curve(runs):
     """Returns the share of requests that meet the SLO over the rate, of several runs."""
-    known = sorted((run.rate, run.metrics["slo_attainment"], run.name) for run in runs if run.slo and run.requests and np.isfinite(run.rate))
+    known = sorted(
+        (run.rate, run.metrics["slo_attainment"], run.name)
+        for run in runs
+        if run.slo and run.requests and np.isfinite(run.rate)
+    )
     if not known:
         return soft("No run has an SLO (serving.slo).")
-    plot = Plot("share of requests that meet the SLO, over requests/s", (0, 1.1 * max(rate for rate, _, _ in known)), (0, 1), "1", "share")
+    plot = Plot(
+        "share of requests that meet the SLO, over requests/s",
+        (0, 1.1 * max(rate for rate, _, _ in known)),
+        (0, 1),
+        "1",
+        "share",
+    )
     if len(known) > 1:
         plot.line([one[0] for one in known], [one[1] for one in known], "", COLOURS[0])
     plot.dots([one[0] for one in known], [one[1] for one in known], COLOURS[0])

@@ -6,16 +6,33 @@ import json
 from .facts import PS, QUANTILES, TIMES, Run
 from ...units import readable
 
-RATES = ("requests_per_s", "output_tokens_per_s", "output_tokens_per_s_per_npu", "slo_attainment", "goodput", "goodput_per_npu", "kv_use_mean",
-         "prefix_hit_share", "preemptions", "transferred_bytes", "npus", "requests")
+RATES = (
+    "requests_per_s",
+    "output_tokens_per_s",
+    "output_tokens_per_s_per_npu",
+    "slo_attainment",
+    "goodput",
+    "goodput_per_npu",
+    "kv_use_mean",
+    "prefix_hit_share",
+    "preemptions",
+    "transferred_bytes",
+    "npus",
+    "requests",
+)
 
 
 def of(paths, form):
     """Returns the figures of these files as a text. form: "text", "json" or "csv"."""
     runs = [Run(path) for path in paths]
-    names = [f"{name}_{which}" for name in TIMES for which in QUANTILES] + [name for name in RATES if name in runs[0].metrics]
+    names = [f"{name}_{which}" for name in TIMES for which in QUANTILES] + [
+        name for name in RATES if name in runs[0].metrics
+    ]
     if form == "json":
-        return json.dumps({run.path: {name: plain(run.metrics.get(name)) for name in names} for run in runs}, indent=2) + "\n"
+        return (
+            json.dumps({run.path: {name: plain(run.metrics.get(name)) for name in names} for run in runs}, indent=2)
+            + "\n"
+        )
     if form == "csv":
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
@@ -25,8 +42,13 @@ def of(paths, form):
     rows = [["", *(run.name for run in runs)]]
     rows += [[name.replace("_", " "), *(written(name, run.metrics.get(name)) for run in runs)] for name in names]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return "".join("  ".join(cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths))).rstrip() + "\n"
-                   for row in rows)
+    return "".join(
+        "  ".join(
+            cell.ljust(width) if at == 0 else cell.rjust(width) for at, (cell, width) in enumerate(zip(row, widths))
+        ).rstrip()
+        + "\n"
+        for row in rows
+    )
 
 
 def plain(value):

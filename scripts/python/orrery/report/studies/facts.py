@@ -9,8 +9,8 @@ from ...study import si
 np = load("numpy")
 
 MOST_ROWS = 1000  # of a front that a report lists
-MOST_BARS = 10    # trials of a front whose times are broken down
-LONG = 10         # characters of a number that is written as it is
+MOST_BARS = 10  # trials of a front whose times are broken down
+LONG = 10  # characters of a number that is written as it is
 CAUSES = ("compute", "exposed_communication", "bubble", "idle")  # of the breakdown
 
 
@@ -18,15 +18,32 @@ def of(study):
     """Returns the facts of a study: {"name", "path", "objectives", "funnel", "parameters", "metrics", "top", "front", ...}. SI units."""
     trials = study.trials
     statuses = trials["status"].value_counts()
-    return {"name": study.name, "path": study.path, "version": study.attributes.get("orrery_version", ""), "command_line": study.command_line,
-            "trials": len(trials), "simulated": int(trials[[name for name in study.metrics if name != "lower_bound"]].notna().any(axis=1).sum()),
-            "statuses": {str(name): int(count) for name, count in statuses.items() if count},
-            "strategy": study.strategy, "objectives": [{"metric": metric, "direction": direction} for metric, direction in study.objectives],
-            "funnel": [{"reason": row.reason, "count": int(row.count_)} for row in study.funnel.rename(columns={"count": "count_"}).itertuples()],
-            "parameters": [parameter(study, name) for name in study.parameters], "metrics": metrics(study),
-            "errors": study.errors.to_dict("records"), "extremes": extremes(study),
-            "top": rows(study, study.top[:MOST_ROWS]), "front": rows(study, study.front[:MOST_ROWS]), "front_size": len(study.front),
-            "main_effects": main_effects(study), "tornado": tornado(study), "breakdown": breakdown(study), "bounds": bounds(study)}
+    return {
+        "name": study.name,
+        "path": study.path,
+        "version": study.attributes.get("orrery_version", ""),
+        "command_line": study.command_line,
+        "trials": len(trials),
+        "simulated": int(trials[[name for name in study.metrics if name != "lower_bound"]].notna().any(axis=1).sum()),
+        "statuses": {str(name): int(count) for name, count in statuses.items() if count},
+        "strategy": study.strategy,
+        "objectives": [{"metric": metric, "direction": direction} for metric, direction in study.objectives],
+        "funnel": [
+            {"reason": row.reason, "count": int(row.count_)}
+            for row in study.funnel.rename(columns={"count": "count_"}).itertuples()
+        ],
+        "parameters": [parameter(study, name) for name in study.parameters],
+        "metrics": metrics(study),
+        "errors": study.errors.to_dict("records"),
+        "extremes": extremes(study),
+        "top": rows(study, study.top[:MOST_ROWS]),
+        "front": rows(study, study.front[:MOST_ROWS]),
+        "front_size": len(study.front),
+        "main_effects": main_effects(study),
+        "tornado": tornado(study),
+        "breakdown": breakdown(study),
+        "bounds": bounds(study),
+    }
 
 
 def extremes(study):
@@ -48,15 +65,28 @@ def parameter(study, name):
     declared = {**(study.settings.get("parameters") or {}), **(study.settings.get("derived") or {})}.get(name)
     declared = declared if isinstance(declared, dict) else {}
     values = sorted(study.texts[name].unique(), key=lambda text: (np.isnan(si(text)[0]), si(text)[0], text))
-    return {"name": name, "key": str(declared.get("key") or declared.get("file") or ""), "derived": name in study.derived,
-            "varied": name in study.varied, "values": values}
+    return {
+        "name": name,
+        "key": str(declared.get("key") or declared.get("file") or ""),
+        "derived": name in study.derived,
+        "varied": name in study.varied,
+        "values": values,
+    }
 
 
 def metrics(study):
     """Returns name, title, unit and description of each metric that a trial has."""
     attributes = study.trials.attrs
-    return [{"name": name, "title": title(name), "unit": unit_of(name, attributes["units"].get(name, "")),
-             "description": attributes["descriptions"].get(name, "")} for name in study.metrics if study.trials[name].notna().any()]
+    return [
+        {
+            "name": name,
+            "title": title(name),
+            "unit": unit_of(name, attributes["units"].get(name, "")),
+            "description": attributes["descriptions"].get(name, ""),
+        }
+        for name in study.metrics
+        if study.trials[name].notna().any()
+    ]
 
 
 def rows(study, numbers):
@@ -66,16 +96,24 @@ def rows(study, numbers):
         if number not in trials.index:
             continue
         row = trials.loc[number]
-        found.append({"trial": int(number), "parameters": {name: short(study, number, name) for name in study.parameters},
-                      "metrics": {name: plain(row[name]) for name in study.metrics}, "caveat": str(row.get("caveat", "") or ""),
-                      "command": study.command(number)})
+        found.append(
+            {
+                "trial": int(number),
+                "parameters": {name: short(study, number, name) for name in study.parameters},
+                "metrics": {name: plain(row[name]) for name in study.metrics},
+                "caveat": str(row.get("caveat", "") or ""),
+                "command": study.command(number),
+            }
+        )
     return found
 
 
 def short(study, number, name):
     """Returns a parameter of a trial as a text: as the configuration has it, but numbers with many digits are rounded to four."""
     text = study.texts.loc[number, name]
-    found = re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(\s*[A-Za-z/%]*)", text) if len(text) > LONG else None
+    found = (
+        re.fullmatch(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(\s*[A-Za-z/%]*)", text) if len(text) > LONG else None
+    )
     return f"{float(found[1]):.4g}{found[2]}" if found else text
 
 
@@ -87,8 +125,11 @@ def main_effects(study):
     effects = study.main_effects
     if effects is None:
         effects = {} if study.strategy == "bounded" else sensitivity.main_effects(study)
-    return [{"parameter": name, "effect": plain(effect)} for name, effect in sorted(effects.items(), key=lambda one: -one[1])
-            if np.isfinite(effect)]
+    return [
+        {"parameter": name, "effect": plain(effect)}
+        for name, effect in sorted(effects.items(), key=lambda one: -one[1])
+        if np.isfinite(effect)
+    ]
 
 
 def tornado(study):
@@ -103,14 +144,28 @@ def tornado(study):
     if study.tornado is not None:
         for row in study.tornado.to_dict("records"):
             name = str(row["parameter"])
-            points = {str(row.get(f"{end}_value", end)): float(row[end]) for end in ("low", "high") if np.isfinite(row[end])}
+            points = {
+                str(row.get(f"{end}_value", end)): float(row[end]) for end in ("low", "high") if np.isfinite(row[end])
+            }
             found[name] = list((points | {study.texts.loc[study.top[0]].get(name, ""): best}).items())
     else:
         found = sensitivity.around_best(study)
-    widest = sorted(((name, points) for name, points in found.items() if len(points) > 1),
-                    key=lambda one: -(max(value for _, value in one[1]) - min(value for _, value in one[1])))
-    return {"metric": metric, "trial": study.top[0], "best": best, "rows": [
-        {"parameter": name, "points": [{"value": value, "metric": number} for value, number in in_order(study, name, points)]} for name, points in widest]}
+    widest = sorted(
+        ((name, points) for name, points in found.items() if len(points) > 1),
+        key=lambda one: -(max(value for _, value in one[1]) - min(value for _, value in one[1])),
+    )
+    return {
+        "metric": metric,
+        "trial": study.top[0],
+        "best": best,
+        "rows": [
+            {
+                "parameter": name,
+                "points": [{"value": value, "metric": number} for value, number in in_order(study, name, points)],
+            }
+            for name, points in widest
+        ],
+    }
 
 
 def in_order(study, name, points):
@@ -137,8 +192,15 @@ def breakdown(study):
             part.pop("idle", None)
         part["other"] = max(1 - sum(part.values()), 0)
         names = {"exposed_communication": "exposed communication"}
-        found.append({"trial": int(number), "step_time": plain(row.get("step_time", float("nan"))),
-                      "parts": [{"cause": names.get(cause, cause), "share": share} for cause, share in part.items() if share > 5e-4]})
+        found.append(
+            {
+                "trial": int(number),
+                "step_time": plain(row.get("step_time", float("nan"))),
+                "parts": [
+                    {"cause": names.get(cause, cause), "share": share} for cause, share in part.items() if share > 5e-4
+                ],
+            }
+        )
     return found
 
 
@@ -152,8 +214,14 @@ def bounds(study):
     if not known.any():
         return None
     ratio, ruled_out = bound[known] / time[known], (trials["status"] == "ruled-out").to_numpy()
-    return {"count": int(known.sum()), "median": float(np.median(ratio)), "tenth": float(np.quantile(ratio, 0.1)), "most": float(ratio.max()),
-            "ruled_out": int(ruled_out.sum()), "least_ruled_out": plain(bound[ruled_out & (bound > 0)].min(initial=np.inf))}
+    return {
+        "count": int(known.sum()),
+        "median": float(np.median(ratio)),
+        "tenth": float(np.quantile(ratio, 0.1)),
+        "most": float(ratio.max()),
+        "ruled_out": int(ruled_out.sum()),
+        "least_ruled_out": plain(bound[ruled_out & (bound > 0)].min(initial=np.inf)),
+    }
 
 
 def better(study, metric, value, other):

@@ -43,7 +43,11 @@ def around_best(study):
         return {}
     texts = study.texts.loc[table.index]
     best = study.top[0]
-    same = np.column_stack([texts[name].to_numpy() == texts.loc[best, name] for name in study.varied]) if study.varied else np.zeros((len(table), 0), bool)
+    same = (
+        np.column_stack([texts[name].to_numpy() == texts.loc[best, name] for name in study.varied])
+        if study.varied
+        else np.zeros((len(table), 0), bool)
+    )
     differing = same.shape[1] - same.sum(axis=1)
     found = {}
     for at, name in enumerate(study.varied):
