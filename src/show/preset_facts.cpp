@@ -18,7 +18,8 @@ namespace {
 /// A small system and a step on which a stack stands while its keys are read.
 constexpr std::string_view any_system =
     "  network: {dimensions: [{shape: Switch, size: 2, bandwidth: 1 GB/s, latency: 1 us}]}\n"
-    "  compute: {peak: 1 TFLOPS, local-memory: {bandwidth: 1 GB/s}}\n"
+    "  compute: {peak: 1 TFLOPS, local-memory: {bandwidth: 1 GB/s}}\n";
+constexpr std::string_view any_workload =
     "workload: {model: {layers: 2, hidden: 64, heads: 2, sequence: 64}, parallel: {dp: 2}}\n";
 
 /// Returns the first sentence of the comment with which the text of a preset begins.
@@ -57,8 +58,8 @@ std::vector<SystemFacts> preset_systems() {
 std::vector<StackFacts> preset_stacks() {
   std::vector<StackFacts> stacks;
   for (const auto& file : config::preset_files("stacks")) {
-    const auto read =
-        config::parse(fmt::format("stack: {}\nsystem:\n{}", file.string(), any_system), file.string(), {}, true);
+    const auto read = config::parse(fmt::format("stack: {}\nsystem:\n{}{}", file.string(), any_system, any_workload),
+                                    file.string(), {}, true);
     const auto& processor = read.execution.compute.products.processor;
     const auto& library = read.collectives.library;
     stacks.push_back({file.stem().string(), processor ? std::string(processor->name()) : "",

@@ -206,7 +206,7 @@ class OwnModel(harness.Folder):
         """The schema of CONFIG.yaml. Expectation: the file of the build is what the program prints; it takes all examples, and refuses an unknown
         key and an unknown word; what `init` writes names it first."""
         text = self.orrery("show", "keys", "--schema").out
-        schema = harness.BINARY.resolve().parents[1] / "made/schema.json"
+        schema = pathlib.Path(harness.BINARY).resolve().parents[1] / "made/schema.json"
         self.assertEqual(schema.read_text(), text)
         self.orrery("init", "--model=llama3-8b", "--system=dgx-h100", "--npus=8", "--output=first.yaml")
         self.assertEqual(
