@@ -20,6 +20,7 @@ def all_lists():
         "docs/keys-workload.md",
         "docs/keys-run.md",
         "docs/astra-sim.md",
+        "docs/exploration.md",
         "docs/user-guide.md",
         "docs/campaign.md",
         "docs/cluster-time.md",
