@@ -17,7 +17,7 @@ namespace orrery::npu {
 /// The time that a node is in service.
 struct Service {
   Time start;
-  Cause cause = Cause::other;  ///< of a collective, a send or a receive
+  Cause cause = Cause::other;  ///< cause of a collective, a send or a receive
   LastArrival last = {};       ///< for whom it waits
 };
 
