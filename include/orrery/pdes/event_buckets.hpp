@@ -51,7 +51,7 @@ class EventBuckets {
   static constexpr std::size_t distance = 16;
   struct Bucket {
     EventLists::List later = EventLists::empty;  ///< events that were added
-    std::uint32_t end = 0;  ///< of its other events in sorted_; they begin where those of the bucket before end
+    std::uint32_t end = 0;  ///< end of its other events in sorted_; they begin where those of the bucket before end
   };
 
   std::uint64_t bucket_of(Time time) const { return static_cast<std::uint64_t>((time - start_).ps()) >> shift_; }

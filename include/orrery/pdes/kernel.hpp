@@ -82,7 +82,7 @@ class Kernel final : public Scheduler {
   /// The loop of a rank among others; see rank_loop.hpp.
   class RankLoop;
   struct Lp {
-    Time clock = Time::from_ps(-1);  ///< of the last event that it handled
+    Time clock = Time::from_ps(-1);  ///< time of the last event that it handled
     std::uint32_t depth = 0;
     std::uint32_t num_pending = 0;  ///< events that wait for it here
   };
