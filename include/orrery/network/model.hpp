@@ -83,7 +83,7 @@ class MessageNetwork {
 /// What the part of a network on one rank works with. All of it outlives the part.
 struct RankPart {
   pdes::Scheduler& kernel;
-  std::span<const NpuId> npus;  ///< of this rank, ascending
+  std::span<const NpuId> npus;  ///< NPUs of this rank, ascending
   Hosting hosting;
   LpId first_process;               ///< id of the network's first logical process
   std::optional<Overrun>& overrun;  ///< takes an overrun if it has no earlier one
