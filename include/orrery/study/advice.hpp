@@ -14,7 +14,7 @@ namespace orrery::study {
 /// A change of the system or of the parallelism, with what the step takes then.
 struct Remedy {
   std::string change;    ///< "600 GB/s in dimension 0"
-  std::string remark;    ///< what else changes with it; may be empty
+  std::string remark;    ///< side effects of the change; may be empty
   double gain = 0;       ///< share of the step time, or of the time of a sample, that it saves
   Time step;             ///< step time with the change
   std::size_t part = 0;  ///< part of the breakdown that shrinks most
