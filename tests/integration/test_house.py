@@ -90,8 +90,6 @@ REPLACED_WORDS = {
 }
 # Where the words below "custom collective" are still in use, because these modules are being divided: remove a line with its module's words.
 WORDS_TO_COME = {"app", "collective", "communicator", "model", "network", "npu", "pdes", "run", "serving"}
-# Modules whose trailing comments still begin with "of", "what", "by", "that" or "in": remove a line with its module's comments.
-COMMENTS_TO_COME = {"app", "cli", "collective", "communicator", "network", "npu", "pdes", "show", "study"}
 
 # Files that catch everything, and so decide what becomes of an error.
 CATCHES_ALL = {
@@ -485,7 +483,7 @@ class House(unittest.TestCase):
     def test_trailing_comments_begin_with_a_noun(self):
         """A comment behind a declaration begins with a noun, a quantity or a unit, so that it can be read without the declaration."""
         beginning = re.compile(r"///< (?:of|what|by|that|in)\b", re.IGNORECASE)
-        faults = [f"{self.name(path)}:{number}: {line.strip()}" for path in code_files() if module_of(path) not in COMMENTS_TO_COME
+        faults = [f"{self.name(path)}:{number}: {line.strip()}" for path in code_files()
                   for number, line in enumerate(path.read_text().splitlines(), 1) if beginning.search(line)]
         self.assertEqual(faults, [])
 
