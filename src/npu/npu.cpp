@@ -128,7 +128,7 @@ void Npu::settle_at(Time now) {
     begin_ready(now);
     if (messaging_->is_in_doubt()) {
       has_broken_off_ = true;
-      return execution_.context().services.kernel.linger(lp());
+      return execution_.context().services.kernel.wait_until_certain(lp());
     }
     // Nodes that take no time hold their resource until all others of this round have begun.
   } while (execution_.end_instant_nodes(now));

@@ -48,7 +48,7 @@ struct LbtsContribution {
   Time event = {};       ///< least time of any pending event; max() = nothing can ever happen again
   Time latest = {};      ///< the latest time of any event that has been handled
   Time broken_off = {};  ///< the latest time in the middle of which a client is; -1 ps if there is none
-  StopWish wish = StopWish::none;  ///< stop request of this rank; in the result the strongest of all
+  StopMode mode = StopMode::none;  ///< stop request of this rank; in the result the strongest of all
   bool all_stop = false;           ///< result only: every rank requests a stop
 };
 

@@ -63,11 +63,11 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
   if (checkpoints_ || stop_requested_ || preparation.folding())
-    kernel_options.stop_wish = [this] {
-      if (are_npus_done_) return pdes::StopWish::none;
-      if (has_diverged()) return pdes::StopWish::caught_up;
+    kernel_options.stop_mode = [this] {
+      if (are_npus_done_) return pdes::StopMode::none;
+      if (has_diverged()) return pdes::StopMode::caught_up;
       const bool is_wanted = (stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due());
-      return is_wanted && !is_diverging_ ? pdes::StopWish::now : pdes::StopWish::none;
+      return is_wanted && !is_diverging_ ? pdes::StopMode::now : pdes::StopMode::none;
     };
   if (options.shows_progress()) {
     std::uint64_t num_nodes = 0;

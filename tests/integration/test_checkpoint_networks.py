@@ -24,7 +24,7 @@ FEW_RANKS = (0, 2, 3) if checkpoints.KILLS == 1 else (0, 2, 3, 8)
 LOSSY = ["--set=system.network.packets.pauses=false", "--set=system.network.packets.buffer=60 kB", "--set=system.network.packets.window=none"]
 
 
-# Switches mark packets early, for the controls that heed marks.
+# Switches mark packets early, for the controls that honour marks.
 MARKS = "--set=system.network.packets.marks=[[400 Gb/s, 5 kB, 50 kB, 0.5], [800 Gb/s, 5 kB, 50 kB, 0.5]]"
 
 

@@ -57,7 +57,7 @@ class Model {
   virtual void handle(const Event& event) = 0;
 
   /// Names an event of a server here that probably comes soon, so that its state is on its way from memory.
-  virtual void foresee(const Event&) const {}
+  virtual void prefetch(const Event&) const {}
 
   /// Returns how far an event of a server here reaches, as far as it is known. The kernel asks once, when it is given
   /// the event.
@@ -83,7 +83,7 @@ class Model {
   /// the kernel handles the next event whatever others do.
   virtual Awaited awaits(LpId client) const = 0;
 
-  /// Goes on where the client asked for Scheduler::linger. `settle` follows.
+  /// Goes on where the client asked for Scheduler::wait_until_certain. `settle` follows.
   virtual void proceed(LpId client) = 0;
 
   /// Takes in a message of Scheduler::post. Messages of one rank come in the order in which it sent them. A post is no
