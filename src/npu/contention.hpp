@@ -17,7 +17,7 @@ class Contention {
  public:
   virtual ~Contention() = default;
 
-  /// Returns whether ends of nodes are put off by what happens meanwhile, besides what collectives yield.
+  /// Returns whether ends of nodes are deferred by what happens meanwhile, besides what collectives yield.
   virtual bool depends_on_events() const { return false; }
 
   /// Begins a compute node that takes `takes` alone. Returns when it ends; none: `hold_sms` will say when.

@@ -185,7 +185,7 @@ bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
   return true;
 }
 
-/// Takes note that the message of a receive has come. Returns whether it was in doubt.
+/// Takes note that the message of a receive has come. Returns whether it was undecided.
 bool DelayMessaging::clear_up(NodeId receive) {
   return std::erase_if(doubts_, [&](const Doubt& doubt) { return doubt.receive == receive; }) > 0;
 }
@@ -215,7 +215,7 @@ LastArrival DelayMessaging::departure_of(const Execution& npu, const pdes::Event
 
 void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
                                const Predecessor* predecessor) {
-  ensure(doubts_.empty(), "a receive in doubt at a checkpoint");
+  ensure(doubts_.empty(), "an undecided receive at a checkpoint");
   archive(receives_);
   if (clearances_) archive(*clearances_);
   if (!archive.reads()) return;

@@ -28,7 +28,7 @@ class Histories final : public EventPlaces {
     at_hand_ = std::move(history);
     next_number_ = first_number;
   }
-  /// Says which event has what the NPU has in store for itself at the time at hand; of no event if it has nothing.
+  /// Says which event has what the NPU has pending for itself at the time at hand; of no event if it has nothing.
   void expect_store(EventPlace history) {
     store_ = std::move(history);
     is_expected_ = store_.is_known();
@@ -54,7 +54,7 @@ class Histories final : public EventPlaces {
   void add_instant(EventPlace history, bool is_shared) {
     instants_.push_back({std::move(history), false, is_shared ? of_receiver : 0});
   }
-  /// Takes note of a node whose end the NPU has in store for itself. It is part of the event that has such things,
+  /// Takes note of a node whose end the NPU has pending for itself. It is part of the event that has such things,
   /// and of a new one with this history if there is none. `is_awaited`: whether the node ends now is not known yet.
   /// Returns the history of the event in which it ends.
   EventPlace add_stored_instant(const EventPlace& history, bool is_awaited = false) {
@@ -87,7 +87,7 @@ class Histories final : public EventPlaces {
     return index;
   }
 
-  /// Returns until when an event that has come is put off; zero if it is not.
+  /// Returns until when an event that has come is deferred; zero if it is not.
   Time take_put_off(std::uint64_t event) {
     const auto found = std::ranges::find(put_off_, event, &PutOff::first);
     if (found == put_off_.end()) return Time::zero();
@@ -145,7 +145,7 @@ class Histories final : public EventPlaces {
   std::map<NodeId, EventPlace> posted_;
   std::vector<PutOff> put_off_;  // few
   std::vector<Instant> instants_;
-  EventPlace store_;          // of the event that has what the NPU has in store for the time at hand
+  EventPlace store_;          // of the event that has what the NPU has pending for the time at hand
   bool is_in_store_ = false;  // this event is at hand
   bool is_expected_ = false;  // this event has been scheduled before the time at hand
 };

@@ -29,7 +29,7 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       blocks_(make_thread_blocks(context)),
       memberships_(std::move(memberships)),
       contention_(make_contention(execution_, memberships_)) {
-  // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
+  // What collectives defer, and what links and thread blocks do, is decided when the kernel hands out the event.
   goes_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
                 !execution_.order().keeps_events();
 }
