@@ -26,7 +26,7 @@ class DelayMessaging final : public Messaging {
   ActionTimes after_posted() const override { return posted_; }
   ActionTimes after_arriving() const override { return arriving_; }
   void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
-                 const Predecessor* predecessor) override;
+                 const ResumedFrom* resumed_from) override;
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
 
  private:
@@ -43,7 +43,7 @@ class DelayMessaging final : public Messaging {
   void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);
   void receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now);
   bool clear_up(NodeId receive);
-  void take_over(const NpuSpec& heir, const NpuSpec& predecessor);
+  void take_over(const NpuSpec& resumed, const NpuSpec& resumed_from);
 
   Matcher<PostedReceive, pdes::Event> receives_;  // posted receives, and messages that none waits for yet
   // If senders wait: sends that wait, and clear-to-send messages that no send waits for yet.

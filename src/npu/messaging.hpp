@@ -8,7 +8,7 @@
 #include "channel_key.hpp"
 #include "execution.hpp"
 #include "orrery/network/link_servers.hpp"
-#include "orrery/npu/predecessor.hpp"
+#include "orrery/npu/resumed_from.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
 
@@ -59,9 +59,9 @@ class Messaging {
   /// Returns the least times of what other ranks may notice, because of messages that are known and on their way.
   virtual ActionTimes after_arriving() const { return {}; }
   /// Writes the state, or reads it and takes note again of what the NPU awaits. `pending`: the events to come for it.
-  /// `predecessor`: as for Npu::serialize.
+  /// `resumed_from`: as for Npu::serialize.
   virtual void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
-                         const Predecessor* predecessor) = 0;
+                         const ResumedFrom* resumed_from) = 0;
   /// Calls visit(channel, receive) for each posted receive, in no particular order.
   virtual void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const = 0;
 

@@ -330,17 +330,17 @@ Wait Npu::wait_of(const RunningNode& running) const {
   return wait;
 }
 
-void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
+void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const ResumedFrom* resumed_from) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   archive(execution_, own_memory_, next_turn_, has_settled_, has_ended_);
   if (execution_.context().options.network.circuits) archive(circuits_);
   execution_.order().serialize_kept(archive);
-  if (archive.reads()) take_over(execution_, predecessor);
+  if (archive.reads()) take_over(execution_, resumed_from);
   contention_->serialize(archive);
   std::vector<pdes::Event> all(pending.begin(), pending.end());
   const std::span<const pdes::Event> kept = execution_.order().kept();
   all.insert(all.end(), kept.begin(), kept.end());
-  messaging_->serialize(execution_, archive, all, predecessor);
+  messaging_->serialize(execution_, archive, all, resumed_from);
   collectives_->serialize(execution_, memberships_, archive);
   blocks_->serialize(execution_, memberships_, archive);
   contention_->serialize_sms(archive);

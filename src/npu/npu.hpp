@@ -14,8 +14,8 @@
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/remote_memory.hpp"
-#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/record.hpp"
+#include "orrery/npu/resumed_from.hpp"
 #include "orrery/npu/wait.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
@@ -61,9 +61,9 @@ class Npu : private EventHandler {
   std::uint64_t completed() const { return execution_.schedule().completed(); }  ///< nodes
   const Accounting& accounting() const { return execution_.accounting(); }
 
-  /// Writes the state, or reads it. `pending`: the events to come for it. `predecessor`: the NPU whose state is read;
+  /// Writes the state, or reads it. `pending`: the events to come for it. `resumed_from`: the NPU whose state is read;
   /// null: this one. MemberSide::resume must follow.
-  void serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor);
+  void serialize(Archive& archive, std::span<const pdes::Event> pending, const ResumedFrom* resumed_from);
 
   /// Ends the run before this NPU is done: its times count up to `now`.
   void stop(Time now);

@@ -178,15 +178,15 @@ std::vector<communicator::Divergence> Simulation::run() {
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
                                      const std::function<bool()>& stop_requested, parallel::Communicator& world,
                                      Checkpoints* checkpoints) {
-  std::optional<model::Inheritance> inheritance;
+  std::optional<model::ResumedState> resumed;
   for (;;) {
-    const Span span{.from = inheritance ? &*inheritance : nullptr};
+    const Span span{.from = resumed ? &*resumed : nullptr};
     auto simulation = std::make_unique<Simulation>(preparation, options, stop_requested, world, checkpoints, span);
     const auto divergences = simulation->run();
     if (divergences.empty()) return simulation;
     simulation.reset();
     if (checkpoints) checkpoints->note_folding(divergences);
-    inheritance = split_classes(preparation, divergences, span.from, options, world);
+    resumed = split_classes(preparation, divergences, span.from, options, world);
   }
 }
 
