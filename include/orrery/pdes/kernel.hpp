@@ -55,7 +55,7 @@ class Kernel final : public Scheduler {
   /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken
   /// and when the watchdog finds no progress.
   ///
-  /// When a rank wishes to stop, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
+  /// When a rank asks to stop, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
   /// Another call goes on from there.
   void run();
   std::optional<Time> stopped_at() const { return stop_.stopped_at; }
