@@ -228,13 +228,13 @@ class GlobalOrder final : public AstraOrder {
     communicator::Join join;
   };
 
-  bool next_end_awaits_answer() const override { return histories_.is_held_up(); }
+  bool next_end_awaits_answer() const override { return histories_.is_blocked(); }
   void handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) override;
   std::vector<Ordered> in_order(std::span<const pdes::Event> all, EventPlace& first);
   EventPlace take_history_of(const pdes::Event& event);
   bool handle(EventHandler& handler, const pdes::Event& event, Time now);
   bool tells_of_access(const pdes::Event& event);
-  void put_off(std::span<const Ordered> events);
+  void defer(std::span<const Ordered> events);
   bool begin_event(EventHandler& handler, const Ordered& one, Time now);
   void hold_queue(const pdes::Event& event);
   void free_queue(Time now);
@@ -254,7 +254,7 @@ void GlobalOrder::handle_all(EventHandler& handler, std::span<const pdes::Event>
   bool goes_on = false;  // it is part of the event before
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Ordered one = events[i];
-    if ((!one.is_in_store || !goes_on) && !begin_event(handler, one, now)) return put_off(std::span(events).subspan(i));
+    if ((!one.is_in_store || !goes_on) && !begin_event(handler, one, now)) return defer(std::span(events).subspan(i));
     goes_on = one.is_in_store;
     if (handle(handler, one.event, now)) continue;
     const auto others = events.begin() + static_cast<std::ptrdiff_t>(i);
@@ -293,7 +293,7 @@ EventPlace GlobalOrder::take_history_of(const pdes::Event& event) {
 
 /// Handles one event. Returns false if it is to come again at this time, after all else that the NPU has pending.
 bool GlobalOrder::handle(EventHandler& handler, const pdes::Event& event, Time now) {
-  if (const Time until = histories_.take_put_off(event.order); until > Time::zero()) {
+  if (const Time until = histories_.take_deferred(event.order); until > Time::zero()) {
     if (until == now) return false;
     pdes::Event later = npu().make_event(until, pdes::Stage::client, npu().npu().lp(), EventKind::wake, event.node);
     later.detail = event.detail;
@@ -325,7 +325,7 @@ bool GlobalOrder::tells_of_access(const pdes::Event& event) {
 }
 
 /// Keeps events for when it is known whether an access ends at this time.
-void GlobalOrder::put_off(std::span<const Ordered> events) {
+void GlobalOrder::defer(std::span<const Ordered> events) {
   for (const Ordered& one : events) {
     histories_.keep(one.event, one.own);
     keep_again(one.event);
@@ -335,7 +335,7 @@ void GlobalOrder::put_off(std::span<const Ordered> events) {
 /// Ends what takes no time and comes before an event, and begins this event. Returns false if such an end is awaited.
 bool GlobalOrder::begin_event(EventHandler& handler, const Ordered& one, Time now) {
   for (; histories_.has_instant_before(one.history); handler.begin_ready(now)) {
-    if (histories_.is_held_up()) return false;
+    if (histories_.is_blocked()) return false;
     npu().end_instant_nodes(now);
   }
   const auto kind = static_cast<EventKind>(one.event.kind);

@@ -20,7 +20,7 @@ class DelayMessaging final : public Messaging {
   bool admit(Execution& npu, pdes::Event& event) override;
   void handle(Execution& npu, const pdes::Event& event) override;
   LastArrival departure_of(const Execution& npu, const pdes::Event& event) const override;
-  bool is_in_doubt() const override { return !doubts_.empty(); }
+  bool is_undecided() const override { return !doubts_.empty(); }
   pdes::Awaited doubts() const override;
   void forget_doubts() override { doubts_.clear(); }
   ActionTimes after_posted() const override { return posted_; }

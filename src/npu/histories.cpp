@@ -14,10 +14,10 @@ void Histories::send(Execution& npu, Rank to, const pdes::Event& event, const Ev
 void Histories::wait(Execution& npu, const StepWait& wait, Time now) {
   EventPlace place = next(now);
   if (wait.is_for_early_message) place = place.next(now, 0);
-  const bool is_put_off = wait.reduction > now;
-  const pdes::Event event = npu.make_event(is_put_off ? wait.reduction : wait.until, pdes::Stage::client,
+  const bool is_deferred = wait.reduction > now;
+  const pdes::Event event = npu.make_event(is_deferred ? wait.reduction : wait.until, pdes::Stage::client,
                                            npu.npu().lp(), EventKind::wake, wait.node.value(), wait.step);
-  if (is_put_off) put_off_.emplace_back(event.order, wait.until);
+  if (is_deferred) deferred_.emplace_back(event.order, wait.until);
   keep(event, std::move(place));
   npu.context().services.kernel.schedule(event);
 }

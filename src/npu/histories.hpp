@@ -68,7 +68,7 @@ class Histories final : public EventPlaces {
   /// access has waited for another one; it becomes the last of these ends. Of no event: it does not end now.
   void replace_instant(std::size_t index, const EventPlace& history);
   /// Returns whether the first of these ends is awaited.
-  bool is_held_up() const { return !instants_.empty() && next_instant()->is_awaited; }
+  bool is_blocked() const { return !instants_.empty() && next_instant()->is_awaited; }
   /// Returns whether one of these ends comes before an event.
   bool has_instant_before(const EventPlace& event) const {
     return !instants_.empty() && next_instant()->history < event;
@@ -88,17 +88,17 @@ class Histories final : public EventPlaces {
   }
 
   /// Returns until when an event that has come is deferred; zero if it is not.
-  Time take_put_off(std::uint64_t event) {
-    const auto found = std::ranges::find(put_off_, event, &PutOff::first);
-    if (found == put_off_.end()) return Time::zero();
+  Time take_deferred(std::uint64_t event) {
+    const auto found = std::ranges::find(deferred_, event, &Deferred::first);
+    if (found == deferred_.end()) return Time::zero();
     const Time until = found->second;
-    *found = put_off_.back();
-    put_off_.pop_back();
+    *found = deferred_.back();
+    deferred_.pop_back();
     return until;
   }
 
   void serialize(Archive& archive) override {
-    archive(kept_, posted_, put_off_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
+    archive(kept_, posted_, deferred_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
   }
 
  private:
@@ -122,7 +122,7 @@ class Histories final : public EventPlaces {
     return at_hand_.next(now, number);
   }
 
-  using PutOff = std::pair<std::uint64_t, Time>;
+  using Deferred = std::pair<std::uint64_t, Time>;
   struct Instant {
     EventPlace history;
     bool is_stored = false;
@@ -143,7 +143,7 @@ class Histories final : public EventPlaces {
   std::uint32_t next_number_ = 0;
   std::map<std::uint64_t, EventPlace> kept_;
   std::map<NodeId, EventPlace> posted_;
-  std::vector<PutOff> put_off_;  // few
+  std::vector<Deferred> deferred_;  // few
   std::vector<Instant> instants_;
   EventPlace store_;          // of the event that has what the NPU has pending for the time at hand
   bool is_in_store_ = false;  // this event is at hand

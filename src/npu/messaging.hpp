@@ -48,7 +48,7 @@ class Messaging {
 
   /// Returns whether receives have been posted of which it is not known whether their messages are there already. They
   /// then end at once, so that the NPU cannot go on before it is known.
-  virtual bool is_in_doubt() const { return false; }
+  virtual bool is_undecided() const { return false; }
   /// Returns what must become known before there is no doubt any more.
   virtual pdes::Awaited doubts() const { return {}; }
   /// Forgets doubts, when they have been cleared up.

@@ -30,7 +30,7 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       memberships_(std::move(memberships)),
       contention_(make_contention(execution_, memberships_)) {
   // What collectives defer, and what links and thread blocks do, is decided when the kernel hands out the event.
-  goes_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
+  runs_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
                 !execution_.order().keeps_events();
 }
 
@@ -50,7 +50,7 @@ bool Npu::handle_now(const pdes::Event& event) {
     case EventKind::start:
       return true;
     case EventKind::complete:
-      if (contention_->put_off(id, event.time)) return false;
+      if (contention_->defer(id, event.time)) return false;
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -92,12 +92,12 @@ bool Npu::handle_now(const pdes::Event& event) {
 void Npu::end_event(Time now) { end_on_links(collectives_->end_event(execution_, now), now); }
 
 void Npu::settle(Time now, bool is_last) {
-  const bool goes_ahead = goes_ahead_ && is_last;
+  const bool runs_ahead = runs_ahead_ && is_last;
   KeptEnds& ends = execution_.context().kept_ends;
-  ends.is_on = goes_ahead;
+  ends.is_on = runs_ahead;
   settle_at(now);
-  if (!goes_ahead) return;
-  go_ahead();
+  if (!runs_ahead) return;
+  run_ahead();
   ends.give_up([this](const pdes::Event& end) { execution_.context().services.kernel.schedule(end); });
   ends.is_on = false;
 }
@@ -105,7 +105,7 @@ void Npu::settle(Time now, bool is_last) {
 /// Ends nodes whose ends are kept, one moment after the other. An NPU that awaits nothing may do so: what others send
 /// it meanwhile waits in its messaging until it is asked for. All other NPUs of this rank must have scheduled what they
 /// do next, because the kernel says by that what is certain.
-void Npu::go_ahead() {
+void Npu::run_ahead() {
   pdes::Scheduler& kernel = execution_.context().services.kernel;
   KeptEnds& ends = execution_.context().kept_ends;
   for (int moment = 0; moment < most_moments_ahead && !awaits().anything(); ++moment) {
@@ -126,7 +126,7 @@ void Npu::settle_at(Time now) {
   execution_.order().handle_kept(*this, now);
   do {
     begin_ready(now);
-    if (messaging_->is_in_doubt()) {
+    if (messaging_->is_undecided()) {
       has_broken_off_ = true;
       return execution_.context().services.kernel.wait_until_certain(lp());
     }

@@ -75,7 +75,7 @@ class Npu : private EventHandler {
 
  private:
   void settle_at(Time now);
-  void go_ahead();
+  void run_ahead();
   bool handle_now(const pdes::Event& event) override;
   void begin_ready(Time now) override;
   void end_event(Time now) override;
@@ -105,7 +105,7 @@ class Npu : private EventHandler {
   std::vector<communicator::Membership> memberships_;  // [uses]
   std::unique_ptr<Contention> contention_;
   memory::MemoryServer own_memory_;  // if no memory is shared
-  bool goes_ahead_ = false;          // it ends nodes before the kernel sees their events
+  bool runs_ahead_ = false;          // it ends nodes before the kernel sees their events
   collective::Turn next_turn_;       // communicator::Join::turn of the next collective
   bool has_settled_ = false;         // its first nodes have begun
   bool has_broken_off_ = false;      // `settle`, because of doubts
