@@ -85,7 +85,7 @@ class Channels {
   /// Sends every batch that holds data, and a promise to each neighbour that asked for it, if it now suffices. What
   /// leaves asks for `need` where `ask` would. Returns whether any message asks.
   bool flush(const EarliestOutput& output, Need need);
-  /// Asks the neighbours whose promises hold up `need`, or hold up what they ask of us, once for each need. Returns
+  /// Asks the neighbours whose promises block `need`, or block what they ask of us, once for each need. Returns
   /// whether it asked any.
   bool ask(Need need, const EarliestOutput& output);
 

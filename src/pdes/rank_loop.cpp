@@ -109,10 +109,10 @@ void Kernel::RankLoop::block() {
 
 /// Returns whether any message has come. If the next event is still the same one, promises have ended the wait.
 bool Kernel::RankLoop::take_messages() {
-  const Time held_up = kernel_.next_event();
+  const Time blocked = kernel_.next_event();
   if (channels_.poll() == 0) return false;
   beat();
-  const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == held_up;
+  const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == blocked;
   wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
   freed_ = last_sign_ = Clock::now();
   state_ = State::informed;
