@@ -26,7 +26,7 @@ struct Remedy {
 /// What can be said about a run that is worth doing.
 struct Advice {
   std::vector<Remedy> remedies;    ///< those that save most first, at most three; each saves 1 % or more
-  std::vector<std::string> facts;  ///< who holds up whom, and a network that does not limit
+  std::vector<std::string> facts;  ///< who delays whom, and a network that does not limit
 };
 
 /// Simulates changes of a run that is complete, one by one, on this rank alone. Nothing is simulated if that could take
