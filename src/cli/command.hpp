@@ -40,7 +40,7 @@ inline constexpr std::string_view show_summary =
 
 /// What the MPI job of a command has.
 struct CommandJob {
-  const std::string& command_line;  ///< what the user wrote
+  const std::string& command_line;  ///< command line as the user wrote it
   parallel::Communicator& world;
   run::StopGuard& guard;  ///< not started
 };

@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 using workload::Axis;
 
-constexpr double share_to_fill = 0.85;  ///< of the memory, which leaves room for buffers
+constexpr double share_to_fill = 0.85;  ///< share of the memory, which leaves room for buffers
 
 /// Returns a preset of a kind, such as "models", or a file as the configuration may name it, wherever it is written and
 /// whatever other files stand beside it.

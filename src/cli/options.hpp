@@ -57,8 +57,8 @@ struct ConvertCommand {
   std::vector<std::string> inputs;              ///< one file per NPU, one of several NPUs, or a name with {npu}
   std::filesystem::path output;                 ///< PREFIX of PREFIX.<npu>.et, or the name of the YAML file
   std::optional<std::filesystem::path> groups;  ///< communicator file of the traces
-  std::optional<std::uint32_t> npus;            ///< of the system; none: as many as there are traces
-  std::optional<std::uint32_t> nodes;           ///< of a system that is made from the topology of one node
+  std::optional<std::uint32_t> npus;            ///< NPUs of the system; none: as many as there are traces
+  std::optional<std::uint32_t> nodes;           ///< nodes of a system that is made from the topology of one node
   trace::RecordingOptions recording;
   trace::Dependencies dependencies = trace::Dependencies::automatic;
   bool force = false;  ///< replace existing files
@@ -66,7 +66,7 @@ struct ConvertCommand {
 
 /// `orrery synthesize`: learn from traces, or take a learned model, and write traces of another scale.
 struct SynthesizeCommand {
-  ConvertCommand traces;                       ///< what is learned from, `output` and `force`; no inputs: `model`
+  ConvertCommand traces;                       ///< traces to learn from, `output` and `force`; no inputs: `model`
   std::optional<std::filesystem::path> model;  ///< a model that was learned before
   std::optional<std::filesystem::path> model_output;
   std::optional<std::string> reference;                   ///< traces of the same program with another size of one axis

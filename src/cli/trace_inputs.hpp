@@ -20,7 +20,7 @@ std::vector<std::filesystem::path> files_of(const ConvertCommand& command);
 struct TraceInputs {
   trace::Store store;
   std::vector<trace::NpuTrace> traces;
-  std::uint64_t num_nodes = 0;  ///< of all of them
+  std::uint64_t num_nodes = 0;  ///< nodes of all traces
 };
 
 /// Reads traces of any format. Says once what was taken for granted. Throws Error (bad_input) for all their faults.

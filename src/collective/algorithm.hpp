@@ -20,12 +20,12 @@ struct GroupTask {
   Kind kind = Kind::all_reduce;  ///< one that the algorithm's entry in the registry names
   bool reduces = true;           ///< false: the shape of `kind` without reductions (broadcast, scatter)
   std::uint32_t size = 2;        ///< positions, 2 or more
-  Bytes bytes;                   ///< of a position's data before the collective
+  Bytes bytes;                   ///< size of a position's data before the collective
   std::uint32_t window = 0;      ///< messages that a position sends at a time, 0: no limit
   bool is_odd_chunk = false;
   bool reduces_every_message = true;  ///< Rules::reduce_every_message
   bool slides = false;                ///< Rules::sliding_windows
-  bool in_subgroup = false;           ///< of a communicator smaller than the world
+  bool in_subgroup = false;           ///< communicator smaller than the world
 
   /// Returns the bytes of one of `size` blocks: of the data, or in an all-gather what one position brings.
   Bytes block() const { return kind == Kind::all_gather ? bytes : bytes / size; }
@@ -128,7 +128,7 @@ class SteppedAlgorithm : public PhaseAlgorithm {
 struct PhaseShape {
   Algorithm algorithm = {};
   Kind kind = Kind::all_reduce;  ///< one of the first four, or broadcast or reduce: see GroupTask
-  Bytes size = {};               ///< of the chunk as it enters the phase
+  Bytes size = {};               ///< size of the chunk as it enters the phase
   bool reduces = true;           ///< GroupTask::reduces
   bool in_subgroup = false;      ///< GroupTask::in_subgroup
   bool begins_odd = false;       ///< even chunks take the steps of odd ones, and odd chunks those of even ones
@@ -138,7 +138,7 @@ struct PhaseShape {
   bool both_directions = false;  ///< use of both directions of the links, in a torus
   /// A custom collective takes the place of the algorithm.
   bool is_custom = false;
-  const CustomCollective* custom = nullptr;  ///< of a custom one; null: no file spells it out for so many members
+  const CustomCollective* custom = nullptr;  ///< custom collective; null: no file spells it out for so many members
 };
 
 /// A thing for even chunks and, where these differ, one for odd chunks.

@@ -118,7 +118,7 @@ class ChakraReader {
   std::vector<trace::MemberTrace> parts_;
   CustomCollectiveBuilder builder_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> steps_;  ///< [operations] position and step
-  std::optional<std::uint32_t> num_chunks_;                     ///< of the whole; 0: sizes are in bytes
+  std::optional<std::uint32_t> num_chunks_;                     ///< chunks of the whole; 0: sizes are in bytes
 };
 
 }  // namespace

@@ -73,8 +73,8 @@ struct CustomEvent {
     arrive,   ///< a message is delivered
   };
   Kind kind = Kind::work;
-  std::uint32_t operation = 0;  ///< of an arrival: the receive
-  std::uint32_t link = 0;       ///< by which the message leaves or comes
+  std::uint32_t operation = 0;  ///< index of the operation; the receive for an arrival
+  std::uint32_t link = 0;       ///< link by which the message leaves or comes
   Ps holds = 0;                 ///< for how long the message holds this link
   Ps delay = 0;                 ///< from leaving to delivery; from being ready to the end
 };
@@ -195,7 +195,7 @@ class CustomEvaluator final : public GroupEvaluator {
   const CustomCollective& custom_;
   Rules rules_;
   Ps begin_;     ///< from a position's start to its first operations
-  Bytes whole_;  ///< of the data
+  Bytes whole_;  ///< size of the data
   std::vector<CustomEvent> events_;
   std::map<LinkKey, std::uint32_t> links_;  ///< while events are put in order
   std::size_t num_links_ = 0;

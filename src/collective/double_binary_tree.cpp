@@ -50,7 +50,7 @@ class PositionsOfTree {
   std::uint32_t root_ = 0;
   std::vector<std::uint32_t> parent_;    ///< [positions] but for the root
   std::vector<std::uint32_t> first_;     ///< [positions + 1] into children_
-  std::vector<std::uint32_t> children_;  ///< of all positions
+  std::vector<std::uint32_t> children_;  ///< children of all positions
 };
 
 /// A chunk goes whole over one of two trees: up with reductions, and then down.

@@ -52,7 +52,7 @@ class MessageQueue {
     }
   };
 
-  /// A step that goes on at a time. If it reduces first, it has a reduction in store for that time, which may be now.
+  /// A step that goes on at a time. If it reduces first, it has a reduction pending for that time, which may be now.
   struct Stored {
     StepId step;
     Time until;
@@ -116,7 +116,7 @@ class MessageQueue {
     store(member, what.reduces ? middle : what.until, what);
   }
 
-  /// Adds what a member has in store for itself. All that it has for one time is one event.
+  /// Adds what a member has pending for itself. All that it has for one time is one event.
   void store(std::uint32_t member, Time time, const Stored& what) {
     const auto [place, is_new] = stored_.try_emplace({member, time});
     place->second.push_back(what);

@@ -108,7 +108,7 @@ struct Engine::State {
   Options options;
   LibraryCollectives library{delays, options};
 
-  std::unordered_map<std::size_t, std::vector<std::shared_ptr<const GroupLayout>>> layouts;  ///< by hash
+  std::unordered_map<std::size_t, std::vector<std::shared_ptr<const GroupLayout>>> layouts;  ///< layouts by hash
   std::unordered_map<const GroupLayout*, std::vector<NpuId>> first_members;                  ///< with Options::whole
   BoundedMemo<KnownPlan> plans;
   OfCollectives<Time> library_durations;

@@ -82,7 +82,7 @@ class GroupLayout : public std::enable_shared_from_this<GroupLayout> {
   bool subgroup = false;      ///< smaller than the world, and not one of the world's sub-grids by involved dimensions
   std::uint32_t sharing = 0;  ///< index into BandwidthSharing::sharers
   bool always_ring = false;   ///< one ring in the order listed, whatever the algorithms say
-  std::vector<Axis> axes;     ///< of the grid, lowest dimension first; empty if there is none
+  std::vector<Axis> axes;     ///< axes of the grid, lowest dimension first; empty if there is none
   std::vector<JointAxes> joint;  ///< with DimensionOrder::all_axes; they follow from `axes`
   std::optional<Axis> whole;  ///< all members as one group, in the order listed or by ids; kept where a kind may use it
   /// The same with the positions of each group in opposite order, where some chunks go round the other way; else empty.

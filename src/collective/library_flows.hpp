@@ -20,7 +20,7 @@ struct LibraryFlow {
   bool is_outer = false;   ///< the axis is between nodes
   bool to_all = false;     ///< to all positions; else to the neighbours
   bool one_way = false;    ///< to the next position only, in Rings and Meshes too
-  std::uint32_t port = 0;  ///< of an axis between nodes: LibraryGroup::port
+  std::uint32_t port = 0;  ///< port of an axis between nodes: LibraryGroup::port
 };
 
 /// Returns the flows that put the bytes of a collective on the links of its grid. Of what leaves a node, each axis

@@ -15,7 +15,7 @@ struct PlaceInPhase {
         group(phase.cell(member) / phase.axis->size),
         members(phase.axis->members.data() + (phase.cell(member) - position)) {}
 
-  std::uint32_t position = 0;  ///< in its dimension group
+  std::uint32_t position = 0;  ///< position in its dimension group
   std::uint32_t group = 0;
   const std::uint32_t* members = nullptr;  ///< [positions] of the group
 };

@@ -37,9 +37,9 @@ struct MessageProgram::Parts {
   std::uint64_t num_chunks = 0;
   std::vector<Service> services;
   std::vector<std::uint32_t> queue_of;                      ///< [services]
-  std::map<const Axis*, std::vector<std::uint32_t>> cells;  ///< what phases point into
-  std::unique_ptr<Axis> everyone;                           ///< likewise: the group of all members
-  std::vector<ProgramPhase> phases;                         ///< of all routes
+  std::map<const Axis*, std::vector<std::uint32_t>> cells;  ///< cells that phases point into
+  std::unique_ptr<Axis> everyone;                           ///< group of all members, which phases point into too
+  std::vector<ProgramPhase> phases;                         ///< phases of all routes
 };
 
 }  // namespace orrery::collective

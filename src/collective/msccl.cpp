@@ -321,7 +321,7 @@ class MscclReader {
   std::optional<CustomCollectiveBuilder> builder_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> of_operation_;  ///< rank and index of the step
   std::vector<Wait> waits_;
-  std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::uint32_t> steps_;  ///< by rank, tb and s
+  std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::uint32_t> steps_;  ///< index by rank, tb and s
   std::set<Connection> senders_, receivers_;
 };
 

@@ -296,7 +296,7 @@ class MscclppSteps : PlanSteps {
   const ExecutionPlan& plan_;
   Bytes whole_;  ///< 0: any
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::vector<std::pair<StepOf, StepOf>>>>
-      barriers_;  ///< by id and turn
+      barriers_;  ///< steps of each barrier, keyed by id and turn
   std::map<std::uint32_t, std::uint32_t> barriers_of_block_;
 };
 

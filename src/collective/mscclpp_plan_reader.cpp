@@ -461,7 +461,7 @@ class PlanReader {
   std::vector<std::vector<RemoteBuffer>> remote_buffers_;
   std::vector<std::vector<SwitchChannel>> switches_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> groups_;
-  OfTransport channels_, buffers_;  ///< of the thread block
+  OfTransport channels_, buffers_;  ///< ids of the thread block
   std::vector<std::uint32_t> switch_channels_;
   std::map<std::string, std::pair<std::string, std::uint64_t>> warnings_;  ///< their first places, and how many more
 };

@@ -47,8 +47,8 @@ class PlanSteps {
     std::string operation;
     std::optional<StepOf> before;                 ///< the step before in this thread block
     std::vector<StepOf> unsignalled;              ///< puts of this thread block that no signal has carried
-    Semaphores semaphores;                        ///< of the GPU
-    std::uint32_t iteration = 0, iterations = 1;  ///< of a pipeline
+    Semaphores semaphores;                        ///< semaphores of the GPU
+    std::uint32_t iteration = 0, iterations = 1;  ///< iteration of a pipeline, and their number
   };
 
   explicit PlanSteps(const std::filesystem::path& file) : file_(file) { algorithm_.file = file.string(); }
@@ -63,7 +63,7 @@ class PlanSteps {
   }
   struct Extra {
     std::optional<PlanChannel> message;  ///< the signal that it sends or waits for
-    std::optional<std::uint64_t> tag;    ///< of a message with data, or one that asks for data
+    std::optional<std::uint64_t> tag;    ///< tag of a message with data, or of one that asks for data
     std::uint32_t peer = 0;
   };
   Extra& extra(StepOf step) { return extras_[step]; }
@@ -177,8 +177,8 @@ class PlanSteps {
 
   std::filesystem::path file_;
   Msccl algorithm_;
-  std::uint32_t parts_ = 1;                                            ///< of a chunk of the file
-  std::pair<Bytes, Bytes> sizes_{Bytes(0), Bytes(~std::uint64_t{0})};  ///< of the whole
+  std::uint32_t parts_ = 1;                                            ///< parts per chunk of the file
+  std::pair<Bytes, Bytes> sizes_{Bytes(0), Bytes(~std::uint64_t{0})};  ///< bounds of the size of the whole
   Cursor at_;
   std::map<StepOf, Extra> extras_;
   std::vector<std::pair<StepOf, StepOf>> waits_;                     ///< before, after

@@ -30,12 +30,12 @@ constexpr double overhead_of_step = 1;  // of the host, between nodes; three tim
 
 /// Figures of a generation of GPUs; by 1, 2 and more nodes where there are three.
 struct Generation {
-  double nvlink;                                      ///< of a GPU
+  double nvlink;                                      ///< GB/s of a GPU
   double ll_in_node;                                  ///< most that LL reaches
-  double ll128_ring;                                  ///< of a channel
-  std::array<double, 3> ll128_tree, tree, nvls_tree;  ///< of a channel
-  double nvls_share;                                  ///< of the links, in the switch; 0: it does not reduce
-  std::uint32_t channels;                             ///< in a node
+  double ll128_ring;                                  ///< GB/s of a channel
+  std::array<double, 3> ll128_tree, tree, nvls_tree;  ///< GB/s of a channel
+  double nvls_share;                                  ///< share of the links, in the switch; 0: it does not reduce
+  std::uint32_t channels;                             ///< channels in a node
 };
 constexpr Generation ampere{240, 87.7, 20, {20, 20, 20}, {24, 23.6, 17.8}, {24, 23.6, 17.8}, 0, 24};
 constexpr Generation hopper{370.8, 141, 36.7, {36.7, 36.7, 29}, {38.7, 41.4, 36}, {0, 57.7, 45.5}, 0.85, 24};
@@ -168,8 +168,8 @@ class Chooser {
   const Generation& generation_;
   Kind kind_;
   double bytes_, ranks_, nodes_, of_node_;
-  double nics_;       ///< of a node
-  double bandwidth_;  ///< of all channels
+  double nics_;       ///< NICs per node
+  double bandwidth_;  ///< GB/s of all channels
   std::size_t number_;
   std::uint32_t channels_;
   std::optional<LibraryChoice> best_;

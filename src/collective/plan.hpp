@@ -55,7 +55,7 @@ class Plan {
   struct PlannedPhase {
     const Axis* axis = nullptr;
     ForChunks<std::unique_ptr<GroupEvaluator>> evaluators;
-    Ps latency[2] = {0, 0};  ///< of even and odd chunks: the time for which a chunk does not hold up the next one
+    Ps latency[2] = {0, 0};  ///< times of even and odd chunks for which a chunk does not block the next one
     Ps busy[2] = {0, 0};     ///< the rest of the duration
   };
 

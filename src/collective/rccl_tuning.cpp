@@ -11,7 +11,7 @@ namespace {
 struct Row {
   std::array<double, 2> base, link, network;         ///< latencies, us
   std::array<double, 2> few_nodes, more;             ///< share of the bandwidth, with up to two nodes and with more
-  std::array<std::array<double, 27>, 2> correction;  ///< of the bandwidth, at 64 B, 128 B, ...
+  std::array<std::array<double, 27>, 2> correction;  ///< factors of the bandwidth at 64 B, 128 B, ...
 };
 constexpr Row tree_row{
     .base = {12, 17},

@@ -12,10 +12,10 @@ namespace orrery::collective {
 /// to `last`, and waits for those who send to it.
 struct Round {
   std::uint64_t count = 1;  ///< so many steps in a row are alike
-  Bytes bytes = {};         ///< of each message
+  Bytes bytes = {};         ///< size of each message
   std::uint32_t first = 1, last = 1;
   bool by_xor = false;  ///< the position at distance d of position i is i xor d; else (i + d) mod n
-  Bytes reduced = {};   ///< by the reduction at the end of the step, 0: none
+  Bytes reduced = {};   ///< bytes reduced at the end of the step, 0: none
 };
 
 /// Evaluates rounds one by one. Cost of a run of a group of n: for each round O(n) where positions exchange in pairs or

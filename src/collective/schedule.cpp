@@ -136,7 +136,7 @@ class ScheduleSimulation {
   std::uint64_t num_services_ = 0;
   std::vector<ServiceIdx> first_;             ///< [chunks] in queue_numbers_
   std::vector<Queue> all_queues_;             ///< [axes][queues]
-  std::vector<std::uint32_t> queue_numbers_;  ///< of each chunk in each of its phases
+  std::vector<std::uint32_t> queue_numbers_;  ///< queue of each chunk in each of its phases
   std::vector<std::pair<std::uint32_t, std::uint32_t>> order_;
   std::vector<ServiceIdx> before_;
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;  ///< earliest first

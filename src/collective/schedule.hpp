@@ -17,8 +17,8 @@ struct ChunkStage {
   std::uint32_t turn = 0;
   std::uint64_t in_service = 1;   ///< chunks at a time in each of these queues
   std::uint32_t phases_left = 1;  ///< this one included
-  Bytes size;                     ///< of the chunk as it enters the phase
-  Ps duration[2] = {0, 0};        ///< of even and of odd chunks
+  Bytes size;                     ///< size of the chunk as it enters the phase
+  Ps duration[2] = {0, 0};        ///< durations of even and of odd chunks
   /// How much of the duration leaves the slot in the queue to the next chunk: what this chunk spends in latencies.
   Ps latency[2] = {0, 0};
 };
@@ -32,14 +32,14 @@ struct ChunkWork {
   std::uint64_t num_chunks = 1;
   std::vector<std::uint32_t> route_of;  ///< [chunks]; empty: all take the only route
   std::vector<StagesOfRoute> routes;
-  std::vector<ChunkStage> stages;  ///< of all routes
+  std::vector<ChunkStage> stages;  ///< stages of all routes
 
   const StagesOfRoute& route(std::uint64_t chunk) const { return routes[route_of.empty() ? 0 : route_of[chunk]]; }
 };
 
 /// How the queues serve chunks.
 struct QueuePolicy {
-  std::uint32_t queues = 1;  ///< of each axis
+  std::uint32_t queues = 1;  ///< queues per axis
   ChunkOrder order = ChunkOrder::fifo;
 };
 
@@ -53,16 +53,16 @@ struct ScheduledService {
   std::uint32_t predecessor = none;  ///< array with when the slot in the queue became free; none: it always was
   std::uint32_t result = 0;          ///< array for the finishes; may be one of the two
   std::uint32_t left = none;         ///< array for when the slot becomes free, another one; none: at the finish
-  std::uint32_t queue = 0;           ///< that it waits in, of all queues of all axes
-  bool is_last = false;              ///< of its chunk
+  std::uint32_t queue = 0;           ///< index of the queue that it waits in, counted over all axes
+  bool is_last = false;              ///< last service of its chunk
 };
 
 /// The order in which the chunks of a collective are served when all members arrive together at 0 (docs/collectives.md,
 /// Chunks and dimensions).
 struct Schedule {
   std::vector<ScheduledService> services;  ///< each after those that it waits for
-  std::uint32_t num_arrays = 0;            ///< that are in use at a time
-  Ps end = 0;                              ///< of the last chunk
+  std::uint32_t num_arrays = 0;            ///< arrays in use at a time
+  Ps end = 0;                              ///< end of the last chunk
 };
 
 /// Serves chunks until all are through: every queue takes the waiting chunk that its order puts first. Cost O(chunks *

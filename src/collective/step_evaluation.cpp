@@ -21,14 +21,14 @@ class StepGraph {
  public:
   /// A message that the end of a step waits for.
   struct Wait {
-    std::uint32_t sender_slot = 0;    ///< of the step in which it is sent
-    std::uint32_t receiver_slot = 0;  ///< of the step that receives it
+    std::uint32_t sender_slot = 0;    ///< slot of the step in which it is sent
+    std::uint32_t receiver_slot = 0;  ///< slot of the step that receives it
     std::uint32_t from = 0, to = 0;   ///< positions
     Bytes bytes;
   };
   /// The end of a step. The slot of the k-th end is `positions + k`.
   struct End {
-    std::uint32_t slot = 0;  ///< of the step
+    std::uint32_t slot = 0;  ///< slot of the step
     std::uint32_t num_waits = 0;
     std::uint32_t num_reductions = 0;
     Bytes reduced;
@@ -56,15 +56,15 @@ class StepGraph {
   };
   struct StepOf {
     std::uint32_t position = 0;
-    std::uint32_t first_message = 0;  ///< of those that it sends
+    std::uint32_t first_message = 0;  ///< index of the first message that it sends
     std::uint32_t num_reductions = 0;
     bool pays_endpoint_delay = false, awaits_delivery = false;
     Bytes reduced;
   };
   /// What is needed while the steps are put in order.
   struct Draft {
-    std::vector<StepOf> steps;                 ///< of all positions, and one more that ends their messages
-    std::vector<Message> messages;             ///< in the order of their senders
+    std::vector<StepOf> steps;                 ///< steps of all positions, and one more that ends their messages
+    std::vector<Message> messages;             ///< messages in the order of their senders
     std::vector<std::uint32_t> first_receive;  ///< [steps + 1] into receives
     std::vector<std::uint32_t> receives;       ///< messages, by receiver
     std::vector<std::uint32_t> slot_of;        ///< [steps]
@@ -210,7 +210,7 @@ class StepEvaluator final : public GroupEvaluator {
     Ps cost = 0;
   };
   struct Delay {
-    std::uint32_t slot = 0;  ///< of the time after which it is over
+    std::uint32_t slot = 0;  ///< slot of the time after which it is over
     Ps delay = 0;
   };
 
@@ -249,8 +249,8 @@ class StepEvaluator final : public GroupEvaluator {
   std::uint32_t size_;
   Ps opening_;  ///< from a start to the first step
   std::vector<End> ends_;
-  std::vector<Delay> waits_;   ///< of all ends: the beginning of the sender's step, and the link delay
-  std::vector<Delay> clears_;  ///< with rendezvous: that of the receiver's step, and the delay of the clear to send
+  std::vector<Delay> waits_;   ///< beginning of the sender's step and link delay, for all ends
+  std::vector<Delay> clears_;  ///< beginning of the receiver's step and delay of the clear to send, with rendezvous
   std::vector<std::uint32_t> last_slots_;  ///< [positions]
   bool finishes_together_ = false;
   Ps duration_ = 0;

@@ -78,8 +78,8 @@ void RankModel::handle(const pdes::Event& event) {
   parts_->links->serve(event);
 }
 
-void RankModel::foresee(const pdes::Event& event) const {
-  if (event.target >= run_.first_link()) parts_->links->foresee(event);
+void RankModel::prefetch(const pdes::Event& event) const {
+  if (event.target >= run_.first_link()) parts_->links->prefetch(event);
 }
 
 pdes::Scope RankModel::scope(const pdes::Event& event) const {

@@ -74,9 +74,9 @@ void SavedRank::serialize_sums(pdes::KernelState& kernel, Archive& archive) {
 
 /// Writes or reads what belongs to a logical process alone.
 void SavedRank::serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive,
-                          const npu::Predecessor* predecessor) {
+                          const npu::ResumedFrom* resumed_from) {
   if (lp < run_.first_communicator())
-    npu::serialize(parts().npus, NpuId(lp.value()), archive, pending, predecessor);
+    npu::serialize(parts().npus, NpuId(lp.value()), archive, pending, resumed_from);
   else if (lp < run_.first_server())
     parts().communicators.hosts().serialize(GroupId(lp.value() - run_.first_communicator().value()), archive);
   else if (lp < run_.first_link())
@@ -148,14 +148,14 @@ void SavedRank::restore(pdes::Kernel& kernel, Time now, std::span<const Piece> p
   parts().communicators.members().resume();
 }
 
-/// Makes pending events of an NPU's predecessor its own. Only those that it sends to itself, and the completions of its
-/// collectives, name other logical processes than representatives, which they still are.
-void SavedRank::take_over(LpId lp, LpId predecessor, std::span<pdes::Event> pending) const {
+/// Turns pending events of an NPU into those of the NPU that is resumed from it. Only events that it sends to itself,
+/// and completions of its collectives, name other logical processes than representatives, which they still are.
+void SavedRank::take_over(LpId lp, LpId resumed_from, std::span<pdes::Event> pending) const {
   const auto spec = std::ranges::lower_bound(run_.npus, lp, {}, &npu::NpuSpec::lp);
-  ensure(spec != run_.npus.end() && spec->lp() == lp, "an heir on another rank");
+  ensure(spec != run_.npus.end() && spec->lp() == lp, "an NPU that is resumed on another rank");
   for (pdes::Event& event : pending) {
     event.target = lp;
-    LpId source = event.source() == predecessor ? lp : event.source();
+    LpId source = event.source() == resumed_from ? lp : event.source();
     if (source >= run_.first_communicator()) {
       const GroupId communicator = spec->groups[spec->program->use_of_node(NodeId(event.node))];
       source = LpId(run_.first_communicator().value() + communicator.value());
@@ -164,12 +164,12 @@ void SavedRank::take_over(LpId lp, LpId predecessor, std::span<pdes::Event> pend
   }
 }
 
-void SavedRank::restore(pdes::Kernel& kernel, const Inheritance& inheritance) {
+void SavedRank::restore(pdes::Kernel& kernel, const ResumedState& resumed) {
   prepare(kernel);
   pdes::KernelState all;
-  all.now = inheritance.now;
-  for (const auto& [lp, index] : inheritance.heirs) {
-    const Piece& piece = inheritance.pieces[index];
+  all.now = resumed.now;
+  for (const auto& [lp, index] : resumed.lps) {
+    const Piece& piece = resumed.pieces[index];
     Archive archive(piece.bytes);
     if (lp == Piece::of_all) {
       serialize_sums(all, archive);
@@ -179,8 +179,8 @@ void SavedRank::restore(pdes::Kernel& kernel, const Inheritance& inheritance) {
     archive(state);
     if (lp < run_.first_communicator()) {
       take_over(lp, piece.lp, state.events);
-      const npu::Predecessor predecessor = inheritance.predecessor(NpuId(lp.value()), NpuId(piece.lp.value()));
-      serialize(lp, state.events, archive, &predecessor);
+      const npu::ResumedFrom resumed_from = resumed.resumed_from(NpuId(lp.value()), NpuId(piece.lp.value()));
+      serialize(lp, state.events, archive, &resumed_from);
     } else {
       ensure(lp < run_.first_server() && state.events.empty(), "the state of a server or link in a split run");
       serialize(lp, state.events, archive);
@@ -188,7 +188,7 @@ void SavedRank::restore(pdes::Kernel& kernel, const Inheritance& inheritance) {
     add(all, lp, state);
     ensure(archive.is_at_end(), "what was saved is longer than what is read");
   }
-  parts().communicators.hosts().rename_records(inheritance.communicators_of);
+  parts().communicators.hosts().rename_records(resumed.communicators_of);
   kernel.restore(all);
   parts().communicators.members().resume();
 }

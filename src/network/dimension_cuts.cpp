@@ -7,7 +7,7 @@
 namespace orrery::network {
 namespace {
 
-constexpr std::size_t most_arcs = 30'000;  ///< of a network whose flows are computed before each run
+constexpr std::size_t most_arcs = 30'000;  ///< arcs of a network whose flows are computed before each run
 constexpr double bits_of_byte = 8;
 
 }  // namespace

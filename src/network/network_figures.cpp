@@ -220,7 +220,7 @@ double bandwidth_of_pattern(const NetworkArcs& network) {
   return counts_own_links ? by_pattern : std::min(by_pattern, smaller * own);
 }
 
-/// Returns the least maximum flow between these NPUs and the others, in both directions.
+/// Returns the minimum cut between these NPUs and the others, in both directions.
 double least_flow(const NetworkArcs& network, std::vector<bool> is_first, bool is_symmetric) {
   const double flow = maximum_flow(network, is_first);
   if (is_symmetric) return flow;

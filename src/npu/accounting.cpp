@@ -97,12 +97,12 @@ void Accounting::serialize(Archive& archive) {
   if (local_memory_) archive(*local_memory_);
 }
 
-void Accounting::take_over(const Predecessor* predecessor) {
-  const NpuSpec& of = predecessor != nullptr ? predecessor->npu : npu_;
+void Accounting::take_over(const ResumedFrom* resumed_from) {
+  const NpuSpec& of = resumed_from != nullptr ? resumed_from->npu : npu_;
   for (TimelineRecord& record : timeline_) {
     const NodeId id = position_of(record.node, of);
     name(record, id);
-    if (predecessor != nullptr) record.last.npu = predecessor->awaited(id, record.last.npu);
+    if (resumed_from != nullptr) record.last.npu = resumed_from->awaited(id, record.last.npu);
   }
 }
 

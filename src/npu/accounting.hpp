@@ -8,8 +8,8 @@
 #include "orrery/base/overrun.hpp"
 #include "orrery/memory/local_memory.hpp"
 #include "orrery/npu/options.hpp"
-#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/record.hpp"
+#include "orrery/npu/resumed_from.hpp"
 #include "orrery/npu/spec.hpp"
 
 namespace orrery::npu {
@@ -17,7 +17,7 @@ namespace orrery::npu {
 /// The time that a node is in service.
 struct Service {
   Time start;
-  Cause cause = Cause::other;  ///< of a collective, a send or a receive
+  Cause cause = Cause::other;  ///< cause of a collective, a send or a receive
   LastArrival last = {};       ///< for whom it waits
 };
 
@@ -67,8 +67,8 @@ class Accounting {
   /// Writes the state, or reads it. `take_over` must follow then.
   void serialize(Archive& archive);
   /// Makes records that have been read this NPU's own: their names have the numbers of another rank, and with a
-  /// predecessor they name its nodes and peers. O(records log nodes).
-  void take_over(const Predecessor* predecessor);
+  /// `resumed_from` they name its nodes and peers. O(records log nodes).
+  void take_over(const ResumedFrom* resumed_from);
 
   /// Returns the record but for the number of nodes completed.
   NpuRecord record() const;

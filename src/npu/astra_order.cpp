@@ -37,7 +37,7 @@ class AstraOrder : public EventOrder {
     ends().erase(ends().begin() + static_cast<std::ptrdiff_t>(index));
     return id;
   }
-  /// Returns whether the NPU has an event in store for itself, so that it is no message that arrives.
+  /// Returns whether the event is one that the NPU has pending for itself, so that it is no message that arrives.
   bool is_in_store(const pdes::Event& event) const {
     if (event.kind == static_cast<std::uint16_t>(EventKind::wake)) return true;
     return event.kind == static_cast<std::uint16_t>(EventKind::complete) &&
@@ -71,7 +71,7 @@ class LocalOrder final : public AstraOrder {
  public:
   explicit LocalOrder(Execution& npu) : AstraOrder(npu, no_places_) {}
 
-  /// Receives end in events of their own, and other nodes in the event that has what the NPU has in store for itself.
+  /// Receives end in events of their own, and other nodes in the event of what the NPU has pending for itself.
   void take_ends(std::vector<NodeId>& over) override {
     std::size_t index = 0;
     if (is_in_event())
@@ -112,7 +112,7 @@ class LocalOrder final : public AstraOrder {
     }
   }
 
-  /// Sorts events. What the NPU has in store for itself comes together, in the place of what it has had in store for
+  /// Sorts events. What the NPU has pending for itself comes together, in the place of what has been pending for
   /// longest.
   std::vector<Placed> in_order(const EventHandler& handler, std::span<const pdes::Event> all, Time now) const {
     std::vector<Placed> events;
@@ -165,7 +165,7 @@ class LocalOrder final : public AstraOrder {
   bool is_in_event() { return is_in_store_ && first_stored() < ends().size(); }
 
   EventPlaces no_places_;
-  bool is_in_store_ = false;  // the event at hand has what the NPU has in store for itself
+  bool is_in_store_ = false;  // the event at hand has what the NPU has pending for itself
 };
 
 /// The order where that of events on different NPUs matters, because they share links or memories. Each event has a
@@ -228,13 +228,13 @@ class GlobalOrder final : public AstraOrder {
     communicator::Join join;
   };
 
-  bool next_end_awaits_answer() const override { return histories_.is_held_up(); }
+  bool next_end_awaits_answer() const override { return histories_.is_blocked(); }
   void handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) override;
   std::vector<Ordered> in_order(std::span<const pdes::Event> all, EventPlace& first);
   EventPlace take_history_of(const pdes::Event& event);
   bool handle(EventHandler& handler, const pdes::Event& event, Time now);
   bool tells_of_access(const pdes::Event& event);
-  void put_off(std::span<const Ordered> events);
+  void defer(std::span<const Ordered> events);
   bool begin_event(EventHandler& handler, const Ordered& one, Time now);
   void hold_queue(const pdes::Event& event);
   void free_queue(Time now);
@@ -248,13 +248,13 @@ class GlobalOrder final : public AstraOrder {
 /// Handles the events of a time. If it is not known whether an access ends at once, what comes after that waits.
 void GlobalOrder::handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) {
   const bool is_new_time = !has_ends();
-  EventPlace first;  // of what the NPU has in store since before this time
+  EventPlace first;  // of what the NPU has had pending since before this time
   std::vector<Ordered> events = in_order(all, first);
   if (is_new_time || first.is_known()) histories_.expect_store(first);
   bool goes_on = false;  // it is part of the event before
   for (std::size_t i = 0; i < events.size(); ++i) {
     const Ordered one = events[i];
-    if ((!one.is_in_store || !goes_on) && !begin_event(handler, one, now)) return put_off(std::span(events).subspan(i));
+    if ((!one.is_in_store || !goes_on) && !begin_event(handler, one, now)) return defer(std::span(events).subspan(i));
     goes_on = one.is_in_store;
     if (handle(handler, one.event, now)) continue;
     const auto others = events.begin() + static_cast<std::ptrdiff_t>(i);
@@ -262,7 +262,7 @@ void GlobalOrder::handle_all(EventHandler& handler, std::span<const pdes::Event>
   }
 }
 
-/// Sorts the events of a time. What the NPU has in store for itself has the history of what it has had in store for
+/// Sorts the events of a time. What the NPU has pending for itself has the history of what has been pending for
 /// longest, which is returned in `first`.
 std::vector<GlobalOrder::Ordered> GlobalOrder::in_order(std::span<const pdes::Event> all, EventPlace& first) {
   std::vector<Ordered> events;
@@ -291,9 +291,9 @@ EventPlace GlobalOrder::take_history_of(const pdes::Event& event) {
   return history.is_known() ? history : EventPlace::first_of(self).next(event.time, 0);
 }
 
-/// Handles one event. Returns false if it is to come again at this time, after all else that the NPU has in store.
+/// Handles one event. Returns false if it is to come again at this time, after all else that the NPU has pending.
 bool GlobalOrder::handle(EventHandler& handler, const pdes::Event& event, Time now) {
-  if (const Time until = histories_.take_put_off(event.order); until > Time::zero()) {
+  if (const Time until = histories_.take_deferred(event.order); until > Time::zero()) {
     if (until == now) return false;
     pdes::Event later = npu().make_event(until, pdes::Stage::client, npu().npu().lp(), EventKind::wake, event.node);
     later.detail = event.detail;
@@ -325,7 +325,7 @@ bool GlobalOrder::tells_of_access(const pdes::Event& event) {
 }
 
 /// Keeps events for when it is known whether an access ends at this time.
-void GlobalOrder::put_off(std::span<const Ordered> events) {
+void GlobalOrder::defer(std::span<const Ordered> events) {
   for (const Ordered& one : events) {
     histories_.keep(one.event, one.own);
     keep_again(one.event);
@@ -335,7 +335,7 @@ void GlobalOrder::put_off(std::span<const Ordered> events) {
 /// Ends what takes no time and comes before an event, and begins this event. Returns false if such an end is awaited.
 bool GlobalOrder::begin_event(EventHandler& handler, const Ordered& one, Time now) {
   for (; histories_.has_instant_before(one.history); handler.begin_ready(now)) {
-    if (histories_.is_held_up()) return false;
+    if (histories_.is_blocked()) return false;
     npu().end_instant_nodes(now);
   }
   const auto kind = static_cast<EventKind>(one.event.kind);

@@ -36,12 +36,12 @@ inline ChannelKey channel_of(const NpuSpec& npu, const pdes::Event& event) {
   return {npu.trace->peers[stream.peer_slot], static_cast<std::uint32_t>(npu.trace->tags[stream.tag_slot])};
 }
 
-/// Returns the channel of an NPU for the stream that a channel of its predecessor belongs to. O(streams).
-inline ChannelKey same_channel(const NpuSpec& heir, const NpuSpec& predecessor, ChannelKey channel) {
-  for (const MessageStream& stream : heir.folded->streams->all)
-    if (predecessor.trace->peers[stream.peer_slot] == channel.other &&
-        static_cast<std::uint32_t>(predecessor.trace->tags[stream.tag_slot]) == channel.tag)
-      return {heir.trace->peers[stream.peer_slot], static_cast<std::uint32_t>(heir.trace->tags[stream.tag_slot])};
+/// Returns the channel of an NPU for the stream that a channel of `resumed_from` belongs to. O(streams).
+inline ChannelKey same_channel(const NpuSpec& resumed, const NpuSpec& resumed_from, ChannelKey channel) {
+  for (const MessageStream& stream : resumed.folded->streams->all)
+    if (resumed_from.trace->peers[stream.peer_slot] == channel.other &&
+        static_cast<std::uint32_t>(resumed_from.trace->tags[stream.tag_slot]) == channel.tag)
+      return {resumed.trace->peers[stream.peer_slot], static_cast<std::uint32_t>(resumed.trace->tags[stream.tag_slot])};
   ensure_failed("a message in a channel that the trace does not have", std::source_location::current());
 }
 

@@ -64,7 +64,7 @@ class NodeContention final : public Contention {
     if (those_.yield) yielding_.begin(set_of(id), tier_of(*npu_.npu().program->graph, id), id, now);
   }
 
-  bool put_off(NodeId id, Time now) override {
+  bool defer(NodeId id, Time now) override {
     const NodeKind kind = npu_.node(id).kind;
     // A node whose end has changed has several events, of which one counts.
     if (those_.share_sms && kind == NodeKind::compute && !sms_.end(id, now)) return true;

@@ -17,7 +17,7 @@ class Contention {
  public:
   virtual ~Contention() = default;
 
-  /// Returns whether ends of nodes are put off by what happens meanwhile, besides what collectives yield.
+  /// Returns whether ends of nodes are deferred by what happens meanwhile, besides what collectives yield.
   virtual bool depends_on_events() const { return false; }
 
   /// Begins a compute node that takes `takes` alone. Returns when it ends; none: `hold_sms` will say when.
@@ -27,7 +27,7 @@ class Contention {
   /// Lets a collective that its host carries out yield to others.
   virtual void begin_yielding(NodeId, Time /*now*/) {}
   /// Returns whether a node that would end now ends later, and says when.
-  virtual bool put_off(NodeId, Time /*now*/) { return false; }
+  virtual bool defer(NodeId, Time /*now*/) { return false; }
   /// Counts what compute nodes lose to a collective that ends.
   virtual void end_transfer(NodeId, Time /*now*/) {}
   /// Moves the ends of compute nodes if thread blocks hold another number of SMs.

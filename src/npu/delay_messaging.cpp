@@ -185,7 +185,7 @@ bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
   return true;
 }
 
-/// Takes note that the message of a receive has come. Returns whether it was in doubt.
+/// Takes note that the message of a receive has come. Returns whether it was undecided.
 bool DelayMessaging::clear_up(NodeId receive) {
   return std::erase_if(doubts_, [&](const Doubt& doubt) { return doubt.receive == receive; }) > 0;
 }
@@ -214,12 +214,12 @@ LastArrival DelayMessaging::departure_of(const Execution& npu, const pdes::Event
 }
 
 void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
-                               const Predecessor* predecessor) {
-  ensure(doubts_.empty(), "a receive in doubt at a checkpoint");
+                               const ResumedFrom* resumed_from) {
+  ensure(doubts_.empty(), "an undecided receive at a checkpoint");
   archive(receives_);
   if (clearances_) archive(*clearances_);
   if (!archive.reads()) return;
-  if (predecessor != nullptr) take_over(npu.npu(), predecessor->npu);
+  if (resumed_from != nullptr) take_over(npu.npu(), resumed_from->npu);
   receives_.for_each_posted([&](ChannelKey channel, const PostedReceive& receive) {
     npu.awaited().add(awaited_from(npu, channel.other));
     posted_.add(Time::zero(), npu.lookahead(), receive.node);
@@ -232,10 +232,10 @@ void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const
       arriving_.add(event.time, npu.lookahead(), NodeId(event.node));
 }
 
-/// Turns what was left in the channels of a predecessor into what is left in those of its heir.
-void DelayMessaging::take_over(const NpuSpec& heir, const NpuSpec& predecessor) {
-  const auto own_channel = [&](ChannelKey channel) { return same_channel(heir, predecessor, channel); };
-  const auto own_event = [&](pdes::Event& event) { event.target = heir.lp(); };
+/// Turns what was left in the channels of `resumed_from` into what is left in those of `resumed`.
+void DelayMessaging::take_over(const NpuSpec& resumed, const NpuSpec& resumed_from) {
+  const auto own_channel = [&](ChannelKey channel) { return same_channel(resumed, resumed_from, channel); };
+  const auto own_event = [&](pdes::Event& event) { event.target = resumed.lp(); };
   receives_.take_over(own_channel, own_event);
   if (clearances_) clearances_->take_over(own_channel, own_event);
 }

@@ -20,13 +20,13 @@ class DelayMessaging final : public Messaging {
   bool admit(Execution& npu, pdes::Event& event) override;
   void handle(Execution& npu, const pdes::Event& event) override;
   LastArrival departure_of(const Execution& npu, const pdes::Event& event) const override;
-  bool is_in_doubt() const override { return !doubts_.empty(); }
+  bool is_undecided() const override { return !doubts_.empty(); }
   pdes::Awaited doubts() const override;
   void forget_doubts() override { doubts_.clear(); }
   ActionTimes after_posted() const override { return posted_; }
   ActionTimes after_arriving() const override { return arriving_; }
   void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
-                 const Predecessor* predecessor) override;
+                 const ResumedFrom* resumed_from) override;
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
 
  private:
@@ -43,7 +43,7 @@ class DelayMessaging final : public Messaging {
   void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);
   void receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now);
   bool clear_up(NodeId receive);
-  void take_over(const NpuSpec& heir, const NpuSpec& predecessor);
+  void take_over(const NpuSpec& resumed, const NpuSpec& resumed_from);
 
   Matcher<PostedReceive, pdes::Event> receives_;  // posted receives, and messages that none waits for yet
   // If senders wait: sends that wait, and clear-to-send messages that no send waits for yet.

@@ -15,9 +15,9 @@ enum class EventKind : std::uint16_t {
 
   // Of DelayMessaging. `node` of an event of another NPU is StreamEnd::stream.
   data,           ///< a message of another NPU of `detail` bytes
-  received,       ///< what `data` becomes once it is matched: receive `node`, posted at `detail` ps, is done
+  received,       ///< matched `data`: receive `node`, posted at `detail` ps, is done
   clear_to_send,  ///< another NPU is ready to receive (rendezvous)
-  cleared,        ///< what `clear_to_send` becomes once it is matched: the data of send `node` leave
+  cleared,        ///< matched `clear_to_send`: the data of send `node` leave
 
   // Of the thread blocks of a GPU. `node` is the slot of a kernel (GpuCollectives).
   gpu_resume,  ///< coroutine `detail` of the kernel goes on

@@ -104,10 +104,10 @@ pdes::Event Execution::make_event(Time time, pdes::Stage stage, LpId target, Eve
   return event;
 }
 
-void take_over(Execution& npu, const Predecessor* predecessor) {
-  npu.accounting_.take_over(predecessor);
-  if (predecessor == nullptr || !npu.context_.options.timeline) return;
-  for (RunningNode& running : npu.running_) running.last.npu = predecessor->awaited(running.node, running.last.npu);
+void take_over(Execution& npu, const ResumedFrom* resumed_from) {
+  npu.accounting_.take_over(resumed_from);
+  if (resumed_from == nullptr || !npu.context_.options.timeline) return;
+  for (RunningNode& running : npu.running_) running.last.npu = resumed_from->awaited(running.node, running.last.npu);
 }
 
 }  // namespace orrery::npu

@@ -14,7 +14,7 @@
 #include "lookahead.hpp"
 #include "node_schedule.hpp"
 #include "orrery/base/overrun.hpp"
-#include "orrery/npu/predecessor.hpp"
+#include "orrery/npu/resumed_from.hpp"
 #include "orrery/npu/spec.hpp"
 #include "orrery/pdes/event.hpp"
 
@@ -96,7 +96,7 @@ class Execution : public NpuContext {
 
  private:
   friend class orrery::Archive;
-  friend void take_over(Execution& npu, const Predecessor* predecessor);
+  friend void take_over(Execution& npu, const ResumedFrom* resumed_from);
   void serialize(Archive& archive) {
     archive(schedule_, accounting_, running_);
     order_->serialize_ends(archive);
@@ -116,7 +116,7 @@ class Execution : public NpuContext {
   std::unique_ptr<EventOrder> order_;
 };
 
-/// Makes the state that has been read this NPU's own. `predecessor`: as for Npu::serialize. O(nodes in it).
-void take_over(Execution& npu, const Predecessor* predecessor);
+/// Makes the state that has been read this NPU's own. `resumed_from`: as for Npu::serialize. O(nodes in it).
+void take_over(Execution& npu, const ResumedFrom* resumed_from);
 
 }  // namespace orrery::npu

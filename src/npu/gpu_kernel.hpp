@@ -88,7 +88,7 @@ class GpuCollectives::Kernel final : public gpu::Simulation {
 
   const Collective of;
   std::uint32_t slot = 0;
-  LastArrival last;  ///< of the members, as far as their requests have told
+  LastArrival last;  ///< last arrival of the members, as far as their requests have told
   Time end = Time::max();
   bool has_left = false;
 

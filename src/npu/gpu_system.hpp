@@ -44,9 +44,9 @@ class GpuSystem {
   SharedSms::Stretch stretch(const trace::Node& node, std::uint32_t held);
 
   const gpu::Options& options;
-  bool keeps_history = false;  ///< of kernels, for checkpoints
+  bool keeps_history = false;  ///< history of kernels is kept for checkpoints
   gpu::PlanPrograms programs;
-  std::vector<gpu::KernelRecord> kernels;  ///< of recorded iterations, in the order of their ends here
+  std::vector<gpu::KernelRecord> kernels;  ///< kernels of recorded iterations, in the order of their ends here
 
  private:
   struct Known {

@@ -14,10 +14,10 @@ void Histories::send(Execution& npu, Rank to, const pdes::Event& event, const Ev
 void Histories::wait(Execution& npu, const StepWait& wait, Time now) {
   EventPlace place = next(now);
   if (wait.is_for_early_message) place = place.next(now, 0);
-  const bool is_put_off = wait.reduction > now;
-  const pdes::Event event = npu.make_event(is_put_off ? wait.reduction : wait.until, pdes::Stage::client,
+  const bool is_deferred = wait.reduction > now;
+  const pdes::Event event = npu.make_event(is_deferred ? wait.reduction : wait.until, pdes::Stage::client,
                                            npu.npu().lp(), EventKind::wake, wait.node.value(), wait.step);
-  if (is_put_off) put_off_.emplace_back(event.order, wait.until);
+  if (is_deferred) deferred_.emplace_back(event.order, wait.until);
   keep(event, std::move(place));
   npu.context().services.kernel.schedule(event);
 }
@@ -40,16 +40,16 @@ bool Histories::confirm_instant(std::size_t index, const EventPlace& history) {
 
 void Histories::replace_instant(std::size_t index, const EventPlace& history) {
   instants_.erase(instants_.begin() + static_cast<std::ptrdiff_t>(index));
-  // If it would have been the first in store, others are so now.
+  // If it would have been the first one pending, others are so now.
   if (!is_in_store_ && !is_expected_) expect_stored_instants();
   if (!history.is_known()) return;
-  // The event that has what is in store may be over when the access before ends.
+  // The event that has what is pending may be over when the access before ends.
   const bool is_over = store_.is_known() && store_ < history.cause();
   if (!store_.is_known()) store_ = history;
   instants_.push_back({is_over ? history : store_, true, 0, history});
 }
 
-/// Puts the ends that the NPU has in store into one event of their own.
+/// Puts the ends that the NPU has pending into one event of their own.
 void Histories::expect_stored_instants() {
   store_ = {};
   is_expected_ = false;

@@ -28,7 +28,7 @@ class Histories final : public EventPlaces {
     at_hand_ = std::move(history);
     next_number_ = first_number;
   }
-  /// Says which event has what the NPU has in store for itself at the time at hand; of no event if it has nothing.
+  /// Says which event has what the NPU has pending for itself at the time at hand; of no event if it has nothing.
   void expect_store(EventPlace history) {
     store_ = std::move(history);
     is_expected_ = store_.is_known();
@@ -54,7 +54,7 @@ class Histories final : public EventPlaces {
   void add_instant(EventPlace history, bool is_shared) {
     instants_.push_back({std::move(history), false, is_shared ? of_receiver : 0});
   }
-  /// Takes note of a node whose end the NPU has in store for itself. It is part of the event that has such things,
+  /// Takes note of a node whose end the NPU has pending for itself. It is part of the event that has such things,
   /// and of a new one with this history if there is none. `is_awaited`: whether the node ends now is not known yet.
   /// Returns the history of the event in which it ends.
   EventPlace add_stored_instant(const EventPlace& history, bool is_awaited = false) {
@@ -68,7 +68,7 @@ class Histories final : public EventPlaces {
   /// access has waited for another one; it becomes the last of these ends. Of no event: it does not end now.
   void replace_instant(std::size_t index, const EventPlace& history);
   /// Returns whether the first of these ends is awaited.
-  bool is_held_up() const { return !instants_.empty() && next_instant()->is_awaited; }
+  bool is_blocked() const { return !instants_.empty() && next_instant()->is_awaited; }
   /// Returns whether one of these ends comes before an event.
   bool has_instant_before(const EventPlace& event) const {
     return !instants_.empty() && next_instant()->history < event;
@@ -87,18 +87,18 @@ class Histories final : public EventPlaces {
     return index;
   }
 
-  /// Returns until when an event that has come is put off; zero if it is not.
-  Time take_put_off(std::uint64_t event) {
-    const auto found = std::ranges::find(put_off_, event, &PutOff::first);
-    if (found == put_off_.end()) return Time::zero();
+  /// Returns until when an event that has come is deferred; zero if it is not.
+  Time take_deferred(std::uint64_t event) {
+    const auto found = std::ranges::find(deferred_, event, &Deferred::first);
+    if (found == deferred_.end()) return Time::zero();
     const Time until = found->second;
-    *found = put_off_.back();
-    put_off_.pop_back();
+    *found = deferred_.back();
+    deferred_.pop_back();
     return until;
   }
 
   void serialize(Archive& archive) override {
-    archive(kept_, posted_, put_off_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
+    archive(kept_, posted_, deferred_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
   }
 
  private:
@@ -122,7 +122,7 @@ class Histories final : public EventPlaces {
     return at_hand_.next(now, number);
   }
 
-  using PutOff = std::pair<std::uint64_t, Time>;
+  using Deferred = std::pair<std::uint64_t, Time>;
   struct Instant {
     EventPlace history;
     bool is_stored = false;
@@ -143,9 +143,9 @@ class Histories final : public EventPlaces {
   std::uint32_t next_number_ = 0;
   std::map<std::uint64_t, EventPlace> kept_;
   std::map<NodeId, EventPlace> posted_;
-  std::vector<PutOff> put_off_;  // few
+  std::vector<Deferred> deferred_;  // few
   std::vector<Instant> instants_;
-  EventPlace store_;          // of the event that has what the NPU has in store for the time at hand
+  EventPlace store_;          // of the event that has what the NPU has pending for the time at hand
   bool is_in_store_ = false;  // this event is at hand
   bool is_expected_ = false;  // this event has been scheduled before the time at hand
 };

@@ -101,9 +101,9 @@ bool LinkMessaging::arrive(Execution& npu, const Message& message, Time now) {
 }
 
 void LinkMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event>,
-                              const Predecessor* predecessor) {
+                              const ResumedFrom* resumed_from) {
   ensure(cleared_.empty(), "a send that is about to leave at a checkpoint");
-  ensure(predecessor == nullptr, "a folded run over links");
+  ensure(resumed_from == nullptr, "a folded run over links");
   archive(receives_, clearances_);
   if (!archive.reads()) return;
   receives_.for_each_posted(

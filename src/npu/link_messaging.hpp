@@ -18,7 +18,7 @@ class LinkMessaging final : public Messaging {
   bool arrive(Execution& npu, const network::Message& message, Time now) override;
   ActionTimes after_posted() const override { return posted_; }
   void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
-                 const Predecessor* predecessor) override;
+                 const ResumedFrom* resumed_from) override;
   void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const override;
 
  private:

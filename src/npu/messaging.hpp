@@ -8,7 +8,7 @@
 #include "channel_key.hpp"
 #include "execution.hpp"
 #include "orrery/network/link_servers.hpp"
-#include "orrery/npu/predecessor.hpp"
+#include "orrery/npu/resumed_from.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
 
@@ -48,7 +48,7 @@ class Messaging {
 
   /// Returns whether receives have been posted of which it is not known whether their messages are there already. They
   /// then end at once, so that the NPU cannot go on before it is known.
-  virtual bool is_in_doubt() const { return false; }
+  virtual bool is_undecided() const { return false; }
   /// Returns what must become known before there is no doubt any more.
   virtual pdes::Awaited doubts() const { return {}; }
   /// Forgets doubts, when they have been cleared up.
@@ -59,9 +59,9 @@ class Messaging {
   /// Returns the least times of what other ranks may notice, because of messages that are known and on their way.
   virtual ActionTimes after_arriving() const { return {}; }
   /// Writes the state, or reads it and takes note again of what the NPU awaits. `pending`: the events to come for it.
-  /// `predecessor`: as for Npu::serialize.
+  /// `resumed_from`: as for Npu::serialize.
   virtual void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
-                         const Predecessor* predecessor) = 0;
+                         const ResumedFrom* resumed_from) = 0;
   /// Calls visit(channel, receive) for each posted receive, in no particular order.
   virtual void for_each_posted(const std::function<void(ChannelKey, const PostedReceive&)>& visit) const = 0;
 

@@ -29,8 +29,8 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       blocks_(make_thread_blocks(context)),
       memberships_(std::move(memberships)),
       contention_(make_contention(execution_, memberships_)) {
-  // What collectives put off, and what links and thread blocks do, is decided when the kernel hands out the event.
-  goes_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
+  // What collectives defer, and what links and thread blocks do, is decided when the kernel hands out the event.
+  runs_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
                 !execution_.order().keeps_events();
 }
 
@@ -50,7 +50,7 @@ bool Npu::handle_now(const pdes::Event& event) {
     case EventKind::start:
       return true;
     case EventKind::complete:
-      if (contention_->put_off(id, event.time)) return false;
+      if (contention_->defer(id, event.time)) return false;
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -92,12 +92,12 @@ bool Npu::handle_now(const pdes::Event& event) {
 void Npu::end_event(Time now) { end_on_links(collectives_->end_event(execution_, now), now); }
 
 void Npu::settle(Time now, bool is_last) {
-  const bool goes_ahead = goes_ahead_ && is_last;
+  const bool runs_ahead = runs_ahead_ && is_last;
   KeptEnds& ends = execution_.context().kept_ends;
-  ends.is_on = goes_ahead;
+  ends.is_on = runs_ahead;
   settle_at(now);
-  if (!goes_ahead) return;
-  go_ahead();
+  if (!runs_ahead) return;
+  run_ahead();
   ends.give_up([this](const pdes::Event& end) { execution_.context().services.kernel.schedule(end); });
   ends.is_on = false;
 }
@@ -105,7 +105,7 @@ void Npu::settle(Time now, bool is_last) {
 /// Ends nodes whose ends are kept, one moment after the other. An NPU that awaits nothing may do so: what others send
 /// it meanwhile waits in its messaging until it is asked for. All other NPUs of this rank must have scheduled what they
 /// do next, because the kernel says by that what is certain.
-void Npu::go_ahead() {
+void Npu::run_ahead() {
   pdes::Scheduler& kernel = execution_.context().services.kernel;
   KeptEnds& ends = execution_.context().kept_ends;
   for (int moment = 0; moment < most_moments_ahead && !awaits().anything(); ++moment) {
@@ -126,9 +126,9 @@ void Npu::settle_at(Time now) {
   execution_.order().handle_kept(*this, now);
   do {
     begin_ready(now);
-    if (messaging_->is_in_doubt()) {
+    if (messaging_->is_undecided()) {
       has_broken_off_ = true;
-      return execution_.context().services.kernel.linger(lp());
+      return execution_.context().services.kernel.wait_until_certain(lp());
     }
     // Nodes that take no time hold their resource until all others of this round have begun.
   } while (execution_.end_instant_nodes(now));
@@ -330,17 +330,17 @@ Wait Npu::wait_of(const RunningNode& running) const {
   return wait;
 }
 
-void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor) {
+void Npu::serialize(Archive& archive, std::span<const pdes::Event> pending, const ResumedFrom* resumed_from) {
   ensure(!has_broken_off_, "an NPU in the middle of a time at a checkpoint");
   archive(execution_, own_memory_, next_turn_, has_settled_, has_ended_);
   if (execution_.context().options.network.circuits) archive(circuits_);
   execution_.order().serialize_kept(archive);
-  if (archive.reads()) take_over(execution_, predecessor);
+  if (archive.reads()) take_over(execution_, resumed_from);
   contention_->serialize(archive);
   std::vector<pdes::Event> all(pending.begin(), pending.end());
   const std::span<const pdes::Event> kept = execution_.order().kept();
   all.insert(all.end(), kept.begin(), kept.end());
-  messaging_->serialize(execution_, archive, all, predecessor);
+  messaging_->serialize(execution_, archive, all, resumed_from);
   collectives_->serialize(execution_, memberships_, archive);
   blocks_->serialize(execution_, memberships_, archive);
   contention_->serialize_sms(archive);

@@ -14,8 +14,8 @@
 #include "orrery/base/overrun.hpp"
 #include "orrery/communicator/member_side.hpp"
 #include "orrery/memory/remote_memory.hpp"
-#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/record.hpp"
+#include "orrery/npu/resumed_from.hpp"
 #include "orrery/npu/wait.hpp"
 #include "orrery/pdes/event.hpp"
 #include "orrery/pdes/model.hpp"
@@ -61,9 +61,9 @@ class Npu : private EventHandler {
   std::uint64_t completed() const { return execution_.schedule().completed(); }  ///< nodes
   const Accounting& accounting() const { return execution_.accounting(); }
 
-  /// Writes the state, or reads it. `pending`: the events to come for it. `predecessor`: the NPU whose state is read;
+  /// Writes the state, or reads it. `pending`: the events to come for it. `resumed_from`: the NPU whose state is read;
   /// null: this one. MemberSide::resume must follow.
-  void serialize(Archive& archive, std::span<const pdes::Event> pending, const Predecessor* predecessor);
+  void serialize(Archive& archive, std::span<const pdes::Event> pending, const ResumedFrom* resumed_from);
 
   /// Ends the run before this NPU is done: its times count up to `now`.
   void stop(Time now);
@@ -75,7 +75,7 @@ class Npu : private EventHandler {
 
  private:
   void settle_at(Time now);
-  void go_ahead();
+  void run_ahead();
   bool handle_now(const pdes::Event& event) override;
   void begin_ready(Time now) override;
   void end_event(Time now) override;
@@ -105,7 +105,7 @@ class Npu : private EventHandler {
   std::vector<communicator::Membership> memberships_;  // [uses]
   std::unique_ptr<Contention> contention_;
   memory::MemoryServer own_memory_;  // if no memory is shared
-  bool goes_ahead_ = false;          // it ends nodes before the kernel sees their events
+  bool runs_ahead_ = false;          // it ends nodes before the kernel sees their events
   collective::Turn next_turn_;       // communicator::Join::turn of the next collective
   bool has_settled_ = false;         // its first nodes have begun
   bool has_broken_off_ = false;      // `settle`, because of doubts

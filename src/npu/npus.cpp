@@ -141,11 +141,11 @@ void Npus::stop(Time now) {
 }
 
 void serialize(Npus& npus, NpuId id, Archive& archive, std::span<const pdes::Event> pending,
-               const Predecessor* predecessor) {
+               const ResumedFrom* resumed_from) {
   const auto index = npus.local(id);
   Npus::State& state = *npus.state_;
   Npu& npu = state.npus[index];
-  npu.serialize(archive, pending, predecessor);
+  npu.serialize(archive, pending, resumed_from);
   if (!archive.reads()) return;
   state.bounds.mark(index);
   state.is_done[index] = npu.is_done() ? 1 : 0;

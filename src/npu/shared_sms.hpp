@@ -35,7 +35,7 @@ class SharedSms {
   Time begin(NodeId id, Time whole, Time now);
   /// Takes note that blocks hold so many SMs from now on. Returns the compute nodes whose end changes by that.
   std::vector<Node> hold(std::uint32_t held, Time now);
-  /// Ends a compute node that may end now. Returns false if it does not: its end has been put off or brought forward.
+  /// Ends a compute node that may end now. Returns false if it does not: its end has been deferred or brought forward.
   bool end(NodeId id, Time now);
 
   void serialize(Archive& archive) { archive(held_, under_way_); }

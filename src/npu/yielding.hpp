@@ -52,8 +52,8 @@ class Lane {
 
   std::vector<Work> under_way_;  ///< one, unless streams have names; those that have reached their ends once
   std::vector<Work> ended_;      ///< whose ends may still move, in order
-  std::vector<Use> uses_;        ///< in order of time, disjoint
-  std::vector<Use> latest_;      ///< that ended at one time: others that end then may be handled later
+  std::vector<Use> uses_;        ///< uses in order of time, disjoint
+  std::vector<Use> latest_;      ///< uses that ended at one time: others that end then may be handled later
   std::size_t num_under_way_ = 0;
 };
 
@@ -76,7 +76,7 @@ class Yielding {
     Time begun;
   };
   struct Set {
-    std::array<std::unique_ptr<Lane>, num_tiers - 1> lanes;  ///< of tiers 1 and 2; null until it has a collective
+    std::array<std::unique_ptr<Lane>, num_tiers - 1> lanes;  ///< lanes of tiers 1 and 2; null until it has a collective
     std::vector<UnderWay> under_way;
 
     void serialize(Archive& archive) {

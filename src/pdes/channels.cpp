@@ -189,7 +189,7 @@ void Channels::update_promised() {
 // under way.
 void Channels::join_reduction(const LbtsContribution& mine) {
   if (reducing_) return;
-  const auto wish = static_cast<std::int64_t>(mine.wish);
+  const auto mode = static_cast<std::int64_t>(mine.mode);
   const std::array<std::int64_t, 9> minima{mine.sends.ps(),
                                            mine.calls.ps(),
                                            mine.reply.ps(),
@@ -197,8 +197,8 @@ void Channels::join_reduction(const LbtsContribution& mine) {
                                            mine.event.ps(),
                                            -mine.latest.ps(),
                                            -mine.broken_off.ps(),
-                                           wish,
-                                           -wish};
+                                           mode,
+                                           -mode};
   const std::array<std::int64_t, 2> sums{sent_, received_};
   transport_->start_reduction(minima, sums);
   reducing_ = true;
@@ -223,8 +223,8 @@ std::optional<LbtsContribution> Channels::try_reduction(const Options& options) 
                              .event = least(4),
                              .latest = greatest(5),
                              .broken_off = greatest(6),
-                             .wish = static_cast<StopWish>(-reduced->minima[8]),
-                             .all_stop = reduced->minima[7] != static_cast<std::int64_t>(StopWish::none)};
+                             .mode = static_cast<StopMode>(-reduced->minima[8]),
+                             .all_stop = reduced->minima[7] != static_cast<std::int64_t>(StopMode::none)};
   // From the state that it shows on, the first event that reaches a rank comes from a send, one event delay later at
   // least; from a server, called at `request` or `calls`; or from posts, of which `reply` speaks for those that have
   // come. What it then brings about comes later still.

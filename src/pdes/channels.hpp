@@ -48,8 +48,8 @@ struct LbtsContribution {
   Time event = {};       ///< least time of any pending event; max() = nothing can ever happen again
   Time latest = {};      ///< the latest time of any event that has been handled
   Time broken_off = {};  ///< the latest time in the middle of which a client is; -1 ps if there is none
-  StopWish wish = StopWish::none;  ///< of this rank; of the result: the strongest of all
-  bool all_stop = false;           ///< of the result: no rank has no wish
+  StopMode mode = StopMode::none;  ///< stop request of this rank; in the result the strongest of all
+  bool all_stop = false;           ///< result only: every rank requests a stop
 };
 
 /// The channels between this rank and its neighbours: batches of events and posts, promises, requests for promises, and
@@ -85,7 +85,7 @@ class Channels {
   /// Sends every batch that holds data, and a promise to each neighbour that asked for it, if it now suffices. What
   /// leaves asks for `need` where `ask` would. Returns whether any message asks.
   bool flush(const EarliestOutput& output, Need need);
-  /// Asks the neighbours whose promises hold up `need`, or hold up what they ask of us, once for each need. Returns
+  /// Asks the neighbours whose promises block `need`, or block what they ask of us, once for each need. Returns
   /// whether it asked any.
   bool ask(Need need, const EarliestOutput& output);
 
@@ -122,7 +122,7 @@ class Channels {
   struct Header {
     Promises promises;
     Need need;
-    std::uint32_t num_bytes = 0;  ///< of the records that follow
+    std::uint32_t num_bytes = 0;  ///< bytes of the records that follow
     std::uint32_t round = 0;      ///< reductions that the sender had joined
     std::uint32_t asks = 0;       ///< 1 = `need` holds a request
     std::uint32_t reserved = 0;
@@ -135,11 +135,11 @@ class Channels {
     Neighbour neighbour;
     // Of the incoming channel.
     Promises promised;
-    Need asked;  ///< what this rank has asked the neighbour for
+    Need asked;  ///< need that this rank has asked the neighbour for
     // Of the outgoing channel.
     std::vector<std::byte> batch;
     Promises told;
-    std::optional<Need> wanted;  ///< what the neighbour has asked this rank for
+    std::optional<Need> wanted;  ///< need that the neighbour has asked this rank for
   };
 
   Channel& channel(Rank rank);

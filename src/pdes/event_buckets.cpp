@@ -31,7 +31,7 @@ void EventBuckets::build(std::vector<Event>& events) {
   const auto bits = std::bit_width(span), bits_of_buckets = std::bit_width(std::uint64_t{num_buckets} - 1);
   shift_ = static_cast<std::uint32_t>(bits > bits_of_buckets ? bits - bits_of_buckets : 0);
   buckets_.assign(num_buckets, {});
-  next_ = taken_ = foreseen_ = 0;
+  next_ = taken_ = prefetched_ = 0;
   for (const Event& event : events)
     if (covers(event.time)) ++buckets_[bucket_of(event.time)].end;
   std::uint32_t end = 0;
@@ -53,7 +53,7 @@ bool EventBuckets::take_next(std::vector<Event>& run) {
   if (next_ == buckets_.size()) return false;
   Bucket& nearest = buckets_[next_++];
   run.assign(sorted_.data() + taken_, sorted_.data() + nearest.end);
-  foreseen_ = std::max(foreseen_, taken_);
+  prefetched_ = std::max(prefetched_, taken_);
   soon_ = taken_ + distance;
   taken_ = nearest.end;
   const auto num_sorted = static_cast<std::ptrdiff_t>(run.size());

@@ -94,9 +94,9 @@ bool Kernel::advance(LpId lp, Time time) {
   return true;
 }
 
-void Kernel::linger(LpId lp) {
+void Kernel::wait_until_certain(LpId lp) {
   Event event = Event::make(lps_[lp.index()].clock, Stage::client, lp, 0, lp);
-  event.kind = Event::lingering;
+  event.kind = Event::waiting;
   push(event);
 }
 
@@ -153,10 +153,10 @@ void Kernel::insert(const Event& event, const char* what) {
 }
 
 void Kernel::handle(const Event& event) {
-  if (load_ && event.kind != Event::lingering) [[unlikely]]
+  if (load_ && event.kind != Event::waiting) [[unlikely]]
     load_->count(event.target, event.time);
   at_hand_ = {event.stage(), event.time};
-  if (event.kind == Event::lingering) return model_.proceed(event.target);
+  if (event.kind == Event::waiting) return model_.proceed(event.target);
   Lp& lp = lps_[event.target.index()];
   lp.clock = event.time;
   --lp.num_pending;
@@ -205,14 +205,14 @@ bool Kernel::server_is_safe() const {
 }
 
 Time Kernel::server_limit() const {
-  if (stop_.wish != StopWish::none) return Time::from_ps(-1);
+  if (stop_.mode != StopMode::none) return Time::from_ps(-1);
   const Time end = stop_.limit + Time::from_ps(1);
   if (!channels_) return end;
   return std::min({end, channels_->sends_promised(), channels_->replies_promised(), channels_->requests_promised()});
 }
 
 Time Kernel::client_limit(Time request) const {
-  if (stop_.wish != StopWish::none) return Time::from_ps(-1);
+  if (stop_.mode != StopMode::none) return Time::from_ps(-1);
   const Time end = stop_.limit + Time::from_ps(1);
   return channels_ ? std::min({end, channels_->sends_promised(), earliest_reply_input(request)}) : end;
 }
@@ -315,7 +315,7 @@ std::uint64_t Kernel::process_servers() {
   ordered_.note_served(time);
   std::uint64_t handled = 0;
   for (; pending.time() == time; ++handled) {
-    handle(ordered_.pop_server([this](const Event& event) { model_.foresee(event); }));
+    handle(ordered_.pop_server([this](const Event& event) { model_.prefetch(event); }));
   }
   model_.settle(time, Stage::server);
   return handled;
@@ -428,7 +428,7 @@ void Kernel::restore(const KernelState& state) {
   ordered_.begin_after(state.now);
   for (const KernelState::Lp& lp : state.lps) lps_[lp.id.index()] = {.clock = lp.clock, .depth = lp.depth};
   for (const Event& event : state.events) {
-    ensure(event.time > state.now && event.kind != Event::lingering, "a saved event that should have been handled");
+    ensure(event.time > state.now && event.kind != Event::waiting, "a saved event that should have been handled");
     ++lps_[event.target.index()].num_pending;
     push(event);
   }
@@ -440,21 +440,21 @@ void Kernel::run_alone() {
   while (process() > 0) {
     beat();
     if (options_.progress) options_.progress(statistics_.events, now());
-    heed_stop_wish();
-    if (stop_.wish != StopWish::none) stop(lbts_contribution());
+    honour_stop_request();
+    if (stop_.mode != StopMode::none) stop(lbts_contribution());
   }
 }
 
-void Kernel::heed_stop_wish() {
-  if (stop_.limit == Time::max() && stop_.wish == StopWish::none && options_.stop_wish)
-    stop_.wish = options_.stop_wish();
+void Kernel::honour_stop_request() {
+  if (stop_.limit == Time::max() && stop_.mode == StopMode::none && options_.stop_mode)
+    stop_.mode = options_.stop_mode();
 }
 
 // Clients that are in the middle of a time cannot be saved. They come to its end when all others have come there.
 void Kernel::stop(const LbtsContribution& all) {
-  stop_.wish = StopWish::none;
+  stop_.mode = StopMode::none;
   if (all.event == Time::max()) return;  // the run is over
-  stop_.has_caught_up = all.wish == StopWish::caught_up;
+  stop_.has_caught_up = all.mode == StopMode::caught_up;
   stop_.limit = stop_.has_caught_up ? all.latest : std::max(all.event - Time::from_ps(1), all.broken_off);
 }
 
@@ -467,10 +467,10 @@ LbtsContribution Kernel::lbts_contribution() {
   LbtsContribution mine{.event = next_event(),
                         .latest = std::max(latest_[client], latest_[server]),
                         .broken_off = Time::from_ps(-1),
-                        .wish = stop_.wish};
-  if (stop_.wish != StopWish::none && ahead_)
+                        .mode = stop_.mode};
+  if (stop_.mode != StopMode::none && ahead_)
     ahead_->cells.for_each([&](const Event& event) {
-      if (event.kind == Event::lingering) mine.broken_off = std::max(mine.broken_off, event.time);
+      if (event.kind == Event::waiting) mine.broken_off = std::max(mine.broken_off, event.time);
     });
   if (!channels_) return mine;
   mine.reply = model_.pending_reply(here_);

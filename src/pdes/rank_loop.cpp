@@ -25,8 +25,8 @@ Kernel::RankLoop::RankLoop(Kernel& kernel) : kernel_(kernel), channels_(*kernel.
 
 void Kernel::RankLoop::run() {
   for (;;) {
-    kernel_.heed_stop_wish();
-    heed_others();
+    kernel_.honour_stop_request();
+    honour_others();
     if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     if (const auto handled = kernel_.process(); handled > 0) {
       work(handled);
@@ -47,7 +47,7 @@ void Kernel::RankLoop::run() {
 }
 
 /// Looks now and then whether any rank has handled events. A rank that waits hears of those that work in no other way.
-void Kernel::RankLoop::heed_others() {
+void Kernel::RankLoop::honour_others() {
   const auto now = Clock::now();
   if (seconds_between(last_beat_, now) < seconds_between_beats) return;
   last_beat_ = now;
@@ -80,7 +80,7 @@ void Kernel::RankLoop::wait_for_receivers() {
   const auto began = Clock::now();
   for (auto last_taken = began; under_way > 0;) {
     channels_.poll();
-    heed_others();
+    honour_others();
     if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     const std::uint64_t left = channels_.bytes_under_way(most);
     if (left < under_way) {
@@ -109,10 +109,10 @@ void Kernel::RankLoop::block() {
 
 /// Returns whether any message has come. If the next event is still the same one, promises have ended the wait.
 bool Kernel::RankLoop::take_messages() {
-  const Time held_up = kernel_.next_event();
+  const Time blocked = kernel_.next_event();
   if (channels_.poll() == 0) return false;
   beat();
-  const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == held_up;
+  const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == blocked;
   wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
   freed_ = last_sign_ = Clock::now();
   state_ = State::informed;
@@ -139,12 +139,12 @@ bool Kernel::RankLoop::reduce() {
   freed_ = Clock::now();
   state_ = State::informed;
   wait_end_ = WaitEnd::other;
-  // A rank that does not know of the wish yet may handle what another rank sends it that has seen the result. So the
+  // A rank that does not know of the request yet may handle what another rank sends it that has seen the result. So the
   // limit comes from a reduction that all ranks have joined while they handled nothing.
   if (all->all_stop)
     kernel_.stop(*all);
-  else if (all->wish != StopWish::none)
-    kernel_.stop_.wish = all->wish;
+  else if (all->mode != StopMode::none)
+    kernel_.stop_.mode = all->mode;
   return all->event == Time::max() || all->event > kernel_.stop_.limit;
 }
 

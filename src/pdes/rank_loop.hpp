@@ -47,7 +47,7 @@ class Kernel::RankLoop {
   bool take_messages();
   void tell_others(double waited);
   bool reduce();
-  void heed_others();
+  void honour_others();
 
   Kernel& kernel_;
   Channels& channels_;

@@ -63,11 +63,11 @@ Simulation::Simulation(Preparation& preparation, const config::RunOptions& optio
   pdes::Options kernel_options = model_.kernel_options(world);
   kernel_options.watchdog_seconds = options.watchdog_s;
   if (checkpoints_ || stop_requested_ || preparation.folding())
-    kernel_options.stop_wish = [this] {
-      if (are_npus_done_) return pdes::StopWish::none;
-      if (has_diverged()) return pdes::StopWish::caught_up;
+    kernel_options.stop_mode = [this] {
+      if (are_npus_done_) return pdes::StopMode::none;
+      if (has_diverged()) return pdes::StopMode::caught_up;
       const bool is_wanted = (stop_requested_ && stop_requested_()) || (checkpoints_ && checkpoints_->is_due());
-      return is_wanted && !is_diverging_ ? pdes::StopWish::now : pdes::StopWish::none;
+      return is_wanted && !is_diverging_ ? pdes::StopMode::now : pdes::StopMode::none;
     };
   if (options.shows_progress()) {
     std::uint64_t num_nodes = 0;
@@ -178,15 +178,15 @@ std::vector<communicator::Divergence> Simulation::run() {
 std::unique_ptr<Simulation> simulate(Preparation& preparation, const config::RunOptions& options,
                                      const std::function<bool()>& stop_requested, parallel::Communicator& world,
                                      Checkpoints* checkpoints) {
-  std::optional<model::Inheritance> inheritance;
+  std::optional<model::ResumedState> resumed;
   for (;;) {
-    const Span span{.from = inheritance ? &*inheritance : nullptr};
+    const Span span{.from = resumed ? &*resumed : nullptr};
     auto simulation = std::make_unique<Simulation>(preparation, options, stop_requested, world, checkpoints, span);
     const auto divergences = simulation->run();
     if (divergences.empty()) return simulation;
     simulation.reset();
     if (checkpoints) checkpoints->note_folding(divergences);
-    inheritance = split_classes(preparation, divergences, span.from, options, world);
+    resumed = split_classes(preparation, divergences, span.from, options, world);
   }
 }
 

@@ -64,21 +64,21 @@ class Succession {
   }
 
   /// Returns which logical processes of this rank take over which of these pieces.
-  std::vector<model::Inheritance::Heir> heirs(const std::vector<Piece>& pieces, Rank here) const {
-    std::vector<model::Inheritance::Heir> heirs;
+  std::vector<model::ResumedState::Lp> lps(const std::vector<Piece>& pieces, Rank here) const {
+    std::vector<model::ResumedState::Lp> lps;
     std::map<LpId, std::size_t> index;
     for (std::size_t i = 0; i < pieces.size(); ++i)
       if (pieces[i].lp == Piece::of_all)
-        heirs.push_back({Piece::of_all, i});
+        lps.push_back({Piece::of_all, i});
       else
         index.emplace(pieces[i].lp, i);
-    for (const npu::NpuSpec& npu : folding_.npus()) heirs.push_back({npu.lp(), index.at(before(npu.id))});
+    for (const npu::NpuSpec& npu : folding_.npus()) lps.push_back({npu.lp(), index.at(before(npu.id))});
     for (std::uint32_t group = 0; group < communicators_of_.size(); ++group)
       if (const auto piece = index.find(lp(GroupId(group))); piece != index.end())
         for (const GroupId communicator : communicators_of_[group])
           if (folding_.communicators()[communicator.index()].host == here)
-            heirs.push_back({lp(communicator), piece->second});
-    return heirs;
+            lps.push_back({lp(communicator), piece->second});
+    return lps;
   }
 
   const std::vector<std::vector<GroupId>>& communicators_of() const { return communicators_of_; }
@@ -95,8 +95,8 @@ class Succession {
 
 /// Returns the NPUs that this rank simulates from now on, and those that have represented them, as they are in the run
 /// that is not folded. Collective.
-std::map<NpuId, npu::NpuSpec> heirs_and_predecessors(Preparation& preparation, const fold::Origins& origins,
-                                                     parallel::Communicator& world) {
+std::map<NpuId, npu::NpuSpec> npus_before_and_after(Preparation& preparation, const fold::Origins& origins,
+                                                    parallel::Communicator& world) {
   std::vector<NpuId> needed;
   for (const npu::NpuSpec& npu : preparation.folding()->npus()) {
     needed.push_back(npu.id);
@@ -113,8 +113,8 @@ std::map<NpuId, npu::NpuSpec> heirs_and_predecessors(Preparation& preparation, c
 }
 
 /// Returns what says how NPUs take over states. Collective.
-std::function<npu::Predecessor(NpuId, NpuId)> predecessors(Preparation& preparation, fold::Origins origins,
-                                                           parallel::Communicator& world) {
+std::function<npu::ResumedFrom(NpuId, NpuId)> find_resumed_from(Preparation& preparation, fold::Origins origins,
+                                                                parallel::Communicator& world) {
   struct Known {
     Known(fold::Origins its, std::map<NpuId, npu::NpuSpec> of_run,
           std::span<const communicator::CommunicatorSpec> communicators)
@@ -126,10 +126,10 @@ std::function<npu::Predecessor(NpuId, NpuId)> predecessors(Preparation& preparat
     std::map<NpuId, npu::NpuSpec> npus;
     fold::AwaitedNpus awaited;
   };
-  auto npus = heirs_and_predecessors(preparation, origins, world);
+  auto npus = npus_before_and_after(preparation, origins, world);
   const auto known = std::make_shared<Known>(std::move(origins), std::move(npus), preparation.communicators());
-  return [known](NpuId heir, NpuId predecessor) {
-    return npu::Predecessor{known->npus.at(predecessor), [known, &npu = known->npus.at(heir)](NodeId node, NpuId last) {
+  return [known](NpuId resumed, NpuId from) {
+    return npu::ResumedFrom{known->npus.at(from), [known, &npu = known->npus.at(resumed)](NodeId node, NpuId last) {
                               return known->awaited.of(npu, node, last);
                             }};
   };
@@ -137,10 +137,10 @@ std::function<npu::Predecessor(NpuId, NpuId)> predecessors(Preparation& preparat
 
 }  // namespace
 
-std::optional<model::Inheritance> split_classes(Preparation& preparation,
-                                                std::span<const communicator::Divergence> divergences,
-                                                const model::Inheritance* from, const config::RunOptions& options,
-                                                parallel::Communicator& world) {
+std::optional<model::ResumedState> split_classes(Preparation& preparation,
+                                                 std::span<const communicator::Divergence> divergences,
+                                                 const model::ResumedState* from, const config::RunOptions& options,
+                                                 parallel::Communicator& world) {
   Time first = Time::max();
   for (const auto& divergence : divergences) first = std::min(first, divergence.last_arrival);
   // The ids of memory servers follow those of communicators, whose number changes.
@@ -149,7 +149,7 @@ std::optional<model::Inheritance> split_classes(Preparation& preparation,
     preparation.note_split({});
     return {};
   }
-  model::Inheritance result;
+  model::ResumedState result;
   result.now = first - Time::from_ps(1);
   config::RunOptions quiet = options;
   quiet.progress = config::Progress::none;
@@ -165,9 +165,9 @@ std::optional<model::Inheritance> split_classes(Preparation& preparation,
   preparation.note_split(fold::EarlierClasses{static_cast<std::uint32_t>(origins.representatives.size()), result.now});
   const Succession succession(*preparation.folding(), origins, first_communicator);
   result.pieces = dealt(mine, succession.ranks(), world);
-  result.heirs = succession.heirs(result.pieces, world.rank());
+  result.lps = succession.lps(result.pieces, world.rank());
   result.communicators_of = succession.communicators_of();
-  result.predecessor = predecessors(preparation, std::move(origins), world);
+  result.resumed_from = find_resumed_from(preparation, std::move(origins), world);
   return result;
 }
 

@@ -5,7 +5,7 @@
 
 #include "orrery/communicator/record.hpp"
 #include "orrery/config/configuration.hpp"
-#include "orrery/model/inheritance.hpp"
+#include "orrery/model/resumed_state.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/run/preparation.hpp"
 
@@ -15,9 +15,9 @@ namespace orrery::run {
 /// which the run goes on: that at the last moment before the divergences, in which members of a class are still alike
 /// (docs/folding.md, *Splitting*). To find it, the simulation is made again up to there, from `from` or from time 0.
 /// Returns nothing where the run has to begin again from time 0. Collective.
-std::optional<model::Inheritance> split_classes(Preparation& preparation,
-                                                std::span<const communicator::Divergence> divergences,
-                                                const model::Inheritance* from, const config::RunOptions& options,
-                                                parallel::Communicator& world);
+std::optional<model::ResumedState> split_classes(Preparation& preparation,
+                                                 std::span<const communicator::Divergence> divergences,
+                                                 const model::ResumedState* from, const config::RunOptions& options,
+                                                 parallel::Communicator& world);
 
 }  // namespace orrery::run

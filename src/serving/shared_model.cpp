@@ -55,8 +55,8 @@ void SharedModel::handle(const pdes::Event& event) {
   rank_.handle(event);
 }
 
-void SharedModel::foresee(const pdes::Event& event) const {
-  if (!is_of_serving(event.target)) of_rank().foresee(event);
+void SharedModel::prefetch(const pdes::Event& event) const {
+  if (!is_of_serving(event.target)) of_rank().prefetch(event);
 }
 
 pdes::Scope SharedModel::scope(const pdes::Event& event) const {

@@ -28,7 +28,7 @@ class SchedulerOfRank final : public pdes::Scheduler {
   void resume(const pdes::Event& event) override { kernel_.resume(event); }
   bool is_certain(Time time, pdes::Awaited awaited) const override { return kernel_.is_certain(time, awaited); }
   bool advance(LpId client, Time time) override { return kernel_.advance(client, time); }
-  void linger(LpId client) override { kernel_.linger(client); }
+  void wait_until_certain(LpId client) override { kernel_.wait_until_certain(client); }
   void post(Rank to, std::span<const std::byte> message) override { kernel_.post(to, message); }
   void visit_server_events(const std::function<void(const pdes::Event&)>& visit) const override {
     kernel_.visit_server_events([&](const pdes::Event& event) {
@@ -61,7 +61,7 @@ class SharedModel final : public pdes::Model {
   static pdes::Options joined(pdes::Options of_rank, const pdes::Options& of_serving);
 
   void handle(const pdes::Event& event) override;
-  void foresee(const pdes::Event& event) const override;
+  void prefetch(const pdes::Event& event) const override;
   pdes::Scope scope(const pdes::Event& event) const override;
   void settle(Time now, pdes::Stage stage) override;
   bool admit(pdes::Event& event) override;

@@ -127,7 +127,7 @@ Results simulate(const Scenario& scenario, parallel::Communicator& world, const 
   options.watchdog_seconds = control.watchdog_seconds;
   options.progress = control.progress;
   if (control.stop_requested)
-    options.stop_wish = [&] { return control.stop_requested() ? pdes::StopWish::now : pdes::StopWish::none; };
+    options.stop_mode = [&] { return control.stop_requested() ? pdes::StopMode::now : pdes::StopMode::none; };
   pdes::Kernel kernel(world, shared ? static_cast<pdes::Model&>(*shared) : model, std::move(options));
   std::optional<SchedulerOfRank> of_rank;
   const auto start = std::chrono::steady_clock::now();

@@ -29,9 +29,9 @@ namespace {
 constexpr std::size_t most_lines = 20;
 constexpr std::size_t narrowest = 40;  ///< columns, below which lines are not broken
 constexpr double least_part = 0.005;   ///< share of the time, below which parts are summed up
-constexpr double highest_mfu = 0.7;    ///< that training reaches on real machines, and a little more
+constexpr double highest_mfu = 0.7;    ///< MFU that training reaches on real machines, and a little more
 
-using Lines = std::vector<std::string>;  ///< of a text
+using Lines = std::vector<std::string>;  ///< lines of a text
 
 /// Returns what the user calls the model: the name of its file; empty if it has none.
 std::string name_of_model(const config::Configuration& configuration) {

@@ -13,7 +13,7 @@ namespace orrery::show {
 /// What tables of the messages of a packet network say of labels.
 struct FlowLabels {
   std::vector<std::string> names;         ///< index = FlowRecord::label
-  std::string without = "without label";  ///< of messages without one
+  std::string without = "without label";  ///< name of messages without a label
 
   std::string of(std::int32_t label) const;
 };

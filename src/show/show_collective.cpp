@@ -37,9 +37,9 @@ std::vector<NpuId> members_of(const ShowCollectiveCommand& command, std::uint32_
 
 /// One line of the table, as nccl-tests has it.
 struct SizedRow {
-  Bytes size;               ///< of the whole buffer
+  Bytes size;               ///< size of the whole buffer
   std::uint64_t count = 0;  ///< values of what a member brings or gets, or of the whole buffer, as nccl-tests counts
-  Bytes bytes;              ///< of a node of the collective
+  Bytes bytes;              ///< bytes of a node of the collective
   Time time = {};
   double algorithm_bandwidth = 0, bus_bandwidth = 0;  ///< bytes per second
 

@@ -30,7 +30,7 @@ struct PresetTable {
   std::vector<bool> is_text;  ///< [heads] columns of words, which begin on the left
   std::vector<std::vector<std::string>> rows;
   ordered_json json = ordered_json::array();
-  std::string advice;  ///< what to do with a name of the table
+  std::string advice;  ///< advice on what to do with a name of the table
 };
 
 void print_table(const PresetTable& table) {

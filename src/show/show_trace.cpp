@@ -58,11 +58,11 @@ ordered_json figures_of(const std::map<std::string, Share>& shares) {
 /// What the nodes of one or several traces come to.
 struct Sums {
   std::uint64_t npus = 0, nodes = 0, dependencies = 0;
-  double operations = 0;  ///< of compute nodes
+  double operations = 0;  ///< operations of compute nodes
   std::map<std::string, std::uint64_t> kinds;
   std::map<std::string, Share> collectives;        ///< and accesses of groups, by name
   std::map<std::string, Share> messages;           ///< sends and receives
-  std::map<std::string, Time> recorded;            ///< by kind; kinds without any are left out
+  std::map<std::string, Time> recorded;            ///< recorded time by kind; kinds without any are left out
   std::map<std::uint16_t, std::uint64_t> streams;  ///< nodes of each stream
 
   void add(const trace::Graph& graph);

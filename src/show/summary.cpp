@@ -23,7 +23,7 @@ namespace {
 
 std::string bytes_text(double bytes) { return bytes < 1000 ? fmt::format("{} B", bytes) : with_prefix(bytes) + "B"; }
 
-constexpr int share_decimals = 2;      ///< of a share in percent
+constexpr int share_decimals = 2;      ///< decimals of a share in percent
 constexpr double least_share = 0.005;  // percent; what is less is left out
 
 void print_training(const results::Metrics& metrics) {

@@ -27,12 +27,12 @@ namespace {
 using workload::Axis;
 using Settings = std::vector<std::string>;
 
-constexpr double most_nodes = 6e5;     ///< of all changes of a run together
+constexpr double most_nodes = 6e5;     ///< nodes of all changes of a run together
 constexpr double nodes_on_links = 40;  ///< a node whose messages are simulated on links costs as much as so many
 constexpr double nodes_of_npu = 2;     ///< to set up an NPU costs as much as to simulate so many nodes
 constexpr double worth_saying = 0.01;  ///< share of the step time
 constexpr std::size_t most_remedies = 3;
-constexpr double changed_share = 0.1;  ///< of an input, for its sensitivity
+constexpr double changed_share = 0.1;  ///< change of an input, for its sensitivity
 constexpr std::size_t most_sensitivities = 5;
 
 std::string setting_of(Bandwidth rate) { return fmt::format("{:.6g} GB/s", rate.bytes_per_ns()); }
@@ -106,7 +106,7 @@ struct Candidate {
   std::string text;
   Settings settings;
   double more_work = 1;     ///< factor of the samples of a step
-  std::string remark = {};  ///< what else changes with it
+  std::string remark = {};  ///< side effects of the change
 };
 
 void add_links(const config::Configuration& configuration, std::vector<Candidate>& all) {
@@ -260,7 +260,7 @@ std::vector<Sensitivity> find_sensitivities(const config::Inputs& inputs, const 
                 "a CONFIG.yaml, whose values it changes");
   struct Input {
     std::string name;
-    std::function<Settings(double)> settings;  ///< of a factor
+    std::function<Settings(double)> settings;  ///< settings of a factor
   };
   std::vector<Input> all;
   if (!configuration.execution.network.graph)

@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t many_npus = 256;  ///< from which on plans are left out that are not the best on so many
 bool is_large(const BestCommand& command) { return command.npus >= many_npus; }
 
-constexpr const char* best_origin = "orrery best";  ///< of the texts that this command makes up from its arguments
+constexpr const char* best_origin = "orrery best";  ///< origin of texts made up from the command's arguments
 
 /// Reads a configuration that the arguments make up. Throws as config::parse, but a fault of the value of `key` names
 /// the argument.
@@ -86,7 +86,7 @@ void check_arguments(const BestCommand& command, const std::string& base) {
 }
 
 constexpr std::uint64_t most_context = 8;             ///< degree of context parallelism
-constexpr std::uint64_t least_context_tokens = 1024;  ///< of a sequence on an NPU
+constexpr std::uint64_t least_context_tokens = 1024;  ///< tokens of a sequence on an NPU
 constexpr std::uint64_t most_interleaving = 8;
 constexpr std::uint64_t most_experts_apart = 64;  ///< degree of expert parallelism
 

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr double coarse = 0.1, fine = 0.02;  // of the highest rate
 constexpr std::size_t num_refined = 3, num_listed = 10;
-constexpr double worth_a_warning = 0.05;  ///< of HighestRate::most_excess
+constexpr double worth_a_warning = 0.05;  ///< HighestRate::most_excess above which it warns
 
 /// One way to serve the model with all NPUs.
 struct Way {

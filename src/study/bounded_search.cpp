@@ -27,7 +27,7 @@ using explore::Point;
 
 /// What is known of a point before it is simulated.
 struct Estimate {
-  std::uint64_t position = 0;  ///< of the point
+  std::uint64_t position = 0;  ///< position of the point
   TrialEstimate of_trial = {};
   bool is_settled = false;  ///< no simulation can make it one of the best
   bool is_best = false;     ///< no better estimate is known
@@ -313,7 +313,7 @@ class BoundedSearch : private TaskPool::Tasks {
   TaskPool pool_;
   explore::Incumbents incumbents_;
   TrialEstimator estimator_;
-  Trials mine_;  ///< of this rank
+  Trials mine_;  ///< trials of this rank
 
   // Of rank 0:
   std::vector<Estimate> quick_;                        ///< [points]

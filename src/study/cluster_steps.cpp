@@ -23,7 +23,7 @@ using cluster::PlacedJob;
 /// A class whose steps are simulated.
 struct SteppedClass {
   std::string name, workload;  ///< the workload in YAML's flow style
-  std::uint32_t npus = 1;      ///< of the workload as given
+  std::uint32_t npus = 1;      ///< NPUs of the workload as given
   std::uint32_t dp = 1;        ///< its data parallelism, which follows the number of NPUs; 0: it is of a fixed size
 };
 

@@ -61,9 +61,9 @@ bool is_wanted(std::uint64_t number, const ExploreCommand& command) {
 
 /// The points of a study, as the job at hand needs them.
 struct FoundPoints {
-  explore::Points& wanted;  ///< that the job is to simulate
-  Specimens& specimens;     ///< of all
-  Choice first;             ///< of all
+  explore::Points& wanted;  ///< points that the job is to simulate
+  Specimens& specimens;     ///< specimens of all points
+  Choice first;             ///< choice of the first of all points
 };
 
 /// Visits all combinations. Returns how many fall to what.

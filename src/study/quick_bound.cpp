@@ -29,7 +29,7 @@ struct QuickBounds::Known {
   };
 
   workload::ModelOutline layers;
-  std::vector<Times> times;  ///< of few layers
+  std::vector<Times> times;  ///< times of few layers
 };
 
 QuickBounds::QuickBounds() = default;

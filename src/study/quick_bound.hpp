@@ -39,7 +39,7 @@ class QuickBounds {
   /// The least times of the passes through some layers; `weights` where backward passes are divided.
   struct PassTimes {
     Time forward, backward, weights;
-    Time compute;  ///< of all of them
+    Time compute;  ///< compute time of all passes
 
     Time all() const { return forward + backward + weights; }
   };
@@ -52,7 +52,7 @@ class QuickBounds {
   static PassTimes times_of_nodes(const workload::StageOutline& passes, const config::Configuration& configuration,
                                   run::System& system);
 
-  std::unordered_multimap<std::size_t, std::unique_ptr<Known>> known_;  ///< by ModelOutline::hash
+  std::unordered_multimap<std::size_t, std::unique_ptr<Known>> known_;  ///< known outlines by ModelOutline::hash
 };
 
 }  // namespace orrery::study

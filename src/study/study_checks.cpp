@@ -176,8 +176,8 @@ class CommonFaults {
   const Study& study_;
   const ExploreCommand& command_;
   bool serves_ = config::is_serving({.file = study_.base});
-  std::map<std::string, Place> places_;  ///< of keys in the study
-  std::map<std::string, Error> common_;  ///< by key of the study, or by text
+  std::map<std::string, Place> places_;  ///< places of keys in the study
+  std::map<std::string, Error> common_;  ///< errors by key of the study, or by text
   std::set<std::pair<std::string, std::string>> faulty_;
   std::uint64_t num_points_ = 0, num_read_ = 0;
 };

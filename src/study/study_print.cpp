@@ -74,7 +74,7 @@ double room_of(const StudyRun& run, std::size_t row) {
   return static_cast<double>(configuration.execution.room().count());
 }
 
-constexpr double tight_share = 0.9;  ///< of the memory, from which on a trial is marked
+constexpr double tight_share = 0.9;  ///< share of the memory from which on a trial is marked
 
 /// Returns the column of a metric. Uses of memory have its size beside them, and a mark where little is left.
 FittedColumn metric_column(const StudyRun& run, const results::StudyColumn& metric,

@@ -24,9 +24,9 @@ namespace orrery::study {
 
 /// What came of a point of a study.
 struct Row {
-  std::uint64_t number = 0;  ///< of the point
+  std::uint64_t number = 0;  ///< number of the point
   Trial trial;
-  double lower_bound = std::numeric_limits<double>::quiet_NaN();  ///< of the time of a step, s
+  double lower_bound = std::numeric_limits<double>::quiet_NaN();  ///< bound of the time of a step, s
 };
 
 /// The trials of a study that were simulated or ruled out.

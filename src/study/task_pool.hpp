@@ -54,7 +54,7 @@ class TaskPool {
  private:
   enum class Kind : std::uint8_t {
     question,   ///< a rank asks for a task
-    result,     ///< of a task
+    result,     ///< result of a task
     departure,  ///< a rank was stopped or has failed; no more tasks are to be given out
     farewell,   ///< the last message of a rank
     task,       ///< from rank 0
@@ -72,15 +72,15 @@ class TaskPool {
 
   parallel::Communicator& world_;
   std::unique_ptr<parallel::Transport> transport_;  ///< none with one rank
-  Tasks* tasks_ = nullptr;                          ///< of rank 0
-  std::vector<Rank> asking_;                        ///< of rank 0: ranks without an answer
-  std::vector<bool> has_ended_;                     ///< of rank 0: [ranks] it got the end
-  std::uint64_t under_way_ = 0;                     ///< of rank 0: tasks that have no result yet
-  int others_ = 0;                                  ///< of rank 0: ranks that have not said farewell
-  bool is_ending_ = false;                          ///< of rank 0: no more tasks are given out
-  bool is_asking_ = false;                          ///< of another rank: its question has no answer yet
-  bool is_answered_ = false;                        ///< of another rank
-  std::optional<Message> answer_;                   ///< of another rank: a task; nothing after the end
+  Tasks* tasks_ = nullptr;                          ///< tasks to give out; on rank 0
+  std::vector<Rank> asking_;                        ///< ranks without an answer; on rank 0
+  std::vector<bool> has_ended_;                     ///< [ranks] has been sent the end; on rank 0
+  std::uint64_t under_way_ = 0;                     ///< tasks that have no result yet; on rank 0
+  int others_ = 0;                                  ///< ranks that have not said farewell; on rank 0
+  bool is_ending_ = false;                          ///< no more tasks are given out; on rank 0
+  bool is_asking_ = false;                          ///< question has no answer yet; on other ranks
+  bool is_answered_ = false;                        ///< question has its answer; on other ranks
+  std::optional<Message> answer_;                   ///< task, or nothing after the end; on other ranks
 };
 
 }  // namespace orrery::study

@@ -51,13 +51,13 @@ struct Trial {
 struct TrialEstimate {
   Time step;                       ///< is not shorter; 0: not known
   Bytes peak_memory;               ///< is not less
-  double samples = 0, tokens = 0;  ///< of a step
+  double samples = 0, tokens = 0;  ///< samples and tokens of a step
   /// Exact, or not less than this; 0 where prices are not known.
   double capex = 0, power = 0, energy = 0, price = 0;
   /// Seconds in which all NPUs at their peak would do what the model needs, and no fewer than what they execute; 0: not
   /// known.
   double seconds_of_model = 0, seconds_of_execution = 0;
-  double work = 1;  ///< of the simulation, for comparison
+  double work = 1;  ///< work of the simulation, for comparison
 
   /// Returns what a metric is not better than; NaN if nothing is known.
   double bound(std::string_view metric) const;

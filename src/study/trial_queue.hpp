@@ -40,8 +40,8 @@ class TrialQueue : private TaskPool::Tasks {
 
   TaskPool pool_;
   std::uint64_t num_trials_, workers_;
-  std::uint64_t next_ = 0;  ///< of rank 0: the first one that is not handed out
-  Spent spent_;             ///< of rank 0: so far
+  std::uint64_t next_ = 0;  ///< first trial that is not handed out; on rank 0
+  Spent spent_;             ///< total so far; on rank 0
 };
 
 }  // namespace orrery::study

@@ -28,7 +28,7 @@ LOSSY = [
 ]
 
 
-# Switches mark packets early, for the controls that heed marks.
+# Switches mark packets early, for the controls that honour marks.
 MARKS = "--set=system.network.packets.marks=[[400 Gb/s, 5 kB, 50 kB, 0.5], [800 Gb/s, 5 kB, 50 kB, 0.5]]"
 
 

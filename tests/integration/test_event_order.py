@@ -125,7 +125,7 @@ def late_all_reduce(pool):
 
 
 def short_reductions():
-    """Reductions that take no time come after all else that an NPU has in store for that time."""
+    """Reductions that take no time come after all else that an NPU has pending for that time."""
     return Small(
         [[collective("all-reduce", size=1552)] for _ in range(8)],
         "Switch",
@@ -189,7 +189,7 @@ def receive_at_the_time_of_another():
 
 
 def no_time_in_store():
-    """The ends of collectives of one member are in store for NPU 1, so they come before that of a receive whose message was there."""
+    """The ends of collectives of one member are pending for NPU 1, so they come before that of a receive whose message was there."""
     send, receive = message(0, 1, 1, 2, after=[0])
     alone = [
         chakra.Node(id, chakra.COLL, "alone", ctrl_deps=[after], comm_type=chakra.ALL_GATHER, comm_size=1, pg_name="1")

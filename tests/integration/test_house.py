@@ -91,10 +91,6 @@ REPLACED_WORDS = {
     r"streams of dimensions": "per-dimension streams",
     r"is over last": "finishes last",
 }
-# Where the words below "custom collective" are still in use, because these modules are being divided: remove a line with its module's words.
-WORDS_TO_COME = {"app", "collective", "communicator", "model", "network", "npu", "pdes", "run", "serving"}
-# Modules whose trailing comments still begin with "of", "what", "by", "that" or "in": remove a line with its module's comments.
-COMMENTS_TO_COME = {"app", "cli", "collective", "communicator", "network", "npu", "pdes", "show", "study"}
 
 # Files that catch everything, and so decide what becomes of an error.
 CATCHES_ALL = {
@@ -591,15 +587,12 @@ class House(unittest.TestCase):
 
     def test_the_words_of_the_field_are_used(self):
         """No code, test or document has a word of REPLACED_WORDS."""
-        faults, settled = [], list(REPLACED_WORDS).index(r"Plant(?![a-z])")
+        faults = []
         for path in tracked_files():
             if path == pathlib.Path(__file__).resolve():
                 continue
-            is_to_come = (
-                WORDS_TO_COME & set(path.relative_to(SOURCE).parts) or path.relative_to(SOURCE).parts[0] == "tests"
-            )
             for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-                for words, instead in list(REPLACED_WORDS.items())[: settled if is_to_come else None]:
+                for words, instead in REPLACED_WORDS.items():
                     found = re.search(rf"(?<![A-Za-z])(?:{words})", line)
                     if found:
                         faults.append(f"{self.name(path)}:{number}: '{found[0]}' instead of {instead}")
@@ -611,7 +604,6 @@ class House(unittest.TestCase):
         faults = [
             f"{self.name(path)}:{number}: {line.strip()}"
             for path in code_files()
-            if module_of(path) not in COMMENTS_TO_COME
             for number, line in enumerate(path.read_text().splitlines(), 1)
             if beginning.search(line)
         ]

@@ -2,7 +2,7 @@
 """Null messages: every one of them answers a question or says that a busy rank lives, and they do not flood the data messages.
 
 How many null messages there are depends on how long ranks wait for each other, and so on the load of the machine. What does not is
-held exactly: a null message is a question, or the one answer to a question, or a sign of life that a rank sends once a second; and none
+held exactly: a null message is a question, or the one answer to a question, or a heartbeat that a rank sends once a second; and none
 is under way at the end. On 2 cores with a load of 8 to 15 there were 0.5 null messages for each data message on average and 1.1 at
 most (for each hundred events where data messages are few). The bound of 10 that is held here leaves room for any load.
 """
@@ -45,7 +45,7 @@ class NullMessages(harness.Folder):
         self.assertLessEqual(null, FLOOD * max(data, events / 100))
 
     def test_a_step_with_noise(self):
-        """A step of 64 NPUs with noise runs on 2, 4 and 8 ranks. Each null message is a question, an answer or a sign of life, and there are
+        """A step of 64 NPUs with noise runs on 2, 4 and 8 ranks. Each null message is a question, an answer or a heartbeat, and there are
         at most ten for each data message."""
         self.check([harness.SOURCE / "configs/llama3-8b-64.yaml", "--noise=0.05"])
 

@@ -6,7 +6,7 @@ usage: test_phases.py DISTURBER.so
 
 DISTURBER.so (tests/support/disturb_files.cpp) is preloaded into the program; an operation on a file never ends, takes longer, or suspends
 the process. The system: 4 NPUs with traces of their own. run.watchdog is 20 s, so that a run that was asked to stop has 2 s without any
-sign of life."""
+heartbeat."""
 import os
 import pathlib
 import re
@@ -195,7 +195,7 @@ class Phases(harness.Folder):
 
     @harness.long
     def test_slow_writing_is_not_cut_off(self):
-        """A signal comes while results are written, and the disk is slow: longer in all than a run without signs of life may last. The
+        """A signal comes while results are written, and the disk is slow: longer in all than a run without heartbeats may last. The
         results are whole."""
         good = self.folder / "good.h5"
         self.assertEqual(harness.orrery("run", self.config, "--timeline", "--quiet", f"--output={good}").code, 0)

@@ -187,7 +187,7 @@ class EventSimulation(oracle.Simulation):
         heapq.heappush(self.events, (self.now + delay, self.sequence, action))
 
     def store(self, npu, delay, action):
-        """Schedules what an NPU has in store for itself. All that it has for one time is one event."""
+        """Schedules what an NPU has pending for itself. All that it has for one time is one event."""
         key = npu, self.now + delay
         if key in self.stored:
             self.stored[key].append(action)

@@ -480,7 +480,7 @@ class Simulation:
         self.algorithms = Collectives(network, system, num_queues, rendezvous)
         self.events, self.sequence = [], 0
         self.instant = collections.deque()  # nodes that the NPU at hand has begun and that take no time
-        self.in_store = False  # whether the event at hand has what the NPU at hand has in store for itself
+        self.in_store = False  # whether the event at hand has what the NPU at hand has pending for itself
         self.cause = None  # where the event at hand stands among those of this time, and its NPU
         self.trees = collections.defaultdict(lambda: [0])  # by communicator: chunks that have gone over trees
         self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
@@ -513,7 +513,7 @@ class Simulation:
                 event = event._replace(node=self.receives[event.channel].popleft())
             batches[event.npu].append(event)
         for npu, batch in batches.items():
-            # What an NPU has in store for itself comes together, in the place of what it has known longest.
+            # What an NPU has pending for itself comes together, in the place of what it has known longest.
             first = min((event.since for event in batch if event.channel is None), default=now)
 
             def place(event):
@@ -530,7 +530,7 @@ class Simulation:
         self.serve_requests(now)
 
     def end_instant_nodes(self, npu, now):
-        """Ends the nodes that take no time, one after the other, after all else that ends at this time. All but receives are in store: the
+        """Ends the nodes that take no time, one after the other, after all else that ends at this time. All but receives are pending: the
         first of them begins an event, which ends those that come while it is under way."""
         self.cause = now, npu, 0, npu
         while self.instant:
@@ -544,7 +544,7 @@ class Simulation:
         self.in_store = False
 
     def end_stored_nodes(self, npu, now):
-        """Ends those of these nodes that an NPU has in store, in the event at hand."""
+        """Ends those of these nodes that an NPU has pending, in the event at hand."""
         while (stored := next((id for id in self.instant if self.is_stored(npu, id)), None)) is not None:
             self.instant.remove(stored)
             self.npus[npu].complete(stored, now)

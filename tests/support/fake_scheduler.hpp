@@ -31,7 +31,7 @@ class FakeScheduler final : public pdes::Scheduler {
   void resume(const pdes::Event& event) override { resumed.push_back(event); }
   bool is_certain(Time, pdes::Awaited) const override { return certain; }
   bool advance(LpId, Time) override { return false; }
-  void linger(LpId client) override { lingering.push_back(client); }
+  void wait_until_certain(LpId client) override { waiting.push_back(client); }
   void post(Rank to, std::span<const std::byte> message) override {
     posted.push_back({to, {message.begin(), message.end()}});
   }
@@ -47,7 +47,7 @@ class FakeScheduler final : public pdes::Scheduler {
   std::vector<pdes::Event> scheduled, resumed;
   std::vector<Sent> sent;
   std::vector<Posted> posted;
-  std::vector<LpId> lingering;
+  std::vector<LpId> waiting;
   std::map<LpId, std::uint32_t> depths;
   Time time;
   bool certain = true;

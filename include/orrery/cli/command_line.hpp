@@ -15,7 +15,7 @@ using JobLauncher = std::function<int(const JobBody&)>;
 
 /// What a command has of the process that carries it out.
 struct ProgramContext {
-  const std::string& command_line;  ///< what the user wrote, for results
+  const std::string& command_line;  ///< command line as the user wrote it, for results
   const JobLauncher& launch;        ///< runs commands that are MPI jobs, and reports their failures
 };
 

@@ -50,12 +50,12 @@ struct LibraryFigures {
 
 /// What carries out a chunk of a collective in the dimension groups of one kind.
 struct PhaseFigures {
-  std::vector<std::uint32_t> dimensions;  ///< of the groups; several if all members form one group
+  std::vector<std::uint32_t> dimensions;  ///< dimensions of the groups; several if all members form one group
   std::uint32_t size = 0;                 ///< members of a group
   std::string algorithm;                  ///< as configurations spell it; of a custom collective "custom"
-  Kind kind = Kind::all_reduce;           ///< what the algorithm carries out
-  Bytes bytes;                            ///< of the chunk as it enters the phase
-  std::uint64_t steps = 0;                ///< that follow each other
+  Kind kind = Kind::all_reduce;           ///< kind that the algorithm carries out
+  Bytes bytes;                            ///< size of the chunk as it enters the phase
+  std::uint64_t steps = 0;                ///< steps that follow each other
   /// The members are one ring because they form no grid of the dimensions, whatever the options say.
   bool is_fallback = false;
   /// What NCCL's tuning model chooses: "LL", "LL128" or "Simple"; empty without a library.
@@ -68,7 +68,7 @@ struct PhaseFigures {
 /// A collective as the options have it carried out.
 struct CollectiveFigures {
   std::uint64_t chunks = 1;
-  std::vector<PhaseFigures> phases;  ///< of the first chunk, in order; none for one member
+  std::vector<PhaseFigures> phases;  ///< phases of the first chunk, in order; none for one member
 };
 
 /// Computes when members complete collectives, as a pure function of the members' arrivals (docs/model.md, 5 to 8). It

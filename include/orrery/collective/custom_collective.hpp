@@ -38,10 +38,10 @@ class CustomCollective {
     std::uint32_t position = 0;
     std::uint32_t partner = 0;       ///< the receive of a send, the send of a receive
     std::uint32_t dependencies = 0;  ///< the number of operations of its position that it waits for
-    std::uint32_t first_range = 0;   ///< what it moves: in chunks,
+    std::uint32_t first_range = 0;   ///< data that it moves: in chunks,
     std::uint32_t num_ranges = 0;
     Bytes fixed = {};    ///< or in bytes, whatever the size of the collective
-    Time duration = {};  ///< of a computation
+    Time duration = {};  ///< duration of a computation
     /// The switch carries it out: a reduction takes no time, and a message holds the link of its sender (a send) or of
     /// its receiver (a receive) together with others that hold it instead.
     bool in_switch = false;
@@ -79,7 +79,7 @@ class CustomCollective {
   friend class CustomCollectiveBuilder;
 
   std::filesystem::path file_;
-  std::uint32_t num_chunks_ = 0;  ///< of the whole; 0: sizes are fixed
+  std::uint32_t num_chunks_ = 0;  ///< chunks of the whole; 0: sizes are fixed
   Bytes least_, most_{~std::uint64_t{0}};
   std::vector<Operation> operations_;
   std::vector<std::uint32_t> first_;            ///< [positions + 1]

@@ -8,8 +8,8 @@ namespace orrery::collective {
 
 /// Stands for the data of one chunk: which chunk of the whole it is, and whose contributions are in it.
 struct DataMark {
-  std::uint64_t chunk = 0;  ///< of the whole
-  std::uint32_t count = 0;  ///< of contributions; 0: nobody has written it
+  std::uint64_t chunk = 0;  ///< chunk of the whole
+  std::uint32_t count = 0;  ///< number of contributions; 0: nobody has written it
   std::uint64_t ranks = 0;  ///< the sum of the hashes of the ranks that contributed
 
   friend bool operator==(const DataMark&, const DataMark&) = default;

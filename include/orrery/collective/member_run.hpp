@@ -45,7 +45,7 @@ class MemberRun {
     std::uint32_t missing = 0;  ///< messages and acknowledgements, in state receiving
     State state = State::opening;
     bool reduces = false;  ///< the step
-    Time cost;             ///< of the step
+    Time cost;             ///< cost of the step
   };
   /// Messages of a step that has not begun.
   struct Early {
@@ -59,8 +59,8 @@ class MemberRun {
     std::uint32_t service = 0;
     std::uint32_t step = 0;
     std::uint32_t other = 0;       ///< member
-    Bytes size;                    ///< of the data
-    bool awaits_delivery = false;  ///< of the data
+    Bytes size;                    ///< size of the data
+    bool awaits_delivery = false;  ///< delivery of the data is awaited
   };
   static bool is_same(const Rendezvous& data, const Rendezvous& clear) {
     return data.service == clear.service && data.step == clear.step && data.other == clear.other;

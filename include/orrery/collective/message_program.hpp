@@ -14,7 +14,7 @@ namespace orrery::collective {
 
 /// One step of a member of a collective.
 struct MemberStep {
-  Step step;  ///< in terms of members; for a step through the switch, `sends` are those who get the result
+  Step step;  ///< step in terms of members; through the switch, `sends` are those who get the result
   /// The step ends this long after all that it waits for, and after `reduction`.
   Time cost;
   Time reduction;
@@ -35,7 +35,7 @@ class MessageProgram {
 
   struct Service {
     std::uint32_t chunk = 0;
-    std::uint32_t phase = 0;  ///< of the chunk
+    std::uint32_t phase = 0;  ///< phase of the chunk
     std::uint32_t stage = 0;  ///< which phase that is, of all that chunks have
   };
 

@@ -38,7 +38,7 @@ struct Msccl {
     std::array<std::optional<std::uint32_t>, num_actions> operations;
     bool in_switch = false;       ///< see CustomCollective::Operation
     bool adds_in_switch = false;  ///< only what it adds up is added up in the switch
-    bool keeps = true;            ///< what is received or added up is written to `to`
+    bool keeps = true;            ///< result is written to `to`: the data received or added up
 
     /// Returns the last operation of the step.
     std::uint32_t last() const {
@@ -62,7 +62,7 @@ struct Msccl {
   bool in_place = false;
   std::uint32_t root = 0;
   std::uint32_t num_gpus = 0;
-  std::uint32_t num_chunks = 0;            ///< of the whole
+  std::uint32_t num_chunks = 0;            ///< chunks of the whole
   std::vector<std::uint32_t> num_scratch;  ///< [gpus]
   std::vector<std::vector<Step>> steps;    ///< [gpus] thread block by thread block
   std::vector<std::vector<Block>> blocks;  ///< [gpus] in the order of the file

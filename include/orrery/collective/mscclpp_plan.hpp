@@ -21,7 +21,7 @@ namespace orrery::collective::mscclpp {
 struct Plan {
   /// Chunks that an operation reads or writes.
   struct Chunks {
-    std::uint32_t index = 0;  ///< of the first
+    std::uint32_t index = 0;  ///< index of the first chunk
     std::uint32_t count = 0;
     std::uint32_t gpu = 0;  ///< whose buffer it is; of `in_switch` the index of the group in `groups`
     Buffer buffer = Buffer::input;
@@ -35,7 +35,7 @@ struct Plan {
     OperationKind kind = OperationKind::nop;
     Transport transport = Transport::memory;
     std::vector<Chunks> sources, destinations;
-    std::vector<std::uint32_t> ids;  ///< of channels (Gpu::channels) or semaphores (Gpu::semaphores)
+    std::vector<std::uint32_t> ids;  ///< ids of channels (Gpu::channels) or semaphores (Gpu::semaphores)
     std::uint32_t barrier = 0, num_blocks = 0;
     Share share;
     /// Steps that follow each other in a pipeline are repeated together for each `unit` of the bytes of
@@ -43,7 +43,7 @@ struct Plan {
     std::uint32_t pipeline = 0;  ///< number of the pipeline in its block, from 1 on
     std::uint32_t unit = 0;      ///< bytes
     std::uint32_t pipeline_chunks = 0;
-    std::uint32_t number = 0;  ///< of the operation in its block
+    std::uint32_t number = 0;  ///< number of the operation in its block
   };
   struct Block {
     std::uint32_t id = 0;
@@ -62,12 +62,12 @@ struct Plan {
   bool in_place = false;
   bool reuses_scratch = false;
   bool has_double_scratch = false;
-  std::uint32_t threads = 1024;          ///< of a block
+  std::uint32_t threads = 1024;          ///< threads of a block
   std::uint32_t alignment = 16;          ///< bytes
   Bytes least, most{~std::uint64_t{0}};  ///< sizes of messages
   std::vector<Gpu> gpus;
   std::vector<std::vector<std::uint32_t>> groups;  ///< the GPUs of each group of a switch, ascending
-  std::vector<std::string> warnings;  ///< what MSCCL++'s own executor would not execute, or does not do as written
+  std::vector<std::string> warnings;  ///< operations that MSCCL++'s own executor would not execute, or not as written
 
   /// Returns the chunks of the whole data, which message sizes count: the output of an all-gather, else the input.
   std::uint32_t whole_chunks() const {

@@ -40,7 +40,7 @@ Kind parent(Kind kind);
 
 /// The algorithm of one dimension, as a configuration names it. find_algorithm (registry.hpp) makes one from a text.
 struct Algorithm {
-  std::string_view name = "ring";   ///< of an entry of the registry, whose storage it refers to
+  std::string_view name = "ring";   ///< name of an entry of the registry, whose storage it refers to
   std::uint32_t window = 0;         ///< messages that a position sends at a time, 0: no limit
   bool whole_communicator = false;  ///< `one*`: all members form one dimension group
 
@@ -79,7 +79,7 @@ struct ChunkScheduling {
   std::uint32_t splits = 1;  ///< chunks of a collective (preferred-dataset-splits)
   Bytes least;               ///< least bytes of a chunk at a member: a smaller collective has fewer chunks. 0: no limit
   std::uint32_t active_chunks = 1;  ///< chunks in service at a time in each dimension
-  std::uint32_t queues = 1;         ///< of each dimension
+  std::uint32_t queues = 1;         ///< queues per dimension
 };
 
 /// Whose turn it is when a collective begins (Rules::turns_go_on).
@@ -184,7 +184,7 @@ struct Options {
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
   std::shared_ptr<const topology::Circuits> circuits = {};  ///< as in network::Options
-  LibraryOptions library = {};  ///< what decides the times in place of algorithms, if it names a library
+  LibraryOptions library = {};  ///< library that decides the times in place of algorithms, if one is named
   Rules rules = {};
 
   /// Returns the endpoint delay in a communicator that is, or is not, a subgroup (Rules).

@@ -36,7 +36,7 @@ struct AlgorithmEntry {
   /// algorithm carries these two out as an all-reduce.
   Kinds kinds;
   std::unique_ptr<const SteppedAlgorithm> (*make)(const GroupTask& task) = nullptr;
-  std::string_view whole_name = {};     ///< of the form in which all members are one dimension group; empty: none
+  std::string_view whole_name = {};     ///< name of the form in which all members are one dimension group; empty: none
   bool powers_of_two_only = false;      ///< it needs 2, 4, 8, ... positions
   bool takes_window = false;            ///< a number after the name limits the messages that a position sends at a time
   bool is_in_switch = false;            ///< the switch of the dimension carries it out

@@ -12,8 +12,8 @@ namespace orrery::collective {
 /// first half have come.
 struct SlidingWindow {
   std::uint32_t window = 1;
-  std::uint32_t num_messages = 1;  ///< that a position sends, and as many that it receives
-  std::uint32_t first_half = 0;    ///< of an all-reduce: messages of its first half; else 0
+  std::uint32_t num_messages = 1;  ///< messages that a position sends, and as many that it receives
+  std::uint32_t first_half = 0;    ///< messages of the first half of an all-reduce; otherwise 0
   bool reduces = false;
   /// The messages that a position takes in go through a cycle: so many are reduced, after `window` that are not. The
   /// first `window` of the first cycle are the position's own.

@@ -19,18 +19,18 @@ struct Receiver {
 /// What crosses the links to the switch of a dimension group when the switch carries out an operation.
 struct SwitchLoad {
   Bytes up;    ///< the most that a position sends
-  Bytes down;  ///< what the switch sends to each position
+  Bytes down;  ///< bytes that the switch sends to each position
 };
 
 /// One step of one position. It begins when the step before it has ended. The position sends its messages at once,
 /// waits until all messages that it receives in this step have been delivered, and then pays for the endpoint and for
 /// the reductions.
 struct Step {
-  Bytes bytes;                          ///< of each message that the position sends
-  std::vector<Receiver> sends;          ///< in the order of sending
+  Bytes bytes;                          ///< size of each message that the position sends
+  std::vector<Receiver> sends;          ///< receivers in the order of sending
   std::vector<Bytes> sizes;             ///< bytes of each message where they differ; empty: all have `bytes`
   std::vector<std::uint32_t> receives;  ///< the senders of the messages that it waits for
-  Bytes reduced;                        ///< by each reduction after the last message
+  Bytes reduced;                        ///< bytes of each reduction after the last message
   std::uint32_t num_reductions = 0;
   bool pays_endpoint_delay = true;
   bool awaits_delivery = false;  ///< it also waits until the messages that it sends have been delivered

@@ -152,7 +152,7 @@ class MemberSide {
     /// With Execution::by_members, and where turns go on.
     std::shared_ptr<const collective::GroupLayout> layout;
     std::shared_ptr<const collective::GroupLayout> layout_of_channels;  ///< once num_channels was asked for
-    collective::Turn turn;   ///< of the next collective, with Execution::by_members
+    collective::Turn turn;   ///< turn of the next collective, with Execution::by_members
     bool is_spread = false;  ///< it has participants on other ranks
   };
 
@@ -163,7 +163,7 @@ class MemberSide {
   };
   /// What a participant has joined that is not over.
   struct Joined {
-    Report report;          ///< of all that had joined on its rank
+    Report report;          ///< report of all that had joined on its rank
     collective::Turn turn;  ///< with Execution::by_members
     Time arrival;
     JoinPlace place;
@@ -176,7 +176,7 @@ class MemberSide {
   /// What has been read of a participant.
   struct Restored {
     Membership membership;
-    collective::Turn turn;  ///< of the next collective that it joins, with Execution::by_members
+    collective::Turn turn;  ///< turn of the next collective that it joins, with Execution::by_members
     std::vector<Joined> joined;
 
     void serialize(Archive& archive) { archive(turn, joined); }

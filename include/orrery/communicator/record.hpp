@@ -24,7 +24,7 @@ struct CollectiveSum {
   std::uint8_t kind = 0;  ///< collective::Kind
   std::uint32_t members = 0;
   std::uint64_t count = 0;
-  unsigned __int128 bytes = 0;  ///< of CollectiveRecord::size
+  unsigned __int128 bytes = 0;  ///< sum of CollectiveRecord::size
   SumOfTimes time = 0;          ///< from the last arrival to the finish
 };
 

@@ -38,9 +38,9 @@ struct CommunicatorSpec {
   GroupId id;
   const trace::Group* group = nullptr;  ///< empty members = the world
   std::uint64_t dimensions = trace::all_dimensions;
-  std::uint32_t custom = 0;  ///< of collective::Engine::layout, as the dimensions
+  std::uint32_t custom = 0;  ///< argument of collective::Engine::layout, like the dimensions
   Rank host;
-  const Representatives* representatives = nullptr;  ///< of a folded run; else null
+  const Representatives* representatives = nullptr;  ///< representatives in a folded run; otherwise null
 
   /// Returns the number of communicators for which this one stands, itself included.
   std::uint64_t count() const { return representatives ? representatives->count : 1; }

@@ -69,7 +69,7 @@ class RankModel final : public pdes::Model {
 
   // Only the kernel calls these.
   pdes::LookaheadBound lookahead_of_cell(std::uint32_t cell) override;
-  void foresee(const pdes::Event& event) const override;
+  void prefetch(const pdes::Event& event) const override;
   pdes::Scope scope(const pdes::Event& event) const override;
 
   npu::RunContext run_;

@@ -6,8 +6,8 @@
 #include "orrery/base/archive.hpp"
 #include "orrery/base/ids.hpp"
 #include "orrery/checkpoint/piece.hpp"
-#include "orrery/model/inheritance.hpp"
 #include "orrery/model/rank_model.hpp"
+#include "orrery/model/resumed_state.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/pdes/kernel_state.hpp"
 
@@ -26,7 +26,7 @@ class SavedRank {
   /// Makes the logical processes of this rank, in place of RankModel::start, for `host_of` and `restore`.
   void prepare(pdes::Kernel& kernel);
   /// Lets the model go on from the state of a run with coarser classes.
-  void restore(pdes::Kernel& kernel, const Inheritance& inheritance);
+  void restore(pdes::Kernel& kernel, const ResumedState& resumed);
   /// Returns the rank to which a piece belongs.
   Rank host_of(LpId lp) const;
   /// Lets the model go on from the pieces of this rank at `now`, up to which all events have been handled.
@@ -35,8 +35,8 @@ class SavedRank {
  private:
   void serialize_sums(pdes::KernelState& kernel, Archive& archive);
   void serialize(LpId lp, std::span<const pdes::Event> pending, Archive& archive,
-                 const npu::Predecessor* predecessor = nullptr);
-  void take_over(LpId lp, LpId predecessor, std::span<pdes::Event> pending) const;
+                 const npu::ResumedFrom* resumed_from = nullptr);
+  void take_over(LpId lp, LpId resumed_from, std::span<pdes::Event> pending) const;
   RankModel::Parts& parts() { return *model_.parts_; }
 
   RankModel& model_;

@@ -12,7 +12,7 @@
 
 namespace orrery::network {
 
-/// Computes the delays of messages that nothing else holds up, and counts what passes through each dimension. Counts
+/// Computes the delays of messages that nothing else blocks, and counts what passes through each dimension. Counts
 /// are whole numbers, so that sums over ranks do not depend on the partition. Messages take the first configuration of
 /// circuits unless another one is given.
 class Analytical {

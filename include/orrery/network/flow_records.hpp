@@ -35,10 +35,10 @@ struct FlowRecords {
 /// What the packets with data of a message met at a link.
 struct FlowLinkRecord {
   std::uint32_t link = 0;                ///< number of the link in the results
-  std::uint32_t source = 0, number = 0;  ///< of the message
+  std::uint32_t source = 0, number = 0;  ///< source and number of the message
   std::uint64_t packets = 0;
   Time first, last;  ///< when the first one came or began to leave, and when the last one had left
-  Time waited;       ///< in a queue of the network, summed over packets
+  Time waited;       ///< time in a queue of the network, summed over packets
 };
 
 /// What a port did in an interval of time.
@@ -48,7 +48,7 @@ struct QueueRecord {
   std::uint32_t shift = 0;        ///< the interval has 2^shift ps
   std::uint32_t marks = 0;        ///< packets that were marked
   std::uint64_t deepest = 0;      ///< most bytes that waited
-  Time stopped;                   ///< by pauses
+  Time stopped;                   ///< time stopped by PFC pauses
   unsigned __int128 waiting = 0;  ///< bytes that waited, times ps
 
   /// Returns the bytes that waited, the mean over the interval.
@@ -83,7 +83,7 @@ struct LinkMeeting {
   std::uint32_t at_once = 0;             ///< most messages at one time
   Time when = {};                        ///< the first such time
   std::uint64_t flows = 0;               ///< messages that passed the link in the whole run
-  Time waited = {};                      ///< that their packets waited for it, summed
+  Time waited = {};                      ///< time that their packets waited for it, summed
   std::vector<FlowLinkRecord> met = {};  ///< those of `when`, by source and number
 };
 
@@ -103,9 +103,9 @@ struct FlowClass {
   enum class Kind : std::uint8_t { all, size, label };
 
   Kind kind = Kind::all;
-  std::int32_t label = FlowRecord::no_label;      ///< of Kind::label
-  std::uint64_t least_bytes = 0, most_bytes = 0;  ///< of its messages
-  std::uint64_t flows = 0;                        ///< that have ended
+  std::int32_t label = FlowRecord::no_label;      ///< label of Kind::label
+  std::uint64_t least_bytes = 0, most_bytes = 0;  ///< sizes of its messages
+  std::uint64_t flows = 0;                        ///< flows that have ended
   Spread time = {};                               ///< from start to the last byte, in ps
   Spread slowdown = {};                           ///< time over the time in an empty network
 };

@@ -18,12 +18,12 @@ namespace orrery::network {
 struct FlowSpec {
   std::uint32_t source = 0, destination = 0;  ///< nodes, which are different hosts
   std::uint64_t bytes = 0;
-  Time start = {};                            ///< of a flow with `after`: the delay after the last of these has ended
+  Time start = {};                            ///< start time; with `after`, the delay after the last of these has ended
   std::uint32_t ports = 0;                    ///< source port | destination port << 16
   std::uint64_t window = 0;                   ///< bytes; 0: none
-  Time round_trip = {};                       ///< of a packet that is alone
+  Time round_trip = {};                       ///< round trip of a packet that is alone
   std::vector<std::uint32_t> after = {};      ///< flows that end at its source
-  std::int32_t label = FlowRecord::no_label;  ///< in FlowScenario::labels
+  std::int32_t label = FlowRecord::no_label;  ///< index into FlowScenario::labels
 };
 
 /// Flows over a packet network.
@@ -34,13 +34,13 @@ struct FlowScenario {
   RouteRules routes;
   std::vector<FlowSpec> flows;
   PacketRecording recording = {};
-  std::vector<std::string> labels = {};  ///< that flows have, in the order in which they come first
-  std::string file = {};                 ///< that describes them, for messages
+  std::vector<std::string> labels = {};  ///< labels of flows, in the order in which they come first
+  std::string file = {};                 ///< file that describes the flows, for messages
 };
 
 /// How events of one time are ordered.
 enum class EventOrder : std::uint8_t {
-  by_system,      ///< by the numbers of the nodes that cause them, on any number of ranks
+  by_system,      ///< numbers of the nodes that cause them, on any number of ranks
   by_scheduling,  ///< as they were scheduled, as ns-3 does, on one rank
 };
 
@@ -64,7 +64,7 @@ struct PortRecord {
 
 struct FlowResults {
   std::vector<FlowTimes> flows;   ///< [flows]
-  std::vector<PortRecord> ports;  ///< of all nodes, ascending in node and port
+  std::vector<PortRecord> ports;  ///< ports of all nodes, ascending in node and port
   PacketRecords records;          ///< without flows; a link is an index into `ports`
   std::uint64_t events = 0;
 };
@@ -90,7 +90,7 @@ class FlowWindows {
  public:
   struct Window {
     std::uint64_t bytes = 0;  ///< 0: none
-    Time round_trip;          ///< of a packet that is alone
+    Time round_trip;          ///< round trip of a packet that is alone
   };
 
   /// All of it outlives it. O(hosts^2 hops) for the largest path, else O(1).
@@ -103,7 +103,7 @@ class FlowWindows {
   const PacketGraph& graph_;
   const PacketRouter& router_;
   const PacketRules& rules_;
-  PathFigures largest_;  ///< of the pair with the largest product
+  PathFigures largest_;  ///< figures of the pair with the largest product
 };
 
 /// Simulates a scenario on all ranks. Returns the same results on all of them, but for the records, which only rank 0

@@ -15,7 +15,7 @@ struct LinkStatistics {
   std::uint64_t messages = 0;
   Bytes bytes;
   Time busy;                     ///< while it served messages
-  Time queueing;                 ///< that messages waited for it, summed over messages
+  Time queueing;                 ///< time that messages waited for it, summed over messages
   std::uint32_t peak_queue = 0;  ///< most messages that waited at a time, without the one in service
 };
 
@@ -42,7 +42,7 @@ class LinkServer {
  private:
   Time free_;
   LinkStatistics statistics_;
-  std::vector<Time> starts_;  ///< of services to come, as of the last message, from first_ on
+  std::vector<Time> starts_;  ///< starts of services to come, as of the last message, from first_ on
   std::uint32_t first_ = 0;
 };
 

@@ -25,17 +25,17 @@ constexpr StepId unpacked(std::uint64_t number) {
 /// ranks as it is.
 struct Message {
   enum class Kind : std::uint8_t {
-    data,                ///< of a send
+    data,                ///< data of a send
     clear_to_send,       ///< to the sender: a receive has been posted (rendezvous)
-    step_data,           ///< of a step of a collective
+    step_data,           ///< data of a step of a collective
     step_clear_to_send,  ///< to the sender of `step_data`: the receiver has come to the step (rendezvous)
-    request,             ///< of a thread block to the memory of another GPU, or its answer
+    request,             ///< request of a thread block to the memory of another GPU, or its answer
   };
 
   /// The step of a collective that a message belongs to.
   struct Step {
     GroupId group;
-    std::uint32_t ordinal = 0;  ///< of the collective in its group
+    std::uint32_t ordinal = 0;  ///< ordinal of the collective in its group
     std::uint32_t member = 0;   ///< position of the source in the group
     StepId id;                  ///< the receiver's step; of step_clear_to_send that of the data it asks for
     /// The source's step of the same service that is woken when the message is at its destination, if wants_receipt is
@@ -57,30 +57,30 @@ struct Message {
     bool wants_ack = false;
     std::uint8_t kind = 0;
     std::uint8_t buffer = 0;
-    std::uint32_t slot = 0;  ///< of the source, which notices carry back
+    std::uint32_t slot = 0;  ///< slot of the source, which notices carry back
     std::uint32_t tag = 0;
-    std::uint32_t group = 0;    ///< of a switch
-    std::uint32_t members = 0;  ///< of this group
+    std::uint32_t group = 0;    ///< group of a switch
+    std::uint32_t members = 0;  ///< members of this group
     NpuId beside = {};          ///< another member of this group
     std::uint64_t offset = 0, bytes = 0, held = 0;
     Time after = {};  ///< from the end of the last link until the destination takes note of it
   };
   /// The piece of a message that this is, with cut-through.
   struct Packet {
-    bool is_at_first_link = true;  ///< of its dimension: the packet behind it follows when this one has left
+    bool is_at_first_link = true;  ///< first link of its dimension: the packet behind it follows when this one has left
     std::uint64_t offset = 0;      ///< its first byte
     Time tail = {};                ///< when its last byte is at the link
   };
 
   NpuId source, destination;
-  NodeId node = {};       ///< of the source
-  std::uint32_t tag = 0;  ///< of a send
-  Bytes size;             ///< of the whole message
+  NodeId node = {};       ///< node of the source
+  std::uint32_t tag = 0;  ///< tag of a send
+  Bytes size;             ///< size of the whole message
   Kind kind = Kind::data;
   /// Whether one cell, or one rank, has all links of its way, its source and its destination.
   pdes::Scope scope = pdes::Scope::anywhere;
   std::uint32_t circuits = 0;  ///< configuration of the circuits over which it goes (topology::Circuits)
-  LastArrival last = {};       ///< of those on whom the message depends: of a send it is the sender
+  LastArrival last = {};       ///< arrival of those on whom the message depends: of a send it is the sender
   Step step = {};
   Combining combining = {};
   Packet packet = {};

@@ -45,8 +45,8 @@ class MessageNetwork {
   virtual void serve(const pdes::Event& event) = 0;
   /// Returns how far an event of a process of this rank reaches (pdes::Model::scope).
   virtual pdes::Scope scope(const pdes::Event&) const { return pdes::Scope::anywhere; }
-  /// Fetches what an event for a process of this rank needs (pdes::Model::foresee).
-  virtual void foresee(const pdes::Event&) const {}
+  /// Fetches what an event for a process of this rank needs (pdes::Model::prefetch).
+  virtual void prefetch(const pdes::Event&) const {}
   /// Ends a time: the processes of this rank, or of a cell of it, have handled all events of this time.
   virtual void settle() {}
   /// Returns the message of an event `Delivery::arrived`, and forgets it.
@@ -83,7 +83,7 @@ class MessageNetwork {
 /// What the part of a network on one rank works with. All of it outlives the part.
 struct RankPart {
   pdes::Scheduler& kernel;
-  std::span<const NpuId> npus;  ///< of this rank, ascending
+  std::span<const NpuId> npus;  ///< NPUs of this rank, ascending
   Hosting hosting;
   LpId first_process;               ///< id of the network's first logical process
   std::optional<Overrun>& overrun;  ///< takes an overrun if it has no earlier one

@@ -83,7 +83,7 @@ PathDiversity paths_of(const NetworkArcs& network, std::uint32_t most_pairs, std
 struct Bisection {
   double at_least = 0, at_most = 0;  ///< bits per second
   std::string halves;                ///< between which it is `at_most`
-  double injection = 0;              ///< of half of the NPUs: what their own links carry
+  double injection = 0;              ///< bandwidth of half of the NPUs: what their own links carry
 
   bool is_exact() const { return at_most <= at_least * (1 + 1e-9); }
 };

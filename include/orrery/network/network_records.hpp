@@ -9,8 +9,8 @@ namespace orrery::network {
 
 /// All that one rank knows of a network that simulates links.
 struct NetworkRecords {
-  std::vector<LinkRecord> links;  ///< that carried data, ascending
-  PacketRecords packets;          ///< of a network that sends packets: what PacketRecording asks for
+  std::vector<LinkRecord> links;  ///< links that carried data, ascending
+  PacketRecords packets;          ///< records of a network that sends packets, as PacketRecording asks for them
 };
 
 }  // namespace orrery::network

@@ -72,8 +72,8 @@ struct Options {
   Switching switching = Switching::store_and_forward;  ///< where links are simulated
   bool has_requests = false;                           ///< links tell sources of requests that these have left
   Bytes packet;                    ///< with cut-through links serve messages in pieces of this size; 0: whole
-  PacketRules packets;             ///< of a model that sends packets
-  PacketRecording recording = {};  ///< of such a model
+  PacketRules packets;             ///< rules of a model that sends packets
+  PacketRecording recording = {};  ///< recording of a model that sends packets
   /// The network that the dimensions lie on; null: each dimension has the links of its shape.
   std::shared_ptr<const GivenGraph> graph;
   /// What optical switches join; null: the links stay as they are.

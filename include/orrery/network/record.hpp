@@ -13,7 +13,7 @@ struct PacketCounts {
   std::uint64_t pauses = 0;         ///< pause frames that came
   std::uint64_t deepest_queue = 0;  ///< most bytes that waited
   std::uint64_t trims = 0;          ///< packets of which only the header went on
-  Time credit_wait;                 ///< that the link was free and lacked credit for what waited
+  Time credit_wait;                 ///< time that the link was free and lacked credit for what waited
 };
 
 /// What a link that carried data has done, for the results.

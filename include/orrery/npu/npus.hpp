@@ -14,8 +14,8 @@
 #include "orrery/memory/memory_servers.hpp"
 #include "orrery/network/analytical.hpp"
 #include "orrery/network/model.hpp"
-#include "orrery/npu/predecessor.hpp"
 #include "orrery/npu/record.hpp"
+#include "orrery/npu/resumed_from.hpp"
 #include "orrery/npu/run_context.hpp"
 #include "orrery/npu/wait.hpp"
 #include "orrery/pdes/carried_places.hpp"
@@ -80,10 +80,10 @@ class Npus {
   /// Returns what the unfinished NPUs wait for.
   std::vector<Wait> waits() const;
 
-  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. `predecessor`: the NPU whose state
+  /// Writes the state of an NPU, or reads it. `pending`: the events to come for it. `resumed_from`: the NPU whose state
   /// is read; null: the same NPU. MemberSide::resume must follow when all NPUs have been read.
   friend void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending,
-                        const Predecessor* predecessor);
+                        const ResumedFrom* resumed_from);
   /// See pdes::Model.
   friend pdes::LookaheadBound lookahead_of_cell(const Npus& npus, std::uint32_t cell);
   /// Lets GPUs keep from now on what checkpoints need. No time must have passed.
@@ -101,7 +101,7 @@ class Npus {
 };
 
 void serialize(Npus& npus, NpuId npu, Archive& archive, std::span<const pdes::Event> pending,
-               const Predecessor* predecessor = nullptr);
+               const ResumedFrom* resumed_from = nullptr);
 pdes::LookaheadBound lookahead_of_cell(const Npus& npus, std::uint32_t cell);
 void keep_history(Npus& npus);
 void serialize_sums(Npus& npus, Archive& archive);

@@ -50,11 +50,11 @@ struct TimelineRecord {
   Time start, finish;
   trace::NodeKind kind = trace::NodeKind::instant;
   std::uint32_t name = 0;                ///< index into the rank's names
-  std::uint64_t bytes = 0;               ///< of communication and accesses
-  std::uint64_t tag = 0;                 ///< of a send or receive
+  std::uint64_t bytes = 0;               ///< bytes of communication and accesses
+  std::uint64_t tag = 0;                 ///< tag of a send or receive
   std::uint32_t peer = no_peer;          ///< NPU at the other end of a send or receive
   std::int8_t operation = no_operation;  ///< trace::CollectiveKind of a node of a group
-  Cause cause = Cause::other;            ///< of a collective, a send or a receive
+  Cause cause = Cause::other;            ///< cause of a collective, a send or a receive
   LastArrival last = {};                 ///< for whom the node waited; that NPU was ready at this time
 };
 

@@ -24,7 +24,7 @@ struct RunContext {
   const memory::RemoteMemory& memory;
   collective::Engine& engine;
   std::span<const communicator::CommunicatorSpec> communicators;  ///< [num_groups], alike on all ranks
-  std::span<const NpuSpec> npus;                                  ///< of this rank, ascending
+  std::span<const NpuSpec> npus;                                  ///< NPUs of this rank, ascending
   Hosting hosting;
   /// Says where the node with this id of the trace of any NPU is, for errors. May read the trace of another rank's NPU.
   std::function<Place(NpuId, std::uint64_t node)> place_of;

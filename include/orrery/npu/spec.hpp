@@ -23,7 +23,7 @@ struct MessageStream {
 
 /// The message streams of a structure.
 struct MessageStreams {
-  std::vector<MessageStream> all;      ///< in the order of their first nodes
+  std::vector<MessageStream> all;      ///< streams in the order of their first nodes
   std::vector<std::uint32_t> of_node;  ///< [num_nodes] index into all, of sends and receives; empty if there are none
 };
 
@@ -41,7 +41,7 @@ struct FoldedNpu {
   std::uint64_t count = 1;  ///< NPUs that it represents, itself included
   /// [program uses] its index into Representatives::npus of the communicator; empty in a replay.
   std::vector<std::uint32_t> participants;
-  const MessageStreams* streams = nullptr;  ///< of its structure
+  const MessageStreams* streams = nullptr;  ///< streams of its structure
   std::vector<StreamEnd> ends;              ///< [streams]
 };
 
@@ -51,7 +51,7 @@ struct NpuSpec {
   const trace::NpuTrace* trace = nullptr;
   const Program* program = nullptr;
   std::vector<GroupId> groups;        ///< [program uses] the communicators of its collectives
-  const FoldedNpu* folded = nullptr;  ///< of a folded run; else it represents itself
+  const FoldedNpu* folded = nullptr;  ///< folding of the NPU in a folded run; null: it represents itself
 
   LpId lp() const { return LpId(id.value()); }
   /// Returns the number of NPUs that it represents.

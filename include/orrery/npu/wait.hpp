@@ -14,7 +14,7 @@ struct Wait {
   NpuId npu;
   NodeId node;
   Time since;
-  NpuId partner;  ///< of a send or a receive
+  NpuId partner;  ///< partner of a send or a receive
   std::uint64_t tag = 0;
   Bytes size;
   bool in_collective = false;
@@ -22,7 +22,7 @@ struct Wait {
   GroupId group;
   std::uint32_t ordinal = 0;
   std::uint32_t members = 0;
-  std::vector<std::string> blocks = {};  ///< what thread blocks wait for that carry it out, one line each
+  std::vector<std::string> blocks = {};  ///< lines on what the thread blocks that carry it out wait for, one for each
 };
 
 }  // namespace orrery::npu

@@ -35,7 +35,7 @@ struct Event {
   std::uint32_t sequence() const { return static_cast<std::uint32_t>(order); }
 
   static constexpr std::uint32_t max_source = (1U << 28) - 1;
-  static constexpr std::uint16_t lingering = 0xffff;  ///< a kind that only the kernel uses, see Scheduler::linger
+  static constexpr std::uint16_t waiting = 0xffff;  ///< kind that the kernel alone uses: Scheduler::wait_until_certain
 
   /// Returns the value of `order`. Throws Error (internal) if the source or the sequence number does not fit.
   static std::uint64_t make_order(Stage stage, LpId source, std::uint64_t sequence) {

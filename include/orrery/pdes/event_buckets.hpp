@@ -30,13 +30,13 @@ class EventBuckets {
   /// Returns the time at which the bucket that was emptied last ends, and that of the first event of all before.
   Time end() const;
 
-  /// Says that one of the events that `take_next` has returned is handled. Calls foresee(event) for up to two events
+  /// Says that one of the events that `take_next` has returned is handled. Calls prefetch(event) for up to two events
   /// that are probably handled some places later, and fetches others into the cache.
-  template <class Foresee>
-  void advance(Foresee&& foresee) {
+  template <class Prefetch>
+  void advance(Prefetch&& prefetch) {
     if (ahead_ != EventLists::empty) ahead_ = lists_.next(ahead_);
     const std::size_t until = std::min(++soon_, sorted_.size());
-    for (int step = 0; step < 2 && foreseen_ < until; ++step) foresee(sorted_[foreseen_++]);
+    for (int step = 0; step < 2 && prefetched_ < until; ++step) prefetch(sorted_[prefetched_++]);
   }
 
   /// Calls visit(event) for all events, in no particular order.
@@ -47,11 +47,11 @@ class EventBuckets {
   }
 
  private:
-  /// How many places ahead events are foreseen.
+  /// How many places ahead events are prefetched.
   static constexpr std::size_t distance = 16;
   struct Bucket {
     EventLists::List later = EventLists::empty;  ///< events that were added
-    std::uint32_t end = 0;  ///< of its other events in sorted_; they begin where those of the bucket before end
+    std::uint32_t end = 0;  ///< end of its other events in sorted_; they begin where those of the bucket before end
   };
 
   std::uint64_t bucket_of(Time time) const { return static_cast<std::uint64_t>((time - start_).ps()) >> shift_; }
@@ -60,10 +60,10 @@ class EventBuckets {
   std::size_t next_ = 0;  // of the buckets; those before are empty
   Time start_;            // of the first bucket
   std::uint32_t shift_ = 0;
-  std::vector<Event> sorted_;  // by bucket
-  std::size_t taken_ = 0;      // those of sorted_ before have been returned,
-  std::size_t foreseen_ = 0;   // have been foreseen,
-  std::size_t soon_ = 0;       // are handled soon
+  std::vector<Event> sorted_;   // by bucket
+  std::size_t taken_ = 0;       // those of sorted_ before have been returned,
+  std::size_t prefetched_ = 0;  // have been prefetched,
+  std::size_t soon_ = 0;        // are handled soon
   EventLists lists_;
   EventLists::List ahead_ = EventLists::empty;  // in the next bucket, which is fetched while events are handled
 };

@@ -43,7 +43,7 @@ class Kernel final : public Scheduler {
   void resume(const Event& event) override;
   bool is_certain(Time time, Awaited awaited) const override;
   bool advance(LpId client, Time time) override;
-  void linger(LpId client) override;
+  void wait_until_certain(LpId client) override;
   void post(Rank to, std::span<const std::byte> message) override;
   void visit_server_events(const std::function<void(const Event&)>& visit) const override;
   std::vector<Event> withdraw(const std::function<bool(const Event&)>& is_wanted,
@@ -55,14 +55,14 @@ class Kernel final : public Scheduler {
   /// Runs until nothing can happen any more on any rank. Collective. Throws Error (internal) when causality is broken
   /// and when the watchdog finds no progress.
   ///
-  /// When a rank wishes to stop, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
+  /// When a rank asks to stop, the ranks agree on a time, handle what is not later, and return with `stopped_at` set.
   /// Another call goes on from there.
   void run();
   std::optional<Time> stopped_at() const { return stop_.stopped_at; }
   /// Returns whether this kernel has handled no event that is later than `stopped_at`; the state that it went on from
   /// may have LPs that are ahead.
   bool has_caught_up() const { return stop_.has_caught_up; }
-  /// Stops the run at a time, the same on all ranks: no later event is handled, and no other stop is heeded.
+  /// Stops the run at a time, the same on all ranks: no later event is handled, and no other stop is honoured.
   void stop_at(Time limit) { stop_.limit = limit; }
 
   /// Lets a recorder, which outlives the kernel, take note of all events. Nothing may have been scheduled yet.
@@ -82,7 +82,7 @@ class Kernel final : public Scheduler {
   /// The loop of a rank among others; see rank_loop.hpp.
   class RankLoop;
   struct Lp {
-    Time clock = Time::from_ps(-1);  ///< of the last event that it handled
+    Time clock = Time::from_ps(-1);  ///< time of the last event that it handled
     std::uint32_t depth = 0;
     std::uint32_t num_pending = 0;  ///< events that wait for it here
   };
@@ -102,7 +102,7 @@ class Kernel final : public Scheduler {
   /// How far a requested stop has got.
   struct Stop {
     Time limit = Time::max();                  ///< no later event is handled
-    StopWish wish = StopWish::none;            ///< with a wish, nothing is handled until the ranks agree on the limit
+    StopMode mode = StopMode::none;            ///< with a request nothing is handled until the ranks agree on the limit
     bool has_caught_up = true;                 ///< no event later than the limit had been handled before
     std::optional<Time> stopped_at;            ///< set when the run ended at the limit
     std::function<void(Time)> give_back = {};  ///< called then; may be empty
@@ -124,10 +124,10 @@ class Kernel final : public Scheduler {
   void accept(Event event);
   void insert(const Event& event, const char* what);
   void run_alone();
-  void heed_stop_wish();
+  void honour_stop_request();
   /// Sets the limit of a stop. `all` has what all ranks have contributed.
   void stop(const LbtsContribution& all);
-  bool may_handle(Time time) const { return time <= stop_.limit && stop_.wish == StopWish::none; }
+  bool may_handle(Time time) const { return time <= stop_.limit && stop_.mode == StopMode::none; }
 
   void push(const Event& event);
   void put_on_wake_list(LpId client);

@@ -13,7 +13,7 @@ namespace orrery::pdes {
 struct KernelState {
   struct Lp {
     LpId id;
-    Time clock;               ///< of the last event that it handled; before 0: none
+    Time clock;               ///< time of the last event that it handled; before 0: none
     std::uint32_t depth = 0;  ///< events on the longest chain of causes that has reached it
   };
   Time now;                   ///< all events up to this time have been handled; LPs may be ahead of it

@@ -34,9 +34,9 @@ struct LoadRecord {
   std::uint32_t shift = 0;
   std::uint32_t num_blocks = 0;
   Time least_delay = Time::max();  ///< between blocks, from sending an event to its time; max() if there was none
-  std::vector<LoadEvents> events;  ///< by block, bin
-  std::vector<LoadFlow> flows;     ///< by from, to, sent, arrives
-  std::vector<LoadReply> replies;  ///< by communicator, last arrival, completion
+  std::vector<LoadEvents> events;  ///< rows by block, bin
+  std::vector<LoadFlow> flows;     ///< rows by from, to, sent, arrives
+  std::vector<LoadReply> replies;  ///< rows by communicator, last arrival, completion
 
   std::uint64_t bin_width() const { return std::uint64_t{1} << shift; }
 };

@@ -29,9 +29,9 @@ struct LookaheadBounds {
 
 /// By what a client may be given an event that is not known yet.
 struct Awaited {
-  bool here = false;     ///< by a client of its own rank, which sends it something or joins what it has joined
-  bool sends = false;    ///< by a client of another rank that sends it an event
-  bool replies = false;  ///< by a server that answers, or by posts that bring about a reply
+  bool here = false;     ///< client of its own rank, which sends it something or joins what it has joined
+  bool sends = false;    ///< client of another rank that sends it an event
+  bool replies = false;  ///< server that answers, or posts that bring about a reply
 
   bool anything() const { return here || sends || replies; }
   /// Returns whether an event of another rank's client matters. Other clients of its rank may await whatever they like.
@@ -43,8 +43,8 @@ struct Awaited {
 /// How far an event of a server, or what follows from it at servers, may lead to events.
 enum class Scope : std::uint8_t {
   anywhere,
-  rank,  ///< of LPs of its own rank only
-  cell,  ///< of LPs of its own cell only; see Options::cell_of
+  rank,  ///< LPs of its own rank only
+  cell,  ///< LPs of its own cell only; see Options::cell_of
 };
 
 /// The whole contract between the kernel and what it simulates on one rank. The LPs of a rank stand behind it.
@@ -57,7 +57,7 @@ class Model {
   virtual void handle(const Event& event) = 0;
 
   /// Names an event of a server here that probably comes soon, so that its state is on its way from memory.
-  virtual void foresee(const Event&) const {}
+  virtual void prefetch(const Event&) const {}
 
   /// Returns how far an event of a server here reaches, as far as it is known. The kernel asks once, when it is given
   /// the event.
@@ -83,7 +83,7 @@ class Model {
   /// the kernel handles the next event whatever others do.
   virtual Awaited awaits(LpId client) const = 0;
 
-  /// Goes on where the client asked for Scheduler::linger. `settle` follows.
+  /// Goes on where the client asked for Scheduler::wait_until_certain. `settle` follows.
   virtual void proceed(LpId client) = 0;
 
   /// Takes in a message of Scheduler::post. Messages of one rank come in the order in which it sent them. A post is no

@@ -24,7 +24,7 @@ struct Neighbour {
 };
 
 /// Whether and how a run is to end early.
-enum class StopWish : std::uint8_t {
+enum class StopMode : std::uint8_t {
   none,
   now,        ///< as soon as all ranks know; clients and ranks may be ahead of others then
   caught_up,  ///< when every event is handled that is not later than the latest one that any rank has handled
@@ -48,7 +48,7 @@ struct Options {
   /// A rank that has sent more bytes than this which the receivers have not taken yet handles nothing until they have.
   std::uint64_t most_bytes_under_way = std::uint64_t{64} << 20U;
   std::function<void(std::uint64_t events, Time now)> progress;  ///< called now and then, by a rank that waits too
-  std::function<StopWish()> stop_wish;  ///< the kernel asks it now and then; the wish of one rank is that of all
+  std::function<StopMode()> stop_mode;  ///< the kernel asks it now and then; a request of one rank is one of all
 };
 
 /// Returns the number of cells of Options::cell_of.

@@ -77,10 +77,10 @@ class OrderedCells {
     --size_;
     return cells_[active_].clients.pop();
   }
-  template <class Foresee>
-  Event pop_server(Foresee&& foresee) {
+  template <class Prefetch>
+  Event pop_server(Prefetch&& prefetch) {
     --size_;
-    return cells_[active_].servers.pop(foresee);
+    return cells_[active_].servers.pop(prefetch);
   }
   void note_served(Time time) { cells_[active_].served = time; }
   /// Counts the events that the active cell has handled. Returns whether its turn is over.

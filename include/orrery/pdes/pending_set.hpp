@@ -32,13 +32,13 @@ class PendingSet {
     pile_.push_back(event);
   }
 
-  /// Takes the earliest event out and returns it. There must be one. Calls foresee(event) for up to two events that
+  /// Takes the earliest event out and returns it. There must be one. Calls prefetch(event) for up to two events that
   /// probably come out some calls later.
-  template <class Foresee>
-  Event pop(Foresee&& foresee) {
+  template <class Prefetch>
+  Event pop(Prefetch&& prefetch) {
     if (!pile_.empty()) clear_pile();
     const Event first = heap_is_first_ ? heap_.pop() : run_[next_++];
-    buckets_.advance(foresee);
+    buckets_.advance(prefetch);
     if (--size_ > 0 && next_ == run_.size() && heap_.empty()) approach();
     find_first();
     return first;

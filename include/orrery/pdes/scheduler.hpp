@@ -35,7 +35,7 @@ class Scheduler {
   /// Asks the kernel to call Model::proceed for a client as soon as it awaits nothing, or its time is certain. A client
   /// asks for this when it is ahead of what is certain and cannot end the time of its last event before it knows more.
   /// This is no event of the model and does not count as one.
-  virtual void linger(LpId client) = 0;
+  virtual void wait_until_certain(LpId client) = 0;
   /// Sends bytes to another rank's Model::receive with the next batch. The rank's promise of requests covers it.
   virtual void post(Rank to, std::span<const std::byte> message) = 0;
 

@@ -9,8 +9,8 @@
 
 #include "orrery/checkpoint/piece.hpp"
 #include "orrery/config/configuration.hpp"
-#include "orrery/model/inheritance.hpp"
 #include "orrery/model/rank_model.hpp"
+#include "orrery/model/resumed_state.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/pdes/kernel.hpp"
 #include "orrery/run/preparation.hpp"
@@ -22,8 +22,8 @@ class ProgressLine;
 
 /// Where a simulation begins and ends.
 struct Span {
-  const model::Inheritance* from = nullptr;  ///< null: from time 0, or from the checkpoint that is to be read
-  Time limit = Time::max();                  ///< no later event is handled
+  const model::ResumedState* from = nullptr;  ///< null: from time 0, or from the checkpoint that is to be read
+  Time limit = Time::max();                   ///< no later event is handled
 };
 
 /// The simulation of a prepared run, until no event is left.

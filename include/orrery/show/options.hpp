@@ -63,7 +63,7 @@ struct ShowPlanCommand {
 
   std::filesystem::path file;
   std::optional<Bytes> smallest, largest;  ///< messages of sizes from one to the other, each twice the one before
-  std::string profile;                     ///< of gpu::Profile::registry(); empty: the first
+  std::string profile;                     ///< name of gpu::Profile::registry(); empty: the first
   std::optional<config::Inputs> system;    ///< the GPUs and their network in place of a profile; system_only
   std::optional<std::uint32_t> bursts;     ///< most pieces of an operation; 0: all
   Form form = Form::text;                  ///< operations: each as JSON in a line
@@ -90,7 +90,7 @@ struct ShowFlowsCommand {
 /// `orrery show collisions FILE`: on which links messages of a packet network met, from the results of a run.
 struct ShowCollisionsCommand {
   std::filesystem::path file;
-  std::uint32_t most_links = 10;  ///< that are listed
+  std::uint32_t most_links = 10;  ///< links that are listed
   TableForm form = TableForm::text;
 };
 
@@ -98,14 +98,14 @@ struct ShowCollisionsCommand {
 /// run.
 struct ShowQueuesCommand {
   std::filesystem::path file;
-  std::uint32_t most_links = 10;  ///< that are listed
+  std::uint32_t most_links = 10;  ///< links that are listed
   TableForm form = TableForm::text;
 };
 
 /// `orrery show network CONFIG`: what the graph of a network allows.
 struct ShowNetworkCommand {
   config::Inputs inputs;       ///< system_only
-  std::uint32_t seed = 1;      ///< of the choice of pairs
+  std::uint32_t seed = 1;      ///< seed of the choice of pairs
   std::uint32_t pairs = 1000;  ///< pairs of NPUs whose paths are counted, at the most
   bool json = false;
 };
@@ -120,9 +120,9 @@ struct ShowKernelCommand {
 struct ShowScalingCommand {
   std::filesystem::path file;
   std::vector<std::uint32_t> ranks;    ///< empty: 2, 4, ... up to the number of blocks
-  std::optional<double> event_time_s;  ///< of an event; none: as measured in the run
-  double latency_s = 2e-6;             ///< of a message from rank to rank
-  double message_time_s = 1e-6;        ///< that each of the two ranks spends on a message
+  std::optional<double> event_time_s;  ///< seconds per event; none: as measured in the run
+  double latency_s = 2e-6;             ///< seconds per message from rank to rank
+  double message_time_s = 1e-6;        ///< seconds that each of the two ranks spends on a message
   TableForm form = TableForm::text;
 };
 

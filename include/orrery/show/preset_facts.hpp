@@ -23,7 +23,7 @@ struct SystemFacts {
 struct StackFacts {
   std::string name;
   std::string processor;
-  std::string library;  ///< of collectives; empty: none
+  std::string library;  ///< library of collectives; empty: none
   std::string summary;  ///< first sentence of its comment
 };
 

@@ -14,7 +14,7 @@ namespace orrery::study {
 /// A change of the system or of the parallelism, with what the step takes then.
 struct Remedy {
   std::string change;    ///< "600 GB/s in dimension 0"
-  std::string remark;    ///< what else changes with it; may be empty
+  std::string remark;    ///< side effects of the change; may be empty
   double gain = 0;       ///< share of the step time, or of the time of a sample, that it saves
   Time step;             ///< step time with the change
   std::size_t part = 0;  ///< part of the breakdown that shrinks most
@@ -26,7 +26,7 @@ struct Remedy {
 /// What can be said about a run that is worth doing.
 struct Advice {
   std::vector<Remedy> remedies;    ///< those that save most first, at most three; each saves 1 % or more
-  std::vector<std::string> facts;  ///< who holds up whom, and a network that does not limit
+  std::vector<std::string> facts;  ///< who delays whom, and a network that does not limit
 };
 
 /// Simulates changes of a run that is complete, one by one, on this rank alone. Nothing is simulated if that could take

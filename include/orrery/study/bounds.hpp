@@ -18,7 +18,7 @@ bool has_time_bound(const config::Configuration& configuration);
 struct StepBounds {
   Time step;                ///< is not shorter; 0: not known
   double compute = 0;       ///< seconds for which an NPU computes at least, the mean of all
-  double flops_of_npu = 0;  ///< that an NPU executes at most, the mean of all; 0: not known
+  double flops_of_npu = 0;  ///< operations that an NPU executes at most, the mean of all; 0: not known
 };
 
 /// Returns the bounds of a step. `step` is what `least_step_time` returns. Throws and costs the same.

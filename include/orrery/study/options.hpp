@@ -39,9 +39,9 @@ struct ExploreCommand {
   bool list = false;                   ///< print the configurations, simulate nothing
   bool dry_run = false;                ///< print the bounds of the configurations, simulate nothing
   bool strict = false;                 ///< end at the first trial that is faulty
-  StudyParts parts;                    ///< of the study, if several jobs share it
+  StudyParts parts;                    ///< parts of the study, if several jobs share it
   KeptResults keep_results = KeptResults::none;
-  bool write_configurations = false;  ///< of the trials that are listed, beside the output
+  bool write_configurations = false;  ///< configurations of the trials that are listed, beside the output
   bool no_sensitivity = false;        ///< leave out what the best trial depends on
   bool force = false;                 ///< replace existing files
   double max_walltime_s = 0;          ///< wall-clock seconds of the job; 0: no limit

@@ -66,7 +66,7 @@ void PacketDevices::handle(const pdes::Event& event) {
   }
 }
 
-void PacketDevices::foresee(const pdes::Event& event) const {
+void PacketDevices::prefetch(const pdes::Event& event) const {
   if (event.kind != NodeEvents::arrival) return;
   __builtin_prefetch(&packets_[event.node]);
   __builtin_prefetch(&ports_.at(events_.node_of(event), event.reserved));

@@ -43,7 +43,7 @@ class PacketDevices {
   /// Ends a time: the kernel has handled all events of the nodes of this rank for this time.
   void settle() { observer_->settles(); }
   /// Fetches the packet and the port of an event from memory.
-  void foresee(const pdes::Event& event) const;
+  void prefetch(const pdes::Event& event) const;
   /// Keeps a packet that has come with an event of another rank, or reads the bytes that `pack` has returned.
   void unpack(pdes::Event& event, std::span<const std::byte> bytes);
   /// Returns an event of a node for a node. The caller sets its kind, from NodeEvents::first_kind_of_user on.

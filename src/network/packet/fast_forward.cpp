@@ -48,7 +48,7 @@ class FastForward::CatchUp final : public pdes::Scheduler {
   void resume(const pdes::Event&) override { refuse(); }
   bool is_certain(Time, pdes::Awaited) const override { refuse(); }
   bool advance(LpId, Time) override { refuse(); }
-  void linger(LpId) override { refuse(); }
+  void wait_until_certain(LpId) override { refuse(); }
   void post(Rank, std::span<const std::byte>) override { refuse(); }
   std::uint32_t depth(LpId) const override { refuse(); }
   void raise_depth(LpId, std::uint32_t) override { refuse(); }

@@ -26,7 +26,7 @@ class FlowModel final : public pdes::Model, private PacketUser {
   std::span<const FlowTimes> times() const { return times_; }  ///< [flows] as far as this rank knows
 
   void handle(const pdes::Event& event) override { devices_->serve(event); }
-  void foresee(const pdes::Event& event) const override { devices_->foresee(event); }
+  void prefetch(const pdes::Event& event) const override { devices_->prefetch(event); }
   void settle(Time, pdes::Stage) override { devices_->settle(); }
   bool admit(pdes::Event&) override;
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override { devices_->unpack(event, bytes); }

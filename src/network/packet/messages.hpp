@@ -64,7 +64,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   void send(const Message& message, pdes::Event call) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
   void serve(const pdes::Event& event) override { devices_->serve(event); }
-  void foresee(const pdes::Event& event) const override { devices_->foresee(event); }
+  void prefetch(const pdes::Event& event) const override { devices_->prefetch(event); }
   void settle() override { devices_->settle(); }
   Message take(const pdes::Event& event) override { return messages_.take(event.node); }
   void unpack(pdes::Event& event, std::span<const std::byte> bytes) override;

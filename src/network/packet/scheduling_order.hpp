@@ -36,7 +36,7 @@ class SchedulingOrder final : public pdes::Scheduler {
   void resume(const pdes::Event& event) override { schedule(event); }
   bool is_certain(Time, pdes::Awaited) const override { return true; }
   bool advance(LpId, Time) override { return false; }
-  void linger(LpId) override { refuse(); }
+  void wait_until_certain(LpId) override { refuse(); }
   void post(Rank, std::span<const std::byte>) override { refuse(); }
   Time now() const override { return now_; }
   std::uint32_t depth(LpId) const override { return 0; }

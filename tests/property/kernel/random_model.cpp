@@ -332,7 +332,7 @@ Awaited RandomModel::awaits(LpId lp) const {
       .here = about.hears_near || me.joins > 0, .sends = about.hears_far, .replies = me.requests > 0 || me.joins > 0};
 }
 
-void RandomModel::proceed(LpId) { ensure(false, "nobody lingers here"); }
+void RandomModel::proceed(LpId) { ensure(false, "nobody waits here"); }
 
 void RandomModel::note(const Event& event) {
   Log& log = logs_[event.target.index()];

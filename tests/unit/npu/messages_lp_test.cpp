@@ -173,7 +173,7 @@ TEST(Messages, AnNpuThatIsAheadBreaksOffAtAReceive) {
   RankOfNpus rank({graph.build()});
   rank.kernel.certain = false;
   rank.run();
-  ASSERT_EQ(rank.kernel.lingering, std::vector{LpId(0)});
+  ASSERT_EQ(rank.kernel.waiting, std::vector{LpId(0)});
   EXPECT_TRUE(rank.npus->awaits(NpuId(0)).sends);
   rank.deliver_message(away, 0, ns(60));
   EXPECT_FALSE(rank.npus->awaits(NpuId(0)).anything());
@@ -191,7 +191,7 @@ TEST(Messages, AnNpuThatIsAheadGoesOnWhenNothingCanComeBefore) {
   rank.run();
   rank.npus->proceed(NpuId(0));
   rank.npus->settle(ns(100));
-  EXPECT_EQ(rank.kernel.lingering.size(), 1U) << "it does not ask twice";
+  EXPECT_EQ(rank.kernel.waiting.size(), 1U) << "it does not ask twice";
   rank.deliver_message(away, 0, ns(300));
   rank.run();
   EXPECT_EQ(rank.spans().at(1), (Span{ns(100), ns(300)}));

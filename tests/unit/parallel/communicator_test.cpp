@@ -139,7 +139,7 @@ TEST(Communicator, AgreesOnSuccess) {
   EXPECT_EQ(calls, 1);
 }
 
-// Rank 0 leads: it works alone and says once that its next sign may come 7 s later. Every rank has seen signs of life.
+// Rank 0 leads: it works alone and says once that its next sign may come 7 s later. Every rank has seen heartbeats.
 TEST(Lead, LetsTheHeartsOfAllRanksBeat) {
   JobContext job;
   const JobContext::Scope scope(job);

@@ -151,8 +151,8 @@ TEST(PendingSet, StaysInOrderWhateverTheTimes) {
 }
 
 // 4,096 events are in the set. Each time that one comes out, another one goes in. More than half of the events are
-// foreseen before they come out, and none more than 512 events before.
-TEST(PendingSet, ForeseesWhatComesOutSoon) {
+// prefetched before they come out, and none more than 512 events before.
+TEST(PendingSet, PrefetchesWhatComesOutSoon) {
   constexpr std::uint64_t num_events = 100'000, num_pending = 4096;
   std::mt19937_64 random(13);
   PendingSet pending;
@@ -162,17 +162,17 @@ TEST(PendingSet, ForeseesWhatComesOutSoon) {
     pending.push(event(now + delay, Stage::server, 0, num_pushed++));
   };
   while (num_pushed < num_pending) push(0);
-  std::vector<std::uint64_t> foreseen_at(num_events + num_pending, 0);
-  std::uint64_t num_foreseen = 0;
+  std::vector<std::uint64_t> prefetched_at(num_events + num_pending, 0);
+  std::uint64_t num_prefetched = 0;
   for (std::uint64_t i = 1; i <= num_events; ++i) {
-    const Event found = pending.pop([&](const Event& soon) { foreseen_at[soon.sequence()] = i; });
-    if (const std::uint64_t at = foreseen_at[found.sequence()]; at > 0 && at < i) {
+    const Event found = pending.pop([&](const Event& soon) { prefetched_at[soon.sequence()] = i; });
+    if (const std::uint64_t at = prefetched_at[found.sequence()]; at > 0 && at < i) {
       ASSERT_LE(i - at, 512U);
-      ++num_foreseen;
+      ++num_prefetched;
     }
     push(found.time.ps());
   }
-  EXPECT_GT(num_foreseen, num_events / 2);
+  EXPECT_GT(num_prefetched, num_events / 2);
 }
 
 // 1,000 events are in the set, some near and most far. Those of odd LPs are taken out, a quarter of them come back

@@ -154,7 +154,7 @@ TEST(Kernel, AnotherOneGoesOnFromTheStateOfOneThatHasStopped) {
   int parts = 0;
   for (bool is_stopped = true; is_stopped; ++parts) {
     Options options = Alone::options(Time::from_ps(5));
-    options.stop_wish = [parts] { return parts % 2 == 0 ? StopWish::now : StopWish::caught_up; };
+    options.stop_mode = [parts] { return parts % 2 == 0 ? StopMode::now : StopMode::caught_up; };
     Alone part(std::move(options));
     part.sequence = sequence;
     play(part);
@@ -202,7 +202,7 @@ TEST(Kernel, StopsAtOnceThoughAClientIsAhead) {
     Options ahead = Alone::options(Time::from_ps(5));
     ahead.lps_run_ahead = true;
     ahead.cell_of = {0, 0, 1};
-    ahead.stop_wish = [&is_wanted] { return is_wanted ? StopWish::now : StopWish::none; };
+    ahead.stop_mode = [&is_wanted] { return is_wanted ? StopMode::now : StopMode::none; };
     return ahead;
   };
   const auto play = [&](Alone& run) {
@@ -241,7 +241,7 @@ TEST(Kernel, StopsAtOnceThoughAClientIsAhead) {
 // the last event. Then it sends the event again, and the kernel goes on to it.
 TEST(Kernel, AsksForWithdrawnEventsWhenItStops) {
   Options options = Alone::options(Time::from_ps(5));
-  options.stop_wish = [] { return StopWish::caught_up; };
+  options.stop_mode = [] { return StopMode::caught_up; };
   Alone run(std::move(options));
   std::vector<Event> withdrawn;
   std::vector<Time> told;
@@ -473,15 +473,15 @@ TEST_F(BesideASilentRank, AnEventThatTheModelKeepsWakesADeferredLpToo) {
   EXPECT_EQ(script.log, (Log{"c2@20<2", "settle@20", "c1@10<1", "settle@10", "c2@40<2", "settle@40"}));
 }
 
-// At 10 ps LP 1, which awaited nothing before, breaks off and lingers. It goes on when LP 2 has given it what it
+// At 10 ps LP 1, which awaited nothing before, breaks off and waits. It goes on when LP 2 has given it what it
 // awaits. This is no event of the model.
 TEST_F(BesideASilentRank, AnLpThatLingersGoesOnWhenItIsInformed) {
   is_informed = true;
-  bool has_lingered = false;
+  bool has_waited = false;
   script.on_settle = [&](Time now) {
-    if (now != Time::from_ps(10) || std::exchange(has_lingered, true)) return;
+    if (now != Time::from_ps(10) || std::exchange(has_waited, true)) return;
     is_informed = false;
-    kernel.linger(LpId(1));
+    kernel.wait_until_certain(LpId(1));
   };
   script.on_admit = [](const Event&) { return false; };
   on_second = [this](Time now) {

@@ -33,7 +33,7 @@ TEST(Repetitions, FiguresByHand) {
   EXPECT_NEAR(figures.high, 13 + 4.108521, 1e-5);
 }
 
-// Equal times leave nothing in doubt.
+// Equal times leave nothing undecided.
 TEST(Repetitions, EqualTimesHaveNoInterval) {
   const std::vector<Repetition> all(3, {1, Time::from_ps(7)});
   const auto figures = figures_of(all);

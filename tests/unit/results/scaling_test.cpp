@@ -72,7 +72,7 @@ TEST(Scaling, MembersWaitForTheHostOfACollective) {
 }
 
 // Block 0 waits in bin 1 for block 3, which needs 20 s. Block 1, on the rank of block 0, has 15 s of work in bin 2 that
-// does not depend on it. In the order of bins the rank ends at 30 + 1 + 15 s; if block 1 goes ahead, at 30 + 1.
+// does not depend on it. In the order of bins the rank ends at 30 + 1 + 15 s; if block 1 runs ahead, at 30 + 1.
 TEST(Scaling, BlocksThatWaitForNothingGoAhead) {
   Load load = load_of_four();
   load.record.events = {{0, 1, 1}, {1, 2, 15}, {3, 0, 20}};
