@@ -69,7 +69,8 @@ class Help(harness.Folder):
         """`orrery --version` names the versions of Orrery, MPI, HDF5 and protobuf."""
         outcome = harness.orrery("--version")
         self.assertEqual(outcome.code, 0)
-        for word in (r"\b0\.1\.0\b", "MPI", "HDF5", "(?i)protobuf"):
+        version = re.search(r"project\(orrery VERSION ([\d.]+)", (harness.SOURCE / "CMakeLists.txt").read_text())[1]
+        for word in (rf"\b{re.escape(version)}\b", "MPI", "HDF5", "(?i)protobuf"):
             self.assertRegex(outcome.out, word)
 
 

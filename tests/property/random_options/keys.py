@@ -13,6 +13,8 @@ NOT_DRAWN = {
     "workload.step": "a profiler's recordings, which integration_kineto reads",
     "workload.replicate": "a profiler's recordings, which integration_kineto reads",
     "perturbation.base": "a file of the keys that are drawn here",
+    "provenance": "it changes the interval alone; test_calibration tries it",
+    "workload.precision": "the relation `generated` sets it with the traces that need it",
     "cost.base": "a file of the keys that are drawn here",
     "cost.source": "a text without effect, which each case with costs has",
     "cost.date": "a text without effect, which each case with costs has",

@@ -104,7 +104,7 @@ TEST(OwnFormat, APeakThatThePrecisionDoesNotHave) {
   };
   is_refused("{bf16: 1 TFLOPS, fp8: 2 TFLOPS}", "fp32",
              {"system.compute.peak", "found peaks of bf16, fp8", "one of fp32, the precision of the workload"});
-  is_refused("{fp8: 2 TFLOPS}", "", {"system.compute.peak", "one of bf16, which is taken for traces"});
+  is_refused("{fp8: 2 TFLOPS}", "", {"system.compute.peak", "one of bf16, the precision of the traces"});
   is_refused("{bf16: 1 TFLOPS, fp9: 2 TFLOPS}", "bf16", {"system.compute.peak.fp9", "unknown key"});
   is_refused("{bf16: 0 TFLOPS}", "bf16", {"system.compute.peak.bf16", "more than 0"});
   is_refused("{}", "bf16", {"system.compute.peak", "a compute rate with its unit"});
@@ -416,7 +416,7 @@ TEST(OwnFormat, UnknownKeysAreErrorsWithTheNearestKnown) {
           {"c.yaml:4", "'system.network.dimensions.0.bandwidth'", "missing", "Is 'bandwith' meant for it?"});
   refused(ring + "  tracks: x\n", {"c.yaml:7", "'workload.tracks'", "unknown key", "Did you mean 'traces'?"});
   refused(ring + "sistem: 1\n", {"c.yaml:7", "'sistem'", "Did you mean 'system'?"});
-  refused(ring + "zzzzzzzz: 1\n", {"Known here: system, perturbation, cost, campaign, cluster, jobs, workload, run."});
+  refused(ring + "zzzzzzzz: 1\n", {"Known here: system, perturbation, cost, campaign, cluster, jobs, workload, provenance, run."});
 }
 
 // A mapping has a key twice. The error names the key and both lines.
