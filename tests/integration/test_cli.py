@@ -4,6 +4,7 @@
 The system of most tests: 4 NPUs on a ring, each of which computes for 5 us and joins an all-reduce of 1 MiB."""
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
