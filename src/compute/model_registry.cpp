@@ -6,7 +6,8 @@ namespace orrery::compute {
 extern const ModelType products_model, recorded_model, roofline_model, systolic_model, table_model;
 
 std::span<const ModelType* const> ModelType::registry() {
-  static constexpr const ModelType* models[] = {&recorded_model, &roofline_model, &products_model, &table_model, &systolic_model};
+  static constexpr const ModelType* models[] = {&recorded_model, &roofline_model, &products_model, &table_model,
+                                                &systolic_model};
   return models;
 }
 

@@ -48,7 +48,8 @@ constinit const Processor b200{.name = "b200",
                                .power_at_rest = 150,
                                .power = 1000};
 // AMD: `scripts/studies/measured` has no products. The largest measured rates (stas00/ml-engineering, MAMF) are 668 of
-// 1,307 TFLOPS on MI300X, 785 on MI325X (0.6, which is taken for both) and 1,565 of 2,300 on MI355X; all else is assumed, after H100.
+// 1,307 TFLOPS on MI300X, 785 on MI325X (0.6, which is taken for both) and 1,565 of 2,300 on MI355X; all else is
+// assumed, after H100.
 constinit const Processor mi300x{.name = "mi300x",
                                  .help = "AMD MI300X, MI325X",
                                  .num_units = 304,

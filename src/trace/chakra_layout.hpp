@@ -22,7 +22,8 @@ std::optional<ChakraLayout> chakra_layout(std::string_view beginning);
 /// Says whether a first message with these bytes is GlobalMetadata: it has only fields 1 and 2, both length-delimited.
 bool is_metadata(std::span<const std::uint8_t> message);
 
-/// Returns the precision of the arithmetic that GlobalMetadata name in their attribute `precision`; empty if they do not.
+/// Returns the precision of the arithmetic that GlobalMetadata name in their attribute `precision`; empty if they do
+/// not.
 std::string_view precision_in(std::span<const std::uint8_t> metadata);
 
 }  // namespace orrery::trace

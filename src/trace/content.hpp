@@ -14,8 +14,8 @@ bool is_known_kind(std::string_view beginning);
 /// "the file is an HDF5 file", "the file begins with the bytes 89 48 00".
 std::string describe_content(std::string_view beginning);
 
-/// Says what a file of another tool is that begins with these bytes, and where it belongs; nothing if it is of none that
-/// is known.
+/// Says what a file of another tool is that begins with these bytes, and where it belongs; nothing if it is of none
+/// that is known.
 std::optional<std::string> describe_foreign(std::string_view beginning);
 
 }  // namespace orrery::trace

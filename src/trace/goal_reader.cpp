@@ -205,7 +205,7 @@ class RankReader {
   std::map<std::string, std::uint32_t, std::less<>> labels_;
   std::vector<Dependency> dependencies_;
   static constexpr std::uint32_t none = ~0U;
-  std::vector<std::uint32_t> last_seen_by_;  // [operations] the last one that ended_before was asked for and that met it
+  std::vector<std::uint32_t> last_seen_by_;  // [operations] last operation whose call of ended_before met it
   std::uint64_t num_empty_ = 0;
 };
 

@@ -150,8 +150,8 @@ struct ParsedTrace {
   std::vector<std::uint64_t> data;
   std::vector<ParsedTensor> tensors;
   std::map<std::string, GroupDefinition, std::less<>> definitions;  ///< process groups by name
-  std::string precision;  ///< precision of the arithmetic, from the metadata; empty: not said
-  Notices notices;                                                  ///< notices of the reader
+  std::string precision;                         ///< precision of the arithmetic, from the metadata; empty: not said
+  Notices notices;                               ///< notices of the reader
   std::shared_ptr<const RecordedTime> recorded;  ///< recorded times of a recording, whose first node Store::delay sets
   std::uint64_t unreadable_definitions = 0;      ///< process_group:init nodes whose text is not understood
 

@@ -51,7 +51,8 @@ std::string with_checksums(std::string_view rest) {
 bool is_checkpoint(const std::filesystem::path& path) {
   return fuzz::accepts([&] {
     const checkpoint::Found found = checkpoint::find(path);
-    (void)checkpoint::read(found.file, 0, [](LpId) { return Rank(0); }, world());
+    (void)checkpoint::read(
+        found.file, 0, [](LpId) { return Rank(0); }, world());
   });
 }
 

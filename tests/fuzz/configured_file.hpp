@@ -9,8 +9,8 @@
 namespace orrery::fuzz {
 
 /// Writes the bytes to a file of this name and reads a configuration that names it; `configuration` is its text, in
-/// which % stands for the folder of the file. The configuration may be refused. If it is accepted, what is written of it
-/// is read again.
+/// which % stands for the folder of the file. The configuration may be refused. If it is accepted, what is written of
+/// it is read again.
 inline void read_with_file(std::string_view bytes, const std::string& name, std::string configuration) {
   const auto path = write_input(bytes, name);
   for (std::size_t at = 0; (at = configuration.find('%', at)) != std::string::npos;)

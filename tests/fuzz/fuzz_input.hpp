@@ -25,8 +25,9 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   std::abort();
 }
 
-/// Runs what reads the input. The input may be refused: an Error of the code bad_input, or of another one that is given.
-/// Any other exception is a crash, also std::bad_alloc and a broken invariant. Returns whether the input was accepted.
+/// Runs what reads the input. The input may be refused: an Error of the code bad_input, or of another one that is
+/// given. Any other exception is a crash, also std::bad_alloc and a broken invariant. Returns whether the input was
+/// accepted.
 template <class Read>
 bool accepts(Read read, ErrorCode refused = ErrorCode::bad_input) {
   try {

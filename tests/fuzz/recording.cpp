@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace orrery;
   std::string_view rest = fuzz::text_of(data, size);
   const auto recording = fuzz::write_input(fuzz::take_file(rest), "recording.json");
-  const auto companion = fuzz::write_input(rest, "recording.et.json");  // its name says that it belongs to the recording
+  const auto companion =
+      fuzz::write_input(rest, "recording.et.json");  // its name says that it belongs to the recording
   for (const auto& [alone, is_named] : {std::pair(false, false), std::pair(true, false), std::pair(true, true)})
     (void)fuzz::accepts([&] {
       trace::ReadOptions options{.num_npus = 8, .alone = alone};

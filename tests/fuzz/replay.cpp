@@ -1,6 +1,6 @@
 // The main of a fuzz target without libFuzzer: reads seeds, and inputs that are made of them by a fixed generator.
-// usage: fuzz_TARGET [-runs=N] [-dict=FILE] [-artifact_prefix=PREFIX] SEED...; each SEED is a file or a folder. An input
-// that ends the program is kept as PREFIXinput.
+// usage: fuzz_TARGET [-runs=N] [-dict=FILE] [-artifact_prefix=PREFIX] SEED...; each SEED is a file or a folder. An
+// input that ends the program is kept as PREFIXinput.
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,9 +124,8 @@ void mutate(unsigned seed) {
   input.resize(std::min(input.size(), most_bytes));
   const std::size_t size = input.size();
   input.resize(most_bytes);
-  input.resize(LLVMFuzzerCustomMutator != nullptr
-                   ? LLVMFuzzerCustomMutator(input.data(), size, input.size(), seed)
-                   : LLVMFuzzerMutate(input.data(), size, input.size()));
+  input.resize(LLVMFuzzerCustomMutator != nullptr ? LLVMFuzzerCustomMutator(input.data(), size, input.size(), seed)
+                                                  : LLVMFuzzerMutate(input.data(), size, input.size()));
 }
 
 }  // namespace

@@ -60,7 +60,8 @@ std::vector<std::string> objects_of(hid_t file) {
 }
 
 std::int64_t number(FuzzedDataProvider& input) {
-  constexpr std::int64_t extremes[] = {0, 1, -1, 2, 127, 1LL << 31U, (1LL << 31U) - 1, 1LL << 40U, INT64_MAX, INT64_MIN};
+  constexpr std::int64_t extremes[] = {0,          1,         -1,       2, 127, 1LL << 31U, (1LL << 31U) - 1,
+                                       1LL << 40U, INT64_MAX, INT64_MIN};
   return input.ConsumeBool() ? input.PickValueInArray(extremes) : input.ConsumeIntegral<std::int64_t>();
 }
 
@@ -92,9 +93,9 @@ void replace(FuzzedDataProvider& input, hid_t file, const std::string& name) {
   const Handle layout(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_chunk(layout.id(), 1, &part);  // no row takes room before it is written
   const bool is_scalar = H5Sget_simple_extent_ndims(space.id()) == 0;
-  const Handle made(H5Dcreate2(file, name.c_str(), type, space.id(), H5P_DEFAULT,
-                               is_scalar ? H5P_DEFAULT : layout.id(), H5P_DEFAULT),
-                    H5Dclose);
+  const Handle made(
+      H5Dcreate2(file, name.c_str(), type, space.id(), H5P_DEFAULT, is_scalar ? H5P_DEFAULT : layout.id(), H5P_DEFAULT),
+      H5Dclose);
 }
 
 /// Removes an attribute of the root, or gives it another value.

@@ -1,5 +1,5 @@
-// Models that `orrery synthesize` has learned from traces (JSON): any text is a model or is refused, and what is written
-// of a model without obfuscation is read again.
+// Models that `orrery synthesize` has learned from traces (JSON): any text is a model or is refused, and what is
+// written of a model without obfuscation is read again.
 #include <cstddef>
 #include <cstdint>
 

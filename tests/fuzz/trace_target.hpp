@@ -8,8 +8,8 @@
 
 namespace orrery::fuzz {
 
-/// Reads the bytes as a trace of NPU 0 of 8, and alone, if they are of one of the formats that `wanted` accepts. Returns
-/// what LLVMFuzzerTestOneInput returns: -1 for other formats and damaged gzip, which stay out of the corpus.
+/// Reads the bytes as a trace of NPU 0 of 8, and alone, if they are of one of the formats that `wanted` accepts.
+/// Returns what LLVMFuzzerTestOneInput returns: -1 for other formats and damaged gzip, which stay out of the corpus.
 template <class Wanted>
 int read_trace(std::string_view bytes, Wanted wanted) {
   const auto path = write_input(bytes, "trace.0");

@@ -13,10 +13,10 @@ namespace orrery {
 /// The place of an event among simultaneous events. In the natural order every place is unknown, and whoever passes a
 /// place on does not look into it (docs/architecture.md, "The order of simultaneous events").
 ///
-/// In ASTRA-sim's order a place is the history of the event (docs/model.md, 2). The event that was scheduled first comes
-/// first. Of events that were scheduled at one time, the one comes first whose scheduling event comes first, and so on
-/// back to the first events of NPUs, which come in the order of the NPUs. What one event schedules comes in the order in
-/// which it does so.
+/// In ASTRA-sim's order a place is the history of the event (docs/model.md, 2). The event that was scheduled first
+/// comes first. Of events that were scheduled at one time, the one comes first whose scheduling event comes first, and
+/// so on back to the first events of NPUs, which come in the order of the NPUs. What one event schedules comes in the
+/// order in which it does so.
 ///
 /// A history shares its earlier steps with other histories. It goes back `most_steps` steps; what lies farther back
 /// counts by its NPU, so a history means the same on every rank. A copy takes constant time. A comparison mostly takes

@@ -32,7 +32,7 @@ class Roofline final : public ComputeModel {
     if (moves_nothing && (options_.ignore_nodes_without_bytes || node.num_ops == 0)) return Time::zero();
     const double ops = static_cast<double>(node.num_ops);
     double rate = options_.efficiency * options_.peak_flops;  // FLOPs per second
-    double moving = 0;                  // seconds
+    double moving = 0;                                        // seconds
     double latency_ns = moves_nothing ? options_.local_memory_latency_ns : 0;
     for (const auto& [bytes, bandwidth, level_latency_ns] : passages(node.tensor_size)) {
       if (bytes == 0) continue;

@@ -91,7 +91,8 @@ void add_extras(Layer& layer, const Parallel& parallel) {
   if (extras.host == Time::zero()) return;
   for (auto* const operators : {&layer.forward, &layer.recomputation, &layer.backward})
     if (!operators->empty())
-      operators->push_back({.name = host_operator.data(), .duration = extras.host, .is_inference = parallel.is_inference()});
+      operators->push_back(
+          {.name = host_operator.data(), .duration = extras.host, .is_inference = parallel.is_inference()});
 }
 
 }  // namespace

@@ -107,7 +107,8 @@ TEST(MemberRun, ToriAgreeWithTheEngine) {
     if (count == 1) options.chunks.directions = Directions::both;
     sample.kind = one_of(random, {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::all_to_all});
     sample.faults = {};
-    if (round % 3 == 0) sample.faults.push_back({.dimension = 0, .npus = {NpuId(0)}, .port = {0.5, 2}, .failed = false});
+    if (round % 3 == 0)
+      sample.faults.push_back({.dimension = 0, .npus = {NpuId(0)}, .port = {0.5, 2}, .failed = false});
     const network::DelayModel delays = sample.delays();
     Engine engine(delays, sample.engine_options());
     const auto layout = engine.layout({}, all_dimensions);

@@ -36,7 +36,9 @@ std::shared_ptr<const CustomCollective> random_custom_collective(std::mt19937_64
           CustomCollective::OperationKind::reduce, CustomCollective::OperationKind::copy,
           CustomCollective::OperationKind::compute, CustomCollective::OperationKind::nothing};
       put(at,
-          {.kind = works[draw(random, 0, 3)], .fixed = size, .duration = Time::from_ps(static_cast<std::int64_t>(size.count()))},
+          {.kind = works[draw(random, 0, 3)],
+           .fixed = size,
+           .duration = Time::from_ps(static_cast<std::int64_t>(size.count()))},
           0, 0);
       continue;
     }

@@ -68,7 +68,8 @@ struct Entry {
     const std::uint32_t distance = by_xor ? from ^ to : (to + size - from) % size, window = by_xor ? 1 : ports();
     const std::uint32_t first = (distance - 1) / window * window + 1;
     using CarriedBytes = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;  // by the ends of a link
-    static std::map<std::tuple<bool, std::uint32_t, std::string_view, std::uint32_t, std::uint32_t>, CarriedBytes> known;
+    static std::map<std::tuple<bool, std::uint32_t, std::string_view, std::uint32_t, std::uint32_t>, CarriedBytes>
+        known;
     const auto [found, is_new] = known.try_emplace({by_xor, window, topology::name(shape), size, first});
     CarriedBytes& carried = found->second;
     const auto pass = [&](std::uint32_t at, std::uint32_t end, auto visit) {

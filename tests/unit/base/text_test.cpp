@@ -27,8 +27,8 @@ TEST(Text, CellsAreNoFormulas) {
   for (const char* const number : {"-1", "-1e-9", "0.5", "", "-inf"}) EXPECT_EQ(csv_cell(number), number);
 }
 
-// Sizes beside one of whole MiB are written with binary prefixes, those beside any other size with decimal ones. Without
-// a prefix the bytes are exact, else there are two decimals.
+// Sizes beside one of whole MiB are written with binary prefixes, those beside any other size with decimal ones.
+// Without a prefix the bytes are exact, else there are two decimals.
 TEST(Text, SizesAreInTheUnitsOfTheSizeBeside) {
   constexpr std::uint64_t gib = 1U << 30U, gb = 1'000'000'000;
   EXPECT_EQ(size_text(0, gib), "0 B");

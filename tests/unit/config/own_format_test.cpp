@@ -416,7 +416,8 @@ TEST(OwnFormat, UnknownKeysAreErrorsWithTheNearestKnown) {
           {"c.yaml:4", "'system.network.dimensions.0.bandwidth'", "missing", "Is 'bandwith' meant for it?"});
   refused(ring + "  tracks: x\n", {"c.yaml:7", "'workload.tracks'", "unknown key", "Did you mean 'traces'?"});
   refused(ring + "sistem: 1\n", {"c.yaml:7", "'sistem'", "Did you mean 'system'?"});
-  refused(ring + "zzzzzzzz: 1\n", {"Known here: system, perturbation, cost, campaign, cluster, jobs, workload, provenance, run."});
+  refused(ring + "zzzzzzzz: 1\n",
+          {"Known here: system, perturbation, cost, campaign, cluster, jobs, workload, provenance, run."});
 }
 
 // A mapping has a key twice. The error names the key and both lines.

@@ -149,16 +149,14 @@ TEST(Hints, NameTheNpuThatIsLateAndWhy) {
   npus[1].waits[stragglers] = ns(0);
   const auto hints = hints_of(metrics, {}, npus);
   ASSERT_EQ(hints.size(), 1U);
-  EXPECT_NE(hints[0].find("NPU 1 is late: it computes for 20 ns, 10 ns in the mean of the others"),
-            std::string::npos)
+  EXPECT_NE(hints[0].find("NPU 1 is late: it computes for 20 ns, 10 ns in the mean of the others"), std::string::npos)
       << hints[0];
   npus[1].compute = ns(9);
   npus[1].cpu = ns(11);
   npus[2].cpu = ns(2);
   const auto hint = hint_of_late_members(metrics, npus);
   ASSERT_TRUE(hint);
-  EXPECT_NE(hint->find("NPU 1 is late: its host (cpu) works for 11 ns, 1 ns in the mean"), std::string::npos)
-      << *hint;
+  EXPECT_NE(hint->find("NPU 1 is late: its host (cpu) works for 11 ns, 1 ns in the mean"), std::string::npos) << *hint;
   metrics.breakdown[part_of(Cause::stragglers)] = 0.05;
   EXPECT_FALSE(hint_of_late_members(metrics, npus));
 }

@@ -215,8 +215,8 @@ TEST(Offload, LoadsRunAhead) {
 
 TEST(Calls, AreMadeOneAfterTheOther) {
   // ZeRO 3 that calls two collectives for each layer, without prefetching and overlap: each waits for the host, whose
-  // time is that of the call and of four members, and the host for the collective before it; the pass waits for the last
-  // one. The parts have all bytes, also where a byte is left over.
+  // time is that of the call and of four members, and the host for the collective before it; the pass waits for the
+  // last one. The parts have all bytes, also where a byte is left over.
   Description description = timed_copies();
   auto& sharding = description.parallel.sharding;
   sharding.prefetch = 0;
@@ -282,8 +282,8 @@ TEST(Buckets, PassesWaitForAFreeBuffer) {
 
 TEST(Offload, WithoutOverlapGradientsAreStoredAfterThePasses) {
   // Offloaded gradients with every stage of ZeRO, with and without the path: a store must wait for the last pass only
-  // if `overlap` is false. With ZeRO 2 and 3 the last pass must then wait for what frees the buffer of gradients: the store
-  // or the reduction.
+  // if `overlap` is false. With ZeRO 2 and 3 the last pass must then wait for what frees the buffer of gradients: the
+  // store or the reduction.
   for (const std::uint32_t zero : {0U, 1U, 2U, 3U})
     for (const bool on_path : {false, true}) {
       Description description = timed_copies();
