@@ -1,8 +1,9 @@
 #include "devices.hpp"
 
+#include <utility>
+
 #include <fmt/format.h>
 
-#include "fast_forward.hpp"
 #include "recorder.hpp"
 
 namespace orrery::network {
@@ -21,13 +22,8 @@ PacketDevices::PacketDevices(const PacketSystem& system, const PacketPart& part,
 
 std::unique_ptr<PortObserver> PacketDevices::make_observer(const PacketPart& part) {
   if (part.recording != PacketRecording{}) return std::make_unique<PacketRecorder>(part.recording, events_, ports_);
-  RoceState* const hosts = transport_.hosts->repeatable_state();
-  if (hosts == nullptr || !FastForward::is_possible(system_, part)) return std::make_unique<PortObserver>();
-  auto made = std::make_unique<FastForward>(NetworkView{system_, events_, packets_, ports_, *hosts},
-                                            MovableNetwork{packets_, ports_, *hosts}, events_,
-                                            [this](const pdes::Event& event) { handle(event); });
-  hosts->observer = made.get();
-  return made;
+  auto made = transport_.hosts->make_fast_forward([this](const pdes::Event& event) { handle(event); });
+  return made ? std::move(made) : std::make_unique<PortObserver>();
 }
 
 void PacketDevices::start() {

@@ -21,13 +21,12 @@ constexpr std::uint64_t least_periods = 2;
 
 }  // namespace
 
-bool FastForward::is_possible(const PacketSystem& system, const PacketPart& part) {
+bool FastForward::is_possible(const PacketSystem& system, const NodeEvents& events) {
   const PacketRules& rules = system.rules;
   const bool has_late_failures =
       std::ranges::any_of(system.failures, [](const LinkFailure& failure) { return failure.time > Time::zero(); });
   return rules.fast_forward && rules.routing == PacketRouting::flow_hash && rules.loss == PacketLoss::go_back_n &&
-         !rules.uses_credits && !rules.control->uses_telemetry && !has_late_failures && !part.in_scheduling_order &&
-         part.recording == PacketRecording{};
+         !rules.uses_credits && !rules.control->uses_telemetry && !has_late_failures && !events.in_scheduling_order();
 }
 
 /// The scheduler of a part that catches up. It has the clock of the part, and keeps the part's events up to the time of

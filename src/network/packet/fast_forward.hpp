@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "network_parts.hpp"
@@ -26,8 +27,8 @@ class FastForward final : public PortObserver, public FlowObserver {
       : view_(view), events_(events), handle_(std::move(handle)), states_(view, movable), parts_(view) {}
 
   /// Returns whether hosts and switches with these rules depend only on differences of times and of places in messages,
-  /// routes stay, and nobody records single packets.
-  static bool is_possible(const PacketSystem& system, const PacketPart& part);
+  /// and routes stay.
+  static bool is_possible(const PacketSystem& system, const NodeEvents& events);
 
   /// Wakes up the part to which the event comes.
   void handles(const pdes::Event& event) override {

@@ -2,24 +2,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "orrery/base/archive.hpp"
 #include "orrery/pdes/event.hpp"
 #include "packet/node_services.hpp"
+#include "packet/port_observer.hpp"
 #include "packet/ports/queue_discipline.hpp"
 #include "packet_user.hpp"
 
 namespace orrery::network {
 
-struct RoceState;
-
 /// Sends the messages of the hosts of one rank as packets, and receives them. A transport has the state of all flows,
-/// or connections, at both ends: windows, timers and losses. Acknowledgements are packets of its own,
-/// which it puts where `next` finds them. It knows ports, but neither switches nor links.
+/// or connections, at both ends: windows, timers and losses. Acknowledgements are packets of its own, which it puts
+/// where `next` finds them. It knows ports, but neither switches nor links.
 class HostTransport {
  public:
   virtual ~HostTransport() = default;
@@ -39,8 +38,9 @@ class HostTransport {
 
   /// Returns how many packets wait at hosts, except for those in the queues of ports.
   virtual std::size_t num_waiting() const = 0;
-  /// Returns the state that fast-forward compares and advances; null: fast-forward skips nothing.
-  virtual RoceState* repeatable_state() { return nullptr; }
+  /// Returns an observer that skips repetitions of packets (docs/packet-network.md, *Long transfers*); null if none can
+  /// be skipped. The function handles an event of a node. The transport must outlive the observer.
+  virtual std::unique_ptr<PortObserver> make_fast_forward(std::function<void(const pdes::Event&)>) { return nullptr; }
 
   // For checkpoints.
   /// Finds which messages under way are for which host, for `serialize` to write. O(messages log messages).

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <utility>
 
 #include "host_transport.hpp"
 #include "orrery/network/packet_rules.hpp"
+#include "packet/fast_forward.hpp"
 #include "roce_receiver.hpp"
 #include "roce_sender.hpp"
 
@@ -34,7 +36,14 @@ class RoceTransport final : public HostTransport {
     for (const Nic& nic : state_.nics) sum += nic.acknowledgements.size;
     return sum;
   }
-  RoceState* repeatable_state() override { return &state_; }
+  std::unique_ptr<PortObserver> make_fast_forward(std::function<void(const pdes::Event&)> handle) override {
+    const auto& [system, events, packets, ports, hops, user] = services_;
+    if (!FastForward::is_possible(system, events)) return nullptr;
+    auto made = std::make_unique<FastForward>(NetworkView{system, events, packets, ports, state_},
+                                              MovableNetwork{packets, ports, state_}, events, std::move(handle));
+    state_.observer = made.get();
+    return made;
+  }
 
   void begin_saving() override { receiver_.begin_saving(); }
   std::vector<std::byte> pack(const pdes::Event& event) const override { return sender_.pack(event); }
