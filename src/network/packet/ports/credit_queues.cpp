@@ -17,12 +17,10 @@ void CreditQueues::admit(Port& in, Port& out, std::uint32_t slot) {
   const Packet& packet = services_.packets[slot];
   credits_.held(ports.index_of(in), packet.channel) += packet.size;
   ports.enqueue(out, slot);
-  ports.kick(out);
-  out.done.most_waiting = std::max(out.done.most_waiting, out.queue.size);
 }
 
 void CreditQueues::serve(Port& out) {
-  if (out.is_paused || out.queue.empty() || !may_send(out, out.queue)) return;
+  if (!may_send(out, out.queue)) return;
   const std::uint32_t slot = take(out);
   Packet& packet = services_.packets[slot];
   marks_.mark(out, packet);

@@ -37,7 +37,10 @@ void Ports::begin_next(Port& port) {
     return;
   }
   if (!port.frames.empty()) return transmit(port, port.frames.pop(packets_));
-  if (!is_host(port)) return queues_->serve(port);
+  if (!is_host(port)) {
+    if (!port.is_paused && !port.queue.empty()) queues_->serve(port);
+    return;
+  }
   if (const std::uint32_t slot = hosts_->next(port); slot != no_slot) queues_->send(port, slot);
 }
 
@@ -114,6 +117,8 @@ void Ports::enqueue(Port& port, std::uint32_t slot) {
   port.queue.push(packets_, slot);
   port.done.deepest_queue = std::max(port.done.deepest_queue, port.queue.bytes);
   port.done.queueing -= events_.now();
+  kick(port);
+  port.done.most_waiting = std::max(port.done.most_waiting, port.queue.size);
 }
 
 std::uint32_t Ports::dequeue(Port& port) {

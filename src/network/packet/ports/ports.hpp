@@ -32,6 +32,7 @@ class Ports final : public PortTable {
   void kick(Port& port);
   /// Begins to send a packet by a port that is free.
   void transmit(Port& port, std::uint32_t slot);
+  /// Puts a packet into the queue of a port, which sends it at once if it can.
   void enqueue(Port& port, std::uint32_t slot);
   std::uint32_t dequeue(Port& port);
   /// Takes the packet that came last out of a queue. O(length of the queue).

@@ -30,7 +30,8 @@ class QueueDiscipline {
 
   /// Takes a packet that has come by `in` and leaves by `out` into a queue, or drops it.
   virtual void admit(Port& in, Port& out, std::uint32_t slot) = 0;
-  /// Sends the next packet of a switch by a port that is free.
+  /// Sends the next packet in the queue of a switch's port, if it may leave. The port is free and not paused, and its
+  /// queue is not empty.
   virtual void serve(Port& out) = 0;
   /// Handles a packet that has come by a port and does not wait: the node is its destination, or loses it.
   virtual void pass(const Port&, const Packet&) {}

@@ -44,12 +44,9 @@ void SharedBuffers::admit(Port& in, Port& out, std::uint32_t slot) {
   Ports& ports = services_.ports;
   if (!ports.is_host(in) && !count(in, services_.packets[slot].size)) return ports.drop(in, slot);
   ports.enqueue(out, slot);
-  ports.kick(out);
-  out.done.most_waiting = std::max(out.done.most_waiting, out.queue.size);
 }
 
 void SharedBuffers::serve(Port& out) {
-  if (out.is_paused || out.queue.empty()) return;
   Ports& ports = services_.ports;
   const std::uint32_t slot = ports.dequeue(out);
   Port& in = ports.at(out.node, services_.packets[slot].port);

@@ -1,7 +1,5 @@
 #include "trimming_queues.hpp"
 
-#include <algorithm>
-
 namespace orrery::network {
 namespace {
 
@@ -41,8 +39,6 @@ void TrimmingQueues::admit(Port&, Port& out, std::uint32_t slot) {
     trim(out, ports.dequeue_last(out));
   }
   ports.enqueue(out, slot);
-  ports.kick(out);
-  out.done.most_waiting = std::max(out.done.most_waiting, out.queue.size);
 }
 
 /// Puts a packet into the queue that goes first, as far as there is room. A packet with data is cut down to its header.
@@ -62,7 +58,6 @@ void TrimmingQueues::trim(Port& out, std::uint32_t slot) {
 }
 
 void TrimmingQueues::serve(Port& out) {
-  if (out.is_paused || out.queue.empty()) return;
   Ports& ports = services_.ports;
   const std::uint32_t slot = ports.dequeue(out);
   Packet& packet = services_.packets[slot];
