@@ -12,7 +12,6 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/graphfile/ns3_config.hpp"
-#include "orrery/graphfile/ns3_topology.hpp"
 #include "orrery/network/graph_delays.hpp"
 #include "orrery/network/packet_router.hpp"
 
@@ -97,9 +96,8 @@ std::vector<GraphDimension> fitting(const GivenGraph& given, const NetworkGraph&
 std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
   const std::string text = read_text(file, {});
   GraphFile read;
-  if (graphfile::is_ns3_topology(text) || graphfile::is_ns3_config(text)) {
-    read.given = graphfile::is_ns3_config(text) ? graphfile::read_graph_of_ns3_config(text, file, read.notes)
-                                                : graphfile::read_ns3_topology(text, file, read.notes);
+  if (graphfile::is_ns3_graph(text)) {
+    read.given = graphfile::read_ns3_graph(text, file, read.notes);
     read.network = network_of(read.given);
     read.dimensions = fitting(read.given, read.network, {});
     return read;
@@ -135,7 +133,7 @@ std::optional<GraphFile> read_graph_file(const std::filesystem::path& file) {
 
 std::optional<GraphFile> read_lone_graph(const std::filesystem::path& file, const topology::LinkDefaults& defaults) {
   const std::string text = read_text(file, {});
-  if (!graphfile::is_ns3_topology(text) && !graphfile::is_ns3_config(text)) {
+  if (!graphfile::is_ns3_graph(text)) {
     Faults faults;  // whoever reads the file again says what is wrong with it
     const Value root =
         parse_yaml(text, std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);

@@ -16,7 +16,6 @@
 #include "orrery/base/text.hpp"
 #include "orrery/graphfile/infragraph.hpp"
 #include "orrery/graphfile/ns3_config.hpp"
-#include "orrery/graphfile/ns3_topology.hpp"
 #include "orrery/topology/network_graph.hpp"
 #include "orrery/trace/store.hpp"
 #include "route_table.hpp"
@@ -111,12 +110,8 @@ void GraphReader::read_file(const Value& name) {
   const std::string path = section_.path("file");
   const auto file = as_path(name, path);
   const std::string text = read_text(file, name.place(path));
-  if (graphfile::is_ns3_topology(text)) {
-    given_ = graphfile::read_ns3_topology(text, file, notes_);
-    return;
-  }
-  if (graphfile::is_ns3_config(text)) {
-    given_ = graphfile::read_graph_of_ns3_config(text, file, notes_);
+  if (graphfile::is_ns3_graph(text)) {
+    given_ = graphfile::read_ns3_graph(text, file, notes_);
     return;
   }
   refuse_other_text(file, text);

@@ -292,8 +292,11 @@ Ns3Config read_ns3_config(std::string_view text, const std::filesystem::path& fi
   return Ns3ConfigReader(file, rules).read(text);
 }
 
-network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::filesystem::path& file,
-                                             std::vector<std::string>& notes) {
+bool is_ns3_graph(std::string_view text) { return is_ns3_topology(text) || is_ns3_config(text); }
+
+network::GivenGraph read_ns3_graph(std::string_view text, const std::filesystem::path& file,
+                                   std::vector<std::string>& notes) {
+  if (is_ns3_topology(text)) return read_ns3_topology(text, file, notes);
   network::PacketRules unused;
   const Ns3Config config = read_ns3_config(text, file, unused);
   if (!config.topology)

@@ -28,9 +28,11 @@ bool is_ns3_config(std::string_view text);
 /// Reads such a configuration. `rules` has what it does not say, and gets what it says. Throws Error (bad_input) with
 /// the line for what is faulty, and for what would change results and cannot be honoured.
 Ns3Config read_ns3_config(std::string_view text, const std::filesystem::path& file, network::PacketRules& rules);
-/// Reads the topology that a configuration of ns-3 names, with the routes and the failure of a link that ns-3 has.
-/// `notes` get what the topology has and is left out.
-network::GivenGraph read_graph_of_ns3_config(std::string_view text, const std::filesystem::path& file,
-                                             std::vector<std::string>& notes);
+/// Says whether a text describes a network as ns-3 does: a topology, or a configuration that names one.
+bool is_ns3_graph(std::string_view text);
+/// Reads such a network. A configuration also gives the routes, and the failure of a link, that ns-3 has. `notes` get a
+/// line about each part of the topology that is left out. Throws Error (bad_input) with the line.
+network::GivenGraph read_ns3_graph(std::string_view text, const std::filesystem::path& file,
+                                   std::vector<std::string>& notes);
 
 }  // namespace orrery::graphfile

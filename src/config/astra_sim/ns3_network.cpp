@@ -38,8 +38,8 @@ void read_ns3_network(const AstraSimInputs& files, Reading& reading) {
     const graphfile::Ns3Config config = graphfile::read_ns3_config(text, files.network, options.packets);
     if (std::string notice = config.notice(files.network); !notice.empty())
       target.warnings.push_back(std::move(notice));
-    options.graph = std::make_shared<const network::GivenGraph>(
-        graphfile::read_graph_of_ns3_config(text, files.network, target.warnings));
+    options.graph =
+        std::make_shared<const network::GivenGraph>(graphfile::read_ns3_graph(text, files.network, target.warnings));
     target.inputs.emplace_back("network.yml", std::move(text));
     if (files.logical.empty())
       throw Error(ErrorCode::usage, {.key = "--logical-topology-configuration"}, "found no such option",
