@@ -34,7 +34,7 @@ class ServerMaker {
     NodeKind kind = NodeKind::other;
     std::string name;
     double order = 0;     ///< rank of a GPU, number of a NIC
-    bool is_used = true;  ///< there are GPUs or NICs in it or below it
+    bool is_used = true;  ///< whether there are GPUs or NICs in it or below it
   };
   struct Link {
     std::uint32_t a = 0, b = 0;
@@ -66,7 +66,7 @@ class ServerMaker {
   std::vector<Net> nets_;
   std::vector<GpuLink> gpu_links_;
   std::vector<std::uint32_t> cpus_;
-  std::uint32_t cpu_ = no_place;  ///< whose devices are read
+  std::uint32_t cpu_ = no_place;  // CPU whose devices are read
   std::map<std::string, std::uint32_t, std::less<>> gpu_of_bus_;
   bool lists_gpus_ = false;
 };
