@@ -1,18 +1,7 @@
-#include <cstdint>
-#include <limits>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include <fmt/format.h>
-
 #include "command.hpp"
 #include "config_options.hpp"
 #include "logged_job.hpp"
 #include "option_values.hpp"
-#include "options.hpp"
-#include "orrery/base/quantity_text.hpp"
-#include "orrery/base/text.hpp"
 #include "orrery/study/explore.hpp"
 #include "study_options.hpp"
 

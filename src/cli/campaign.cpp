@@ -16,7 +16,6 @@
 #include "command.hpp"
 #include "config_options.hpp"
 #include "option_values.hpp"
-#include "options.hpp"
 #include "orrery/study/options.hpp"
 
 namespace orrery::cli {

@@ -13,7 +13,6 @@
 
 #include "command.hpp"
 #include "config_options.hpp"
-#include "option_values.hpp"
 #include "options.hpp"
 
 namespace orrery::cli {

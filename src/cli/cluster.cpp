@@ -15,7 +15,6 @@
 #include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
-#include "orrery/study/options.hpp"
 
 namespace orrery::cli {
 namespace {

@@ -1,12 +1,4 @@
-#include <algorithm>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include <fmt/format.h>
-
 #include "command.hpp"
-#include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
 #include "package.hpp"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "command.hpp"
 #include "manual.hpp"
 #include "orrery/base/error.hpp"

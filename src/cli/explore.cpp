@@ -10,7 +10,6 @@
 #include "config_options.hpp"
 #include "logged_job.hpp"
 #include "option_values.hpp"
-#include "options.hpp"
 #include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/study/explore.hpp"

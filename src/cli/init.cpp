@@ -22,7 +22,6 @@
 #include "orrery/workload/transformer.hpp"
 
 #include "command.hpp"
-#include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
 

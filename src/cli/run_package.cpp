@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -51,11 +52,10 @@ void set_path(const fs::path& folder) {
 
 Option format_option() {
   Option option{"format", "FORMAT", "text, json or csv (default: text)"};
-  option.words = {"text", "json", "csv"};
+  option.words = {std::begin(formats), std::end(formats)};
   return option;
 }
 
-/// Returns --format as an argument of the Python package.
 std::string format_argument(const Arguments& arguments) {
   const std::string format = arguments.text("format").value_or("text");
   if (std::ranges::find(formats, format) == std::end(formats))
@@ -63,7 +63,6 @@ std::string format_argument(const Arguments& arguments) {
   return fmt::format("--format={}", format);
 }
 
-/// Returns the command with the files after its options. No file is taken for an option.
 PackageCommand with_files(PackageCommand command, const Arguments& arguments) {
   command.arguments.emplace_back("--");
   command.arguments.insert(command.arguments.end(), arguments.positionals().begin(), arguments.positionals().end());

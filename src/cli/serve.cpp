@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-
 #include "orrery/config/serving.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/run/simulate.hpp"

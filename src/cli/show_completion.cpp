@@ -1,10 +1,5 @@
-#include <string>
-
-#include <fmt/format.h>
-
 #include "command.hpp"
 #include "completion.hpp"
-#include "config_options.hpp"
 #include "option_values.hpp"
 #include "options.hpp"
 

@@ -1,9 +1,5 @@
-#include <string>
-
 #include "command.hpp"
-#include "config_options.hpp"
 #include "manual.hpp"
-#include "option_values.hpp"
 #include "options.hpp"
 
 namespace orrery::cli {

@@ -1,4 +1,4 @@
-#include <string>
+#include <cstdint>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include "config_options.hpp"
 #include "option_values.hpp"
 #include "orrery/results/metric_registry.hpp"
+#include "orrery/results/metric_text.hpp"
 
 namespace orrery::cli {
 namespace {
@@ -26,7 +27,6 @@ std::string_view origin_of(const MetricInfo& metric) { return origins[static_cas
 std::string_view better_of(const MetricInfo& metric) {
   return metric.better == results::Better::more ? "more" : "less";
 }
-std::string_view title_of(const MetricInfo& metric) { return metric.title.empty() ? metric.name : metric.title; }
 
 ordered_json as_json() {
   ordered_json list = ordered_json::array();
@@ -34,7 +34,7 @@ ordered_json as_json() {
     if (!metric.name.empty())
       list.push_back({{"name", metric.name},
                       {"units", metric.units},
-                      {"title", title_of(metric)},
+                      {"title", results::title_of(metric.name)},
                       {"description", metric.description},
                       {"better", better_of(metric)},
                       {"of", origin_of(metric)},

@@ -1,18 +1,7 @@
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "command.hpp"
 #include "config_options.hpp"
-#include "option_values.hpp"
-#include "options.hpp"
-#include "orrery/base/quantity_text.hpp"
 #include "orrery/show/commands.hpp"
 
 namespace orrery::cli {

@@ -1,7 +1,3 @@
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,8 +7,6 @@
 #include "command.hpp"
 #include "config_options.hpp"
 #include "option_values.hpp"
-#include "options.hpp"
-#include "orrery/base/quantity_text.hpp"
 #include "orrery/show/commands.hpp"
 
 namespace orrery::cli {

@@ -404,7 +404,7 @@ std::vector<Condition> of_sharding() {
          return s.of_parallel([](const auto& p) { return p.sharding.zero == 3 || p.sharding.owners_broadcast; });
        }},
       {{"workload.parallel.owners-broadcast"},
-       "without workload.parallel.zero: 1 or 2, and with workload.parallel.gather-before-forward",
+       "without workload.parallel.zero: 1 or 2, or with workload.parallel.gather-before-forward",
        [](const Subject& s) {
          return s.of_parallel([](const auto& p) {
            return (p.sharding.zero == 1 || p.sharding.zero == 2) && !p.sharding.gather_before_forward;

@@ -10,7 +10,6 @@
 
 #include "hugging_face.hpp"
 #include "orrery/base/text.hpp"
-#include "orrery/config/provenance.hpp"
 #include "orrery/trace/store.hpp"
 #include "presets.hpp"
 #include "section.hpp"
@@ -288,15 +287,17 @@ const Value* at_path(const Value& root, std::string_view path) {
 }  // namespace
 
 Provenance provenance_of(const Configuration& configuration) {
-  const bool estimates = configuration.execution.compute.model->estimates_operations;
-  Provenance made{estimates ? "no stack: figures of kernels, and nothing fitted to steps"
-                            : "no stack: data sheets, and nothing fitted",
-                  estimates ? unfitted_deviation : data_sheet_deviation,
-                  {},
-                  {}};
-  if (configuration.provenance.empty()) return made;
+  if (configuration.provenance.empty()) {
+    if (configuration.execution.compute.model->estimates_operations)
+      return {"no stack: figures of kernels, and nothing fitted to steps", unfitted_deviation, {}, {}};
+    return {"no stack: data sheets, and nothing fitted", data_sheet_deviation, {}, {}};
+  }
   Faults faults;
-  const Value said = parse_yaml(configuration.provenance, std::make_shared<const Origin>(), faults);
+  return read_provenance(parse_yaml(configuration.provenance, std::make_shared<const Origin>(), faults));
+}
+
+Provenance read_provenance(const Value& said) {
+  Provenance made;
   const std::string basis = text_in(said, "basis");
   made.basis = basis.empty() ? unsaid_basis : basis;
   made.deviation = number_in(said, "deviation", unfitted_deviation);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "orrery/config/configuration.hpp"
+#include "orrery/config/provenance.hpp"
 #include "value.hpp"
 
 namespace orrery::config {
@@ -19,5 +20,8 @@ void follow_references(Value& root, std::vector<InputText>& inputs, Faults& faul
 bool names_reference(std::string_view setting);
 /// Lets a mapping stand on the file that a scalar names, so that a setting may name another base.
 void make_references_mappings(Value& root);
+
+/// Reads `provenance`. Throws Error (bad_input) with the line of a number that is none.
+Provenance read_provenance(const Value& said);
 
 }  // namespace orrery::config

@@ -20,6 +20,11 @@ std::string precisions_of(const std::map<workload::Precision, double>& peaks) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
+/// Returns the key that gives the precision of the workload whose precision decides the peak.
+std::string_view precision_key(const Configuration& c) {
+  return c.workloads().front()->generated ? "workload.parallel.precision" : "workload.precision";
+}
+
 }  // namespace
 
 void Validation::run() {
@@ -67,15 +72,14 @@ void Validation::validate_modules() {
                           c_.execution.compute.model == compute::ModelName("products");
   if (needs_both)
     refuse("system.compute.peak",
-           fmt::format("found one peak, with workload.parallel.precision: {}", text_of(precisions(), c_.precision())),
+           fmt::format("found one peak, with {}: {}", precision_key(c_), text_of(precisions(), c_.precision())),
            "the peaks of both precisions, such as {bf16: 989 TFLOPS, fp8: 1979 TFLOPS}");
   const bool is_peak_known = c_.execution.compute.peak_flops > 0;  // that of the precision, or one that stands for it
   const bool knows_peak = c_.peaks.empty() || is_peak_known || !c_.execution.compute.model->uses_operations;
   if (!knows_peak)
     refuse("system.compute.peak", fmt::format("found peaks of {}", precisions_of(c_.peaks)),
-           fmt::format("one of {}, {}", text_of(precisions(), c_.precision()),
-                       c_.workload.generated ? "the precision of the workload (workload.parallel.precision)"
-                                             : "the precision of the traces (workload.precision)"));
+           fmt::format("one of {}, the precision of the {} ({})", text_of(precisions(), c_.precision()),
+                       c_.workloads().front()->generated ? "workload" : "traces", precision_key(c_)));
   if (knows_peak) attempt([&] { c_.execution.validate(); });
   attempt([&] { c_.remote_memory.validate(topology_.num_npus()); });
   attempt([&] { cost::tiers_of(c_.prices, c_.dimensions.size()); });

@@ -1,5 +1,4 @@
 #include "orrery/explore/physical_dimension.hpp"
-#include "orrery/results/metric_registry.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 #include "operators.hpp"
 #include "orrery/base/units.hpp"
 #include "orrery/explore/study.hpp"
+#include "orrery/results/metric_registry.hpp"
 #include "quantity.hpp"
 
 namespace orrery::explore {

@@ -297,7 +297,7 @@ constexpr MetricInfo all_metrics[] = {
     {.name = "lower_bound",
      .units = "s",
      .title = "step time bound",
-     .description = "of the time of a step, without a simulation; 0: not known",
+     .description = "bound of the time of a step, without a simulation; 0: not known",
      .origin = Origin::bound,
      .place = 17},
     // Figures of results that studies know by their path only.

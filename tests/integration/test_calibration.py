@@ -113,8 +113,9 @@ class Calibration(harness.Folder):
                 self.assertEqual(metrics.attrs["basis"], basis)
 
     def test_a_resolved_configuration_keeps_the_interval(self):
-        """The configuration in the results of a run with a stack, with one that says nothing and with a provenance of its own: run again, it has
-        the metrics of the run and names its basis. An unknown part of a provenance is refused."""
+        """The configuration in the results of a run with a stack, with one that says nothing, with one whose basis is plain text with commas and
+        with a provenance of its own: run again, it has the metrics of the run and names its basis. An unknown part of a provenance is refused,
+        and so is a wrong number of a stack, with its line."""
         own = CONFIG % {
             "stack": 'provenance: {basis: "own steps: six", deviation: 0.07, steps: [{name: Mine, npus: 8, parameters: 4e8}]}'
         }
@@ -122,6 +123,7 @@ class Calibration(harness.Folder):
         for config in (
             self.config(self.stack()),
             self.config(self.stack(STACK[: STACK.index("provenance")], "silent.yaml"), "b.yaml"),
+            self.config(self.stack(STACK.replace('"of a test"', "six steps, on [2, 3]"), "plain.yaml"), "c.yaml"),
             self.folder / "own.yaml",
         ):
             first = self.ran(config).out
@@ -138,6 +140,10 @@ class Calibration(harness.Folder):
         refused = harness.orrery("run", self.folder / "own.yaml", f"--output={self.folder / 'x.h5'}")
         self.assertEqual(refused.code, 3)
         self.assertIn("provenance.deviance", refused.err)
+        wrong = self.config(self.stack(STACK.replace("least: 1,", "least: few,"), "wrong.yaml"), "d.yaml")
+        refused = harness.orrery("run", wrong, f"--output={self.folder / 'x.h5'}")
+        self.assertEqual(refused.code, 3)
+        self.assertRegex(refused.err, r"wrong\.yaml:7: key 'provenance\.least': found 'few'")
 
     def test_without_a_stack(self):
         """A roofline is less certain than figures of kernels, and both say that no stack is given."""

@@ -390,20 +390,7 @@ class Shared(harness.Folder):
         """One trace set for each kind of node, collective and layout, and process groups on tori: the same results before and after."""
         memory = {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}
         folder = harness.unpacked("chakra-all-types")
-        for name in (
-            "ALL_GATHER",
-            "ALL_REDUCE",
-            "ALL_TO_ALL",
-            "BARRIER",
-            "BROADCAST",
-            "REDUCE_SCATTER",
-            "one_comp_node",
-            "one_metadata_node_all_types",
-            "one_remote_mem_load_node",
-            "one_remote_mem_store_node",
-            "two_comp_nodes_dependent",
-            "two_comp_nodes_independent",
-        ):
+        for name in harness.EACH_NODE_TYPE:
             with self.subTest(name):
                 self.hold(folder / name, System(memory=memory).write(self.folder))
         for name in ("legacy_v001", "legacy_v003"):

@@ -12,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
 import harness  # noqa: E402
+import mscclpp  # noqa: E402
 import spell_out  # noqa: E402
 from chakra import Node  # noqa: E402
 
@@ -58,48 +59,22 @@ class Folder(harness.Folder):
 
 
 def gather_plan(ranks, **more):
-    """Returns a plan of MSCCL++ for an all-gather: each rank puts its chunk to each other one, signals it, and waits for the others."""
-    gpus = []
-    for rank in range(ranks):
-        peers = [peer for peer in range(ranks) if peer != rank]
+    """Returns a plan of MSCCL++ for an all-gather with one operation of each kind for each other rank."""
+
+    def operations(rank):
         own = {"index": rank, "size": 1}
-        ops = [
-            {
+        for k in range(ranks - 1):
+            yield {
                 "name": "put",
                 "channel_type": "memory",
                 "src_buff": [{"type": "o", **own}],
                 "dst_buff": [{"buffer_id": k, **own}],
             }
-            for k in range(ranks - 1)
-        ]
-        ops += [
-            {"name": name, "channel_type": "memory", "channel_ids": [k]}
-            for name in ("signal", "wait")
-            for k in range(ranks - 1)
-        ]
-        gpus.append(
-            {
-                "id": rank,
-                "input_chunks": 1,
-                "output_chunks": ranks,
-                "scratch_chunks": 0,
-                "channels": [{"channel_type": "memory", "connected_to": peers}],
-                "remote_buffers": [{"rank": peer, "type": "o", "access_channel_types": ["memory"]} for peer in peers],
-                "threadblocks": [
-                    {
-                        "id": 0,
-                        "channels": [{"channel_type": "memory", "channel_ids": list(range(ranks - 1))}],
-                        "remote_buffer_refs": [
-                            {"access_channel_type": "memory", "remote_buffer_ids": list(range(ranks - 1))}
-                        ],
-                        "ops": ops,
-                    }
-                ],
-            }
-        )
-    return json.dumps(
-        {"name": "gather", "collective": "allgather", "protocol": "Simple", "inplace": True, "gpus": gpus, **more}
-    )
+        for name in ("signal", "wait"):
+            for k in range(ranks - 1):
+                yield {"name": name, "channel_type": "memory", "channel_ids": [k]}
+
+    return mscclpp.gather_plan(ranks, operations, **more)
 
 
 def switch_plan(ranks):

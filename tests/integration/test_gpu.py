@@ -2,7 +2,6 @@
 """Collectives that the thread blocks of GPUs carry out: plans of MSCCL++ with a key system.gpu, each simulated alone.
 
 The system: switches of 2 or 4 GPUs with links of 450 GB/s and 150 ns, GPUs with the parameters of h100."""
-import json
 import pathlib
 import sys
 
@@ -10,6 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
 import harness  # noqa: E402
+import mscclpp  # noqa: E402
 from chakra import Node  # noqa: E402
 
 CONFIG = """system:
@@ -22,46 +22,25 @@ GPU = "gpu: {profile: h100}"
 
 
 def gather_plan(ranks, **more):
-    """Returns a plan of MSCCL++ for an all-gather: each rank puts its chunk to each other one, signals it, and waits for the others."""
-    gpus = []
-    for rank in range(ranks):
-        peers = [peer for peer in range(ranks) if peer != rank]
-        ids = list(range(len(peers)))
+    """Returns a plan of MSCCL++ for an all-gather with one operation of each kind for all other ranks, and nops between them."""
+    ids = list(range(ranks - 1))
+
+    def operations(rank):
         own = {"index": rank, "size": 1}
-        ops = [
-            {"name": "nop"},
-            {
-                "name": "put",
-                "channel_type": "memory",
-                "channel_ids": ids,
-                "src_buff": [{"type": "o", **own}] * len(peers),
-                "dst_buff": [{"buffer_id": k, **own} for k in ids],
-            },
-            {"name": "nop"},
-        ]
-        ops += [{"name": name, "channel_type": "memory", "channel_ids": ids} for name in ("signal", "wait")]
-        ops.append({"name": "nop"})
-        gpus.append(
-            {
-                "id": rank,
-                "input_chunks": 1,
-                "output_chunks": ranks,
-                "scratch_chunks": 0,
-                "channels": [{"channel_type": "memory", "connected_to": peers}],
-                "remote_buffers": [{"rank": peer, "type": "o", "access_channel_types": ["memory"]} for peer in peers],
-                "threadblocks": [
-                    {
-                        "id": 0,
-                        "channels": [{"channel_type": "memory", "channel_ids": ids}],
-                        "remote_buffer_refs": [{"access_channel_type": "memory", "remote_buffer_ids": ids}],
-                        "ops": ops,
-                    }
-                ],
-            }
-        )
-    return json.dumps(
-        {"name": "gather", "collective": "allgather", "protocol": "Simple", "inplace": True, "gpus": gpus, **more}
-    )
+        yield {"name": "nop"}
+        yield {
+            "name": "put",
+            "channel_type": "memory",
+            "channel_ids": ids,
+            "src_buff": [{"type": "o", **own}] * len(ids),
+            "dst_buff": [{"buffer_id": k, **own} for k in ids],
+        }
+        yield {"name": "nop"}
+        for name in ("signal", "wait"):
+            yield {"name": name, "channel_type": "memory", "channel_ids": ids}
+        yield {"name": "nop"}
+
+    return mscclpp.gather_plan(ranks, operations, **more)
 
 
 class Gpus(harness.Folder):

@@ -602,6 +602,37 @@ class Jobs(JobFolder):
         self.refused([{"name": "far", "workload": {"traces": outside}}], ring, "job 'far'", "2")
         self.refused([], ring, "jobs")
 
+    def test_precisions(self):
+        """Jobs compute in one precision where the compute rates depend on it: another one is refused in the second job, of a model and of traces,
+        with a peak for each precision and, in fp8, with one peak for products. Traces in fp8 run beside traces in fp8, in half the time of
+        bf16."""
+        ring, peaks = [{**RING, "size": 8}], {**COMPUTE, "peak": {"bf16": "100 TFLOPS", "fp8": "200 TFLOPS"}}
+        products = {**COMPUTE, "model": "products", "processor": "h100"}
+        del products["roofline"]
+        low = {**SMALL, "parallel": {**SMALL["parallel"], "precision": "fp8"}}
+        computing = {"traces": self.traces("c", [[Node(1, chakra.COMP, num_ops=10**12, tensor_size=1)]] * 4)}
+        low_traces = {**computing, "precision": "fp8"}
+        for first, second, compute in (
+            (SMALL, low, peaks),
+            (SMALL, low, products),
+            (SMALL, low_traces, peaks),
+            (computing, low_traces, peaks),
+        ):
+            jobs = [{"workload": first}, {"workload": second}]
+            self.refused(jobs, ring, "jobs.1.workload", "found fp8; expected bf16, as in the first", compute=compute)
+        self.refused(
+            [{"workload": low_traces}, {"workload": computing}],
+            ring,
+            "jobs.1.workload",
+            "found bf16; expected fp8, as in the first",
+            compute=peaks,
+        )
+        times = [
+            harness.finish_times(self.run_once([self.config([{"workload": one}] * 2, ring, compute=peaks)]))
+            for one in (computing, low_traces)
+        ]
+        self.assertEqual(times, [[10 * MS] * 8, [5 * MS] * 8])
+
 
 class JobCheckpoints(checkpoints.KilledRuns, JobFolder):
     others = (0, 2, 3)

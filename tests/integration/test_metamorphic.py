@@ -17,19 +17,7 @@ MEMORY_KINDS = {
     "PER_NODE_MEMORY_EXPANSION": "per-node",
     "MEMORY_POOL": "pool",
 }
-QUANTITIES = (
-    "finish_time",
-    "compute_time",
-    "cpu_time",
-    "communication_time",
-    "exposed_communication_time",
-    "memory_time",
-    "exposed_memory_time",
-    "idle_time",
-    "nodes_completed",
-    "bytes_sent",
-    "peak_memory",
-)
+QUANTITIES = (*harness.QUANTITIES, "peak_memory")
 
 
 def rows(path):

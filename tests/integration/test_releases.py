@@ -37,11 +37,12 @@ class Releases(harness.Folder):
             old = self.unpacked(data)
             shown = harness.orrery("show", "results", old, "--format", "json", fresh=True)
             self.assertEqual(shown.code, 0, shown.err)
-            self.assertIn(str(old.name), shown.out)
+            self.assertEqual(json.loads(shown.out)["step_time"], STEP_TIME[data.name])
             new = self.run_once([data / "run.yaml", "--iterations=2"], f"{data.name}-now.h5")
             compared = harness.orrery("compare", old, new, "--format", "json", fresh=True)
             self.assertEqual(compared.code, 0, compared.err)
-            json.loads(compared.out)
+            figures = {figure["name"]: figure["values"] for figure in json.loads(compared.out)["figures"]}
+            self.assertEqual(figures["step time"], [STEP_TIME[data.name]] * 2)
 
     def test_python_reads_the_results(self):
         """The Python package gives the version, the status and the step time that the release wrote, in picoseconds."""

@@ -9,7 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import chakra  # noqa: E402
 import harness  # noqa: E402
-from harness import System, unpacked  # noqa: E402
+from harness import EACH_NODE_TYPE, System, unpacked  # noqa: E402
 
 RANKS = harness.cases((2,), (2, 4), (1, 2, 3, 4))
 
@@ -74,20 +74,7 @@ class Traces(harness.Folder):
         """Small traces with one node or two of each type that Chakra knows give the same results on any number of ranks."""
         folder = unpacked("chakra-all-types")
         memory = {"memory-type": "PER_NPU_MEMORY_EXPANSION", "remote-mem-latency": 100, "remote-mem-bw": 64}
-        for name in (
-            "ALL_GATHER",
-            "ALL_REDUCE",
-            "ALL_TO_ALL",
-            "BARRIER",
-            "BROADCAST",
-            "REDUCE_SCATTER",
-            "one_comp_node",
-            "one_metadata_node_all_types",
-            "one_remote_mem_load_node",
-            "one_remote_mem_store_node",
-            "two_comp_nodes_dependent",
-            "two_comp_nodes_independent",
-        ):
+        for name in EACH_NODE_TYPE:
             with self.subTest(name):
                 self.one_answer(folder / name, System(memory=memory))
 

@@ -256,6 +256,19 @@ def finish_times(path):
         return [int(time) for time in results["npus/finish_time"][:]]
 
 
+# Datasets of /npus: times, nodes and bytes of each NPU.
+QUANTITIES = (
+    "finish_time",
+    "compute_time",
+    "cpu_time",
+    "communication_time",
+    "exposed_communication_time",
+    "memory_time",
+    "exposed_memory_time",
+    "idle_time",
+    "nodes_completed",
+    "bytes_sent",
+)
 TIME_COMPONENTS = ("compute_time", "cpu_time", "exposed_communication_time", "exposed_memory_time", "idle_time")
 
 
@@ -323,6 +336,23 @@ def shared(path):
     if not found.exists():
         raise unittest.SkipTest(f"{found} is not there")
     return found
+
+
+# Trace sets of the archive chakra-all-types that run as they are, one for each kind of node and of collective.
+EACH_NODE_TYPE = (
+    "ALL_GATHER",
+    "ALL_REDUCE",
+    "ALL_TO_ALL",
+    "BARRIER",
+    "BROADCAST",
+    "REDUCE_SCATTER",
+    "one_comp_node",
+    "one_metadata_node_all_types",
+    "one_remote_mem_load_node",
+    "one_remote_mem_store_node",
+    "two_comp_nodes_dependent",
+    "two_comp_nodes_independent",
+)
 
 
 def unpacked(archive):

@@ -71,31 +71,20 @@ LEAVES = {
 
 def all_pairs(folder, size=40_000, npus=4):
     """Writes traces in which each NPU sends a message to each other one at once."""
+
+    def message(source, destination):
+        """Returns the attributes of a message. Each NPU receives messages of one size, which grows with its number."""
+        return {
+            "comm_src": source,
+            "comm_dst": destination,
+            "comm_size": size * (1 + destination),
+            "comm_tag": source * npus + destination,
+        }
+
     for npu in range(npus):
-        sends = [
-            Node(
-                10 + other,
-                chakra.SEND,
-                comm_src=npu,
-                comm_dst=other,
-                comm_size=size * (1 + other),
-                comm_tag=npu * npus + other,
-            )
-            for other in range(npus)
-            if other != npu
-        ]
-        receives = [
-            Node(
-                20 + other,
-                chakra.RECV,
-                comm_src=other,
-                comm_dst=npu,
-                comm_size=size * (1 + npu),
-                comm_tag=other * npus + npu,
-            )
-            for other in range(npus)
-            if other != npu
-        ]
+        others = [other for other in range(npus) if other != npu]
+        sends = [Node(10 + other, chakra.SEND, **message(npu, other)) for other in others]
+        receives = [Node(20 + other, chakra.RECV, **message(other, npu)) for other in others]
         chakra.write(folder / f"pairs.{npu}.et", [Node(1, chakra.COMP, duration=1)] + sends + receives)
     return {"traces": "pairs"}
 

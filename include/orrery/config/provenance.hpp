@@ -26,8 +26,7 @@ struct Provenance {
   std::vector<Known> steps;
 };
 
-/// Returns what the configuration's stack says, or what holds without one. Throws Error (bad_input) with the line of
-/// what a stack says wrongly. Cost O(size of the stack).
+/// Returns the provenance of the configuration, or the one that holds without a stack. Cost O(its size).
 Provenance provenance_of(const Configuration& configuration);
 /// Returns the name of the step of the stack that is nearest to the workload in NPUs, parameters and sequence; empty
 /// if it names none.

@@ -9,13 +9,8 @@ from .packages import load
 
 np, pd = load("numpy"), load("pandas")
 
-# In the order in which a band stacks them. The passes are parts of compute, and so is "other compute" of an NPU that has passes.
-STATES = [
-    "forward",
-    "backward",
-    "other compute",
-    "compute",
-    "cpu",
+# Causes of exposed communication.
+COMMUNICATION = [
     "tensor",
     "sequence",
     "context",
@@ -25,6 +20,15 @@ STATES = [
     "bubble",
     "stragglers",
     "other",
+]
+# In the order in which a band stacks them. The passes are parts of compute, and so is "other compute" of an NPU that has passes.
+STATES = [
+    "forward",
+    "backward",
+    "other compute",
+    "compute",
+    "cpu",
+    *COMMUNICATION,
     "memory",
     "CPU alone",
 ]

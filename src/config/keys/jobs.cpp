@@ -317,9 +317,11 @@ void Validation::validate_jobs() {
           "found ids of nodes, but jobs have traces of their own, in which the same ids mean other nodes",
           "collectives by kind (system.collectives.custom.KIND)");
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& own = all[i]->generated;
-    const auto precision = own ? own->parallel.precision : workload::Precision::bf16;
-    const bool matters = !c_.peaks.empty() || c_.execution.compute.model == compute::ModelName("table");
+    const workload::Precision precision = all[i]->precision();
+    const bool has_low_products =
+        workload::is_below_bf16(precision) && c_.execution.compute.model == compute::ModelName("products");
+    const bool matters =
+        !c_.peaks.empty() || has_low_products || c_.execution.compute.model == compute::ModelName("table");
     if (matters && precision != c_.precision())
       refuse(fmt::format("jobs.{}.workload", i), fmt::format("found {}", text_of(precisions(), precision)),
              fmt::format("{}, as in the first job, since the compute rates depend on it",

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "keys.hpp"
-#include "orrery/config/provenance.hpp"
+#include "references.hpp"
 
 namespace orrery::config {
 namespace {
@@ -13,7 +13,9 @@ constexpr const char* expected_parts = "a mapping of basis, reports, deviation, 
 /// Returns a value in YAML's flow style.
 std::string flow(const Value& value) {
   std::string text;
-  if (value.kind == Value::Kind::scalar) return value.quoted ? in_quotes(value.text) : value.text;
+  constexpr std::string_view special = ",[]{}#:";  // plain text holds these outside flow style only
+  if (value.kind == Value::Kind::scalar)
+    return value.quoted || value.text.find_first_of(special) != std::string::npos ? in_quotes(value.text) : value.text;
   for (const Value& item : value.items) text += (text.empty() ? "" : ", ") + flow(item);
   for (const auto& entry : value.entries) text += (text.empty() ? "" : ", ") + entry.key + ": " + flow(entry.value);
   return value.kind == Value::Kind::sequence ? "[" + text + "]" : "{" + text + "}";
@@ -27,8 +29,8 @@ constexpr Handling<Configuration> whole_provenance() {
               if (std::ranges::find(parts, entry.key) == parts.end())
                 throw Error(ErrorCode::bad_input, entry.value.place(path + "." + entry.key), "unknown key",
                             expected_parts);
+            read_provenance(value);
             target.provenance = flow(value);
-            provenance_of(target);
           },
           [](const Configuration& c, std::string_view path, Writer& writer) {
             if (c.provenance.empty()) return;

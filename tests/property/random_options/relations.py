@@ -16,18 +16,6 @@ from case_worker import TookTooLong, Worker, WorkerFailed
 
 MOST_RANKS = 4
 FAULT = re.compile(r"fault of Orrery|please report|Sanitizer|runtime error:|Assertion|terminate called")
-QUANTITIES = (
-    "finish_time",
-    "compute_time",
-    "cpu_time",
-    "communication_time",
-    "exposed_communication_time",
-    "memory_time",
-    "exposed_memory_time",
-    "idle_time",
-    "nodes_completed",
-    "bytes_sent",
-)
 
 
 class NotApplicable(Exception):
@@ -143,7 +131,7 @@ class Trial:
         import h5py
 
         with h5py.File(self.folder / output) as results:
-            rows = {f"npus/{name}": results["npus"][name][:].tolist() for name in QUANTITIES}
+            rows = {f"npus/{name}": results["npus"][name][:].tolist() for name in harness.QUANTITIES}
             rows["time"] = int(results.attrs["simulated_time"])
             if "network/utilisation" in results:
                 rows["utilisation"] = results["network/utilisation"][:].tolist()
@@ -168,7 +156,7 @@ class Trial:
 
     def differing_rows(self, output):
         rows = self.read(output)
-        for name in (f"npus/{name}" for name in QUANTITIES):
+        for name in (f"npus/{name}" for name in harness.QUANTITIES):
             for npu, pair in enumerate(zip(self.rows[name], rows[name])):
                 if pair[0] != pair[1]:
                     return f"{name} of NPU {npu}: {pair[0]} in the first run, {pair[1]} in the other"

@@ -6,6 +6,7 @@ import pathlib
 import re
 import tempfile
 
+from orrery import configuration
 from orrery.calibrate import joint
 from orrery.calibrate.program import Unusable, asked, step_seconds
 from orrery.calibrate.steps import leaves
@@ -44,22 +45,13 @@ KEYS = {
 CHANGE = 1.05
 
 
-def told_by(text):
-    """{key: (deviation, kind, source)} of the numbers in the provenance of a stack or of a resolved configuration."""
-    found = {}
-    for line in text.splitlines():
-        entry = re.search(r"-\s*\{\s*key:\s*([\w.-]+)(.*)\}", line)
-        if entry and "deviation:" in entry[2]:
-            rest = entry[2]
-            deviation = re.search(r"deviation:\s*([\d.]+)", rest)
-            kind = re.search(r"kind:\s*(\w+)", rest)
-            source = re.search(r"source:\s*\"([^\"]*)\"", rest) or re.search(r"source:\s*([^,}]+)", rest)
-            found[entry[1]] = (
-                float(deviation[1]) if deviation else None,
-                kind[1] if kind else "assumed",
-                source[1].strip() if source else "",
-            )
-    return found
+def told_by(provenance):
+    """{key: (deviation, kind, source)} of the numbers in a provenance."""
+    return {
+        entry["key"]: (float(entry["deviation"]), entry.get("kind", "assumed"), entry.get("source", ""))
+        for entry in provenance.get("numbers") or []
+        if "deviation" in entry
+    }
 
 
 def configuration_of(file, folder):
@@ -107,7 +99,8 @@ def show(program, files):
             "--memory=report",
         )
         text = resolved_in(results)
-        resolved, told = leaves(text), told_by(text)
+        provenance = configuration.parsed(text).get("provenance") or {}
+        resolved, told = leaves(text), told_by(provenance)
         plain = step_seconds(program, config)
         keys = [key for key in KEYS if key in resolved and joint.number_of(resolved[key])]
         keys += [key for key in told if key not in keys and key in resolved and joint.number_of(resolved[key])]
@@ -139,16 +132,14 @@ def show(program, files):
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             effects = dict(zip(keys, pool.map(effect, keys)))
     print(f"{files[0]}: a step takes {plain:.4g} s")
-    basis = re.search(r"^\s+basis:\s*\"?(.*?)\"?\s*$", text, re.M)
-    print(f"rests on: {basis[1] if basis else 'no stack that says so'}")
+    print(f"rests on: {provenance.get('basis', 'no stack that says so')}")
     print(f"{'number':<40} {'value':>12} {'deviation':>9} {'step for +1 %':>13} {'of the step':>11}  kind, source")
     lines = []
     for key in keys:
         kind, deviation = KEYS.get(key, ("assumed", 0.2))
         source = ""
         if key in told:
-            given, kind, source = told[key]
-            deviation = deviation if given is None else given
+            deviation, kind, source = told[key]
         lines.append(
             (
                 abs(effects[key]) * deviation,

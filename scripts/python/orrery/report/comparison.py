@@ -1,5 +1,6 @@
 """What several runs do not have in common: keys of the configuration, figures, and the time of each cause."""
 from .. import configuration
+from ..states import COMMUNICATION
 from ..units import readable
 
 FIGURES = [
@@ -11,17 +12,6 @@ FIGURES = [
     ("pipeline_bubble", "pipeline bubble", "share"),
 ]
 WHOLE = "exposed communication"
-COMMUNICATION = {
-    "tensor",
-    "sequence",
-    "context",
-    "expert",
-    "data",
-    "pipeline",
-    "bubble",
-    "stragglers",
-    "other",
-}  # its parts
 
 
 def of(runs):
