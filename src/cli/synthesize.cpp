@@ -107,8 +107,7 @@ void write_traces(const SynthesizeCommand& command, const Source& source, synthe
   const auto originals = sizes_of(source);
   obfuscation.avoid = &originals;
   const synthesis::Scale scale = scale_of(command);
-  trace::Store store({.num_npus = synthesis::num_npus_of(source.model, scale),
-                      .precision = source.inputs ? source.inputs->store.precision() : ""},
+  trace::Store store({.num_npus = synthesis::num_npus_of(source.model, scale), .precision = source.model.precision},
                      {});
   const synthesis::Emission emission = synthesis::emit(source.model, scale, obfuscation, store);
   const synthesis::EmitReport& report = emission.report;

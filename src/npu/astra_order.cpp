@@ -24,7 +24,7 @@ constexpr std::uint32_t events_of_join = 1U << 14U;
 /// Keeps the events of one time until the NPU has got all of them.
 class AstraOrder : public EventOrder {
  public:
-  AstraOrder(Execution& npu, EventPlaces& places) : EventOrder(places), npu_(npu) {}
+  AstraOrder(Execution& npu, EventPlaces* places) : EventOrder(places), npu_(npu) {}
 
   std::span<const pdes::Event> kept() const override { return kept_; }
   void serialize_kept(Archive& archive) override { archive(kept_); }
@@ -69,7 +69,7 @@ class AstraOrder : public EventOrder {
 /// events come, and from the NPUs that brought them about.
 class LocalOrder final : public AstraOrder {
  public:
-  explicit LocalOrder(Execution& npu) : AstraOrder(npu, no_places_) {}
+  explicit LocalOrder(Execution& npu) : AstraOrder(npu, nullptr) {}
 
   /// Receives end in events of their own, and other nodes in the event of what the NPU has pending for itself.
   void take_ends(std::vector<NodeId>& over) override {
@@ -164,7 +164,6 @@ class LocalOrder final : public AstraOrder {
   /// Returns whether the next node ends in the event at hand.
   bool is_in_event() { return is_in_store_ && first_stored() < ends().size(); }
 
-  EventPlaces no_places_;
   bool is_in_store_ = false;  // the event at hand has what the NPU has pending for itself
 };
 
@@ -172,7 +171,7 @@ class LocalOrder final : public AstraOrder {
 /// history.
 class GlobalOrder final : public AstraOrder {
  public:
-  explicit GlobalOrder(Execution& npu) : AstraOrder(npu, histories_) {}
+  explicit GlobalOrder(Execution& npu) : AstraOrder(npu, &histories_) {}
 
   void admit(const pdes::Event& event) override {
     EventPlace history = npu().context().services.places->take(event);

@@ -32,7 +32,7 @@ struct Contenders {
   bool share_sms;    ///< thread blocks and compute nodes
 };
 
-/// Nodes that hold each other up.
+/// Nodes that contend.
 class NodeContention final : public Contention {
  public:
   NodeContention(Execution& npu, const std::vector<communicator::Membership>& memberships, const Contenders& those)

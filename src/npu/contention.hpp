@@ -11,7 +11,7 @@
 
 namespace orrery::npu {
 
-/// How the nodes of an NPU hold each other up: collectives take compute units from compute nodes, and yield bandwidth
+/// How the nodes of an NPU contend: collectives take compute units from compute nodes, and yield bandwidth
 /// to other collectives. This base class is an NPU where none does, so each node ends when it was said to end.
 class Contention {
  public:

@@ -54,8 +54,7 @@ Time arrival(const Execution& npu, NodeId send, Time now) {
 }
 
 /// Returns when data are at the receiver that leave now because of the clear to send, which says what the receiver
-/// recorded. If
-/// both sides recorded the message, it takes the shorter duration from when both were ready.
+/// recorded. If both sides recorded the message, it takes the shorter duration from when both were ready.
 Time arrival(const Execution& npu, NodeId send, Time now, const pdes::Event& clearance, Time issued) {
   const Time own = recorded_cost(*npu.npu().program->graph, send, npu.context().options);
   const Time recorded = std::min(own, Time::from_ps(static_cast<std::int64_t>(clearance.detail)));
@@ -116,7 +115,7 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   pdes::Event message;
   if (!receives_.take(channel, message)) {
     const auto awaited = awaited_from(npu, channel.other);
-    if (!services.kernel.is_certain(now, awaited)) doubts_.push_back({receive, awaited});
+    if (!services.kernel.is_certain(now, awaited)) undecided_.push_back({receive, awaited});
     npu.awaited().add(awaited);
     posted_.add(Time::zero(), npu.lookahead(), receive);
     return receives_.leave(channel, PostedReceive{receive, now});
@@ -157,7 +156,7 @@ bool DelayMessaging::admit_data(Execution& npu, pdes::Event& event) {
   }
   npu.awaited().remove(awaited_from(npu, channel.other));
   posted_.remove();
-  if (clear_up(receive.node) && event.time <= receive.since) {
+  if (decide(receive.node) && event.time <= receive.since) {
     receive_at_once(npu, event, receive.node, receive.since);
     return false;
   }
@@ -186,13 +185,13 @@ bool DelayMessaging::admit_clear_to_send(Execution& npu, pdes::Event& event) {
 }
 
 /// Takes note that the message of a receive has come. Returns whether it was undecided.
-bool DelayMessaging::clear_up(NodeId receive) {
-  return std::erase_if(doubts_, [&](const Doubt& doubt) { return doubt.receive == receive; }) > 0;
+bool DelayMessaging::decide(NodeId receive) {
+  return std::erase_if(undecided_, [&](const Undecided& one) { return one.receive == receive; }) > 0;
 }
 
-pdes::Awaited DelayMessaging::doubts() const {
+pdes::Awaited DelayMessaging::awaited_by_undecided() const {
   AwaitedCounts counts;
-  for (const Doubt& doubt : doubts_) counts.add(doubt.awaited);
+  for (const Undecided& one : undecided_) counts.add(one.awaited);
   return counts.awaited();
 }
 
@@ -215,7 +214,7 @@ LastArrival DelayMessaging::departure_of(const Execution& npu, const pdes::Event
 
 void DelayMessaging::serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
                                const ResumedFrom* resumed_from) {
-  ensure(doubts_.empty(), "an undecided receive at a checkpoint");
+  ensure(undecided_.empty(), "an undecided receive at a checkpoint");
   archive(receives_);
   if (clearances_) archive(*clearances_);
   if (!archive.reads()) return;

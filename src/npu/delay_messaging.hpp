@@ -20,9 +20,9 @@ class DelayMessaging final : public Messaging {
   bool admit(Execution& npu, pdes::Event& event) override;
   void handle(Execution& npu, const pdes::Event& event) override;
   LastArrival departure_of(const Execution& npu, const pdes::Event& event) const override;
-  bool is_undecided() const override { return !doubts_.empty(); }
-  pdes::Awaited doubts() const override;
-  void forget_doubts() override { doubts_.clear(); }
+  bool is_undecided() const override { return !undecided_.empty(); }
+  pdes::Awaited awaited_by_undecided() const override;
+  void forget_undecided() override { undecided_.clear(); }
   ActionTimes after_posted() const override { return posted_; }
   ActionTimes after_arriving() const override { return arriving_; }
   void serialize(Execution& npu, Archive& archive, std::span<const pdes::Event> pending,
@@ -31,7 +31,7 @@ class DelayMessaging final : public Messaging {
 
  private:
   /// A receive whose message may be there already, for all that this NPU knows.
-  struct Doubt {
+  struct Undecided {
     NodeId receive;
     pdes::Awaited awaited;
   };
@@ -42,14 +42,14 @@ class DelayMessaging final : public Messaging {
   bool admit_clear_to_send(Execution& npu, pdes::Event& event);
   void match(Execution& npu, pdes::Event& message, const PostedReceive& receive);
   void receive_at_once(Execution& npu, const pdes::Event& message, NodeId receive, Time now);
-  bool clear_up(NodeId receive);
+  bool decide(NodeId receive);
   void take_over(const NpuSpec& resumed, const NpuSpec& resumed_from);
 
   Matcher<PostedReceive, pdes::Event> receives_;  // posted receives, and messages that none waits for yet
   // If senders wait: sends that wait, and clear-to-send messages that no send waits for yet.
   std::unique_ptr<Clearances> clearances_;
   ActionTimes posted_, arriving_;
-  std::vector<Doubt> doubts_;
+  std::vector<Undecided> undecided_;
 };
 
 }  // namespace orrery::npu

@@ -149,8 +149,8 @@ class EventOrder {
   virtual void serialize_kept(Archive&) {}
 
  protected:
-  /// Makes an order that keeps events, and whose places are these; they outlive it.
-  explicit EventOrder(EventPlaces& places) : places_(&places), keeps_events_(true) {}
+  /// Makes an order that keeps events. `places`: they outlive it; null: all places are unknown.
+  explicit EventOrder(EventPlaces* places) : places_(places != nullptr ? places : &natural_), keeps_events_(true) {}
 
   std::vector<NodeId>& ends() { return ends_; }
 

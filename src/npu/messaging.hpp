@@ -49,10 +49,10 @@ class Messaging {
   /// Returns whether receives have been posted of which it is not known whether their messages are there already. They
   /// then end at once, so that the NPU cannot go on before it is known.
   virtual bool is_undecided() const { return false; }
-  /// Returns what must become known before there is no doubt any more.
-  virtual pdes::Awaited doubts() const { return {}; }
-  /// Forgets doubts, when they have been cleared up.
-  virtual void forget_doubts() {}
+  /// Returns what must become known before these receives are decided.
+  virtual pdes::Awaited awaited_by_undecided() const { return {}; }
+  /// Forgets the undecided receives, when all of them are decided.
+  virtual void forget_undecided() {}
 
   /// Returns the least delays from the messages of posted receives to what other ranks may notice.
   virtual ActionTimes after_posted() const = 0;

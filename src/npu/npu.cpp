@@ -121,7 +121,7 @@ void Npu::run_ahead() {
 /// Lets nodes begin at `now` until none can; those that take no time end in between.
 void Npu::settle_at(Time now) {
   has_settled_ = true;
-  if (has_broken_off_) messaging_->forget_doubts();
+  if (has_broken_off_) messaging_->forget_undecided();
   has_broken_off_ = false;
   execution_.order().handle_kept(*this, now);
   do {
@@ -294,7 +294,9 @@ pdes::Awaited Npu::awaited_by(NodeId id) const {
   return {.here = membership.local_participants > 1, .replies = membership.is_remote};
 }
 
-pdes::Awaited Npu::awaits() const { return has_broken_off_ ? messaging_->doubts() : execution_.awaited().awaited(); }
+pdes::Awaited Npu::awaits() const {
+  return has_broken_off_ ? messaging_->awaited_by_undecided() : execution_.awaited().awaited();
+}
 
 void Npu::list_waits(std::vector<Wait>& waits) const {
   for (const RunningNode& running : execution_.all_running())

@@ -108,7 +108,7 @@ class Npu : private EventHandler {
   bool runs_ahead_ = false;          // it ends nodes before the kernel sees their events
   collective::Turn next_turn_;       // communicator::Join::turn of the next collective
   bool has_settled_ = false;         // its first nodes have begun
-  bool has_broken_off_ = false;      // `settle`, because of doubts
+  bool has_broken_off_ = false;      // `settle`, because receives are undecided
   bool has_ended_ = false;           // it is done, and has counted its time
   std::uint32_t circuits_ = 0;       // configuration in which its ports are
 };

@@ -383,7 +383,7 @@ Need Kernel::need() const {
   if (options_.reply_delay == Time::max() ||
       earliest_reply(here_, options_.reply_delay, channels_->requests_promised()) > time)
     return need;
-  // Posts hold it up: those that are to come must be known to be late enough, in one way or the other.
+  // Posts block it: those that are to come must be known to be late enough, in one way or the other.
   const bool by_reply = model_.pending_reply(here_) > time;
   need.requests = std::max(need.requests, time - (by_reply ? options_.reply_delay : options_.final_delay));
   return need;

@@ -26,7 +26,7 @@ Kernel::RankLoop::RankLoop(Kernel& kernel) : kernel_(kernel), channels_(*kernel.
 void Kernel::RankLoop::run() {
   for (;;) {
     kernel_.honour_stop_request();
-    honour_others();
+    watch_others();
     if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     if (const auto handled = kernel_.process(); handled > 0) {
       work(handled);
@@ -47,7 +47,7 @@ void Kernel::RankLoop::run() {
 }
 
 /// Looks now and then whether any rank has handled events. A rank that waits hears of those that work in no other way.
-void Kernel::RankLoop::honour_others() {
+void Kernel::RankLoop::watch_others() {
   const auto now = Clock::now();
   if (seconds_between(last_beat_, now) < seconds_between_beats) return;
   last_beat_ = now;
@@ -80,7 +80,7 @@ void Kernel::RankLoop::wait_for_receivers() {
   const auto began = Clock::now();
   for (auto last_taken = began; under_way > 0;) {
     channels_.poll();
-    honour_others();
+    watch_others();
     if (kernel_.options_.progress) kernel_.options_.progress(kernel_.statistics_.events, kernel_.now());
     const std::uint64_t left = channels_.bytes_under_way(most);
     if (left < under_way) {
@@ -109,10 +109,10 @@ void Kernel::RankLoop::block() {
 
 /// Returns whether any message has come. If the next event is still the same one, promises have ended the wait.
 bool Kernel::RankLoop::take_messages() {
-  const Time blocked = kernel_.next_event();
+  const Time next = kernel_.next_event();
   if (channels_.poll() == 0) return false;
   beat();
-  const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == blocked;
+  const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == next;
   wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
   freed_ = last_sign_ = Clock::now();
   state_ = State::informed;

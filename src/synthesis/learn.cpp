@@ -153,6 +153,7 @@ std::uint32_t Model::role_of(std::uint32_t npu) const {
 Model learn(const trace::Store& store, std::span<const trace::NpuTrace> traces, const LearnOptions& options) {
   Model model;
   model.num_npus = static_cast<std::uint32_t>(traces.size());
+  model.precision = store.precision();
   const Views views = view(store, traces);
   model.axes = views.axes;
   Learned learned = read(traces, views, model);

@@ -340,6 +340,7 @@ Model model_of(const nlohmann::json& json) {
   model.micro_batches = whole<std::uint32_t>(json.at("micro_batches"), 1U << 24U, "micro_batches");
   model.layers = whole<std::uint32_t>(json.at("layers"), 1U << 24U, "layers");
   model.num_channels = whole<std::uint32_t>(json.at("channels"), 1U << 31U, "channels");
+  model.precision = json.value("precision", "");
   for (const auto& family : json.at("families")) model.families.push_back(family_of(family, model.axes.size()));
   for (const auto& sketch : json.at("sketches")) model.sketches.push_back(sketch_of_json(sketch));
   for (const auto& role : json.at("roles")) model.roles.push_back(role_of_json(role, model));
@@ -358,6 +359,7 @@ std::string to_json(const Model& model, const Obfuscation& obfuscation) {
   json["micro_batches"] = model.micro_batches;
   json["layers"] = model.layers;
   json["channels"] = model.num_channels;
+  if (!model.precision.empty()) json["precision"] = cited(model.precision);
   json["families"] = ordered_json::array();
   for (const Family& family : model.families) json["families"].push_back(json_of(family));
   json["sketches"] = ordered_json::array();

@@ -231,13 +231,28 @@ bool recognises_chakra_json(std::string_view beginning) {
   return has_node && (first == "version" || first == "id" || first == "name" || first == "type" || first == "attr");
 }
 
+/// Returns the attribute `precision` of metadata; empty if they have none.
+std::string_view precision_of(const simdjson::dom::object& metadata) {
+  std::string_view found;
+  simdjson::dom::array attributes;
+  if (metadata.at_key("attr").get(attributes) != simdjson::SUCCESS) return found;
+  for (const element attribute : attributes) {
+    std::string_view name;
+    if (attribute.at_key("name").get(name) != simdjson::SUCCESS || name != "precision") continue;
+    for (const std::string_view key : {"stringVal", "string_val"})
+      if (std::string_view text; attribute.at_key(key).get(text) == simdjson::SUCCESS) found = text;
+  }
+  return found;
+}
+
 void read_chakra_json(TraceFile& file, TraceSink& sink) {
   ParsedTrace& trace = sink.begin();
   const auto read_node = [&](std::string_view, const element& value, std::uint64_t position) {
     simdjson::dom::object members;
     const bool is_metadata = value.get(members) == simdjson::SUCCESS && trace.nodes.empty() &&
                              members.at_key("version").error() == simdjson::SUCCESS;
-    if (!is_metadata) NodeReader(file, trace, position).read(value);
+    if (!is_metadata) return NodeReader(file, trace, position).read(value);
+    trace.precision = precision_of(members);
   };
   if (first_member(file.beginning()) != graph_member) return read_json_objects(file, read_node);
   constexpr std::array arrays = {graph_member};

@@ -41,14 +41,13 @@ class ContentsSink final : public TraceSink {
 
   /// Traces say in which precision they compute if it is not bf16.
   void check_precision() {
-    std::string& expected = context_.options.precision;
-    if (parsed_->precision.empty() || parsed_->precision == expected) return;
-    if (expected.empty())
-      expected = parsed_->precision;
-    else
-      throw Error(ErrorCode::bad_input, file_.place(),
-                  fmt::format("the trace computes in {}, but the run in {}", shown(parsed_->precision), expected),
-                  fmt::format("workload.precision: {}", shown(parsed_->precision)));
+    const std::string &named = parsed_->precision, &required = context_.options.precision;
+    if (named.empty() || named == required) return;
+    context_.precisions.insert(named);
+    if (required.empty()) return;
+    throw Error(ErrorCode::bad_input, file_.place(),
+                fmt::format("the trace computes in {}, but the run in {}", shown(named), required),
+                fmt::format("workload.precision: {}", shown(named)));
   }
 
   bool is_needed(NpuId npu) const {

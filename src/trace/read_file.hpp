@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -28,7 +29,8 @@ struct ReadContext {
   Groups groups;
   NamePool names;
   TensorLists tensors;
-  WhileReading while_reading;  ///< guard of the file that is being read
+  std::set<std::string> precisions;  ///< precisions that traces name, other than ReadOptions::precision
+  WhileReading while_reading;        ///< guard of the file that is being read
 };
 
 /// What a file holds.

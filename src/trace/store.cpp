@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "file_cache.hpp"
+#include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "read_file.hpp"
 #include "shared_parts.hpp"
+#include "source.hpp"
 
 namespace orrery::trace {
 
@@ -205,6 +207,15 @@ std::size_t Store::bytes() const { return state_->context.names.bytes() + state_
 
 const Notices& Store::notices() const { return state_->notices; }
 
-const std::string& Store::precision() const { return state_->context.options.precision; }
+std::string Store::precision() const {
+  const ReadContext& context = state_->context;
+  if (!context.options.precision.empty()) return context.options.precision;
+  if (context.precisions.size() > 1)
+    throw Error(ErrorCode::bad_input, {},
+                fmt::format("one trace computes in {}, another one in {}", shown(*context.precisions.begin()),
+                            shown(*context.precisions.rbegin())),
+                "traces of one precision");
+  return context.precisions.empty() ? std::string() : *context.precisions.begin();
+}
 
 }  // namespace orrery::trace

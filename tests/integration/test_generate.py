@@ -240,6 +240,21 @@ class Generated(harness.Folder):
                     harness.orrery("run", one_peak, f"--output={self.folder}/one.h5", "--force").err,
                 )
         self.assertEqual(len({max(all_times) for all_times in times.values()}), 3)
+        for made in ("copied", "learned", "again"):
+            with self.subTest(made=made):
+                traces = (f"{self.folder}/fp8.{{npu}}.et", f"--groups={self.folder}/fp8.json")
+                source = {
+                    "copied": ("convert", *traces),
+                    "learned": ("synthesize", *traces, f"--model-out={self.folder}/model.json"),
+                    "again": ("synthesize", f"--model={self.folder}/model.json"),
+                }[made]
+                written = harness.orrery(*source, f"--output={self.folder / made}")
+                self.assertEqual(written.code, 0, written.err)
+                config = self.write("made.yaml", peaks + f"workload: {{traces: {made}, groups: {made}.json}}\n")
+                self.assertIn(
+                    "the trace computes in fp8, but the run in bf16",
+                    harness.orrery("run", config, f"--output={self.folder}/x.h5").err,
+                )
         both = self.write("both.yaml", peaks + workload.replace("workload:\n", "workload:\n  precision: fp8\n") % "fp8")
         self.assertIn(
             "expected workload.parallel.precision", harness.orrery("run", both, f"--output={self.folder}/x.h5").err

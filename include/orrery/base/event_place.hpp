@@ -33,7 +33,9 @@ class EventPlace {
     std::swap(step_, other.step_);
     return *this;
   }
-  ~EventPlace() { release(step_); }
+  ~EventPlace() {
+    if (step_ != nullptr) release(step_);
+  }
 
   /// Returns the place of the first event of an NPU.
   static EventPlace first_of(NpuId npu);

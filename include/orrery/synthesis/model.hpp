@@ -159,6 +159,7 @@ struct Model {
   std::uint32_t layers = 0;        ///< layers of a replica; 0: there are no loops over layers
   std::uint32_t num_channels = 0;  ///< number of channels of messages
   std::uint32_t merged_slots = 0;  ///< slots whose sizes were pooled with those of others
+  std::string precision = {};      ///< precision of the arithmetic that the traces name; empty: none
 
   /// Returns the coordinates of an NPU: [axes].
   std::vector<std::uint32_t> coordinates(std::uint32_t npu) const;

@@ -74,8 +74,7 @@ struct ReadOptions {
   CustomNodes custom_nodes = {};     ///< collectives of every NPU's trace that run custom files
   std::uint32_t num_npus = 0;        ///< number of NPUs of the topology
   std::uint32_t num_dimensions = 0;  ///< number of dimensions of the topology; 0: not known
-  /// Precision of the arithmetic, such as "fp8". A trace that names another one is a fault. Empty: the precision that
-  /// the first trace names.
+  /// Precision of the arithmetic, such as "fp8". A trace that names another one is a fault. Empty: any precision.
   std::string precision = {};
   /// The local memory has a size: a tensor that is listed with different sizes is a fault, otherwise a notice.
   bool memory_has_size = false;
@@ -196,8 +195,9 @@ class Store {
   /// Returns the bytes of memory that structures, labels and names take.
   std::size_t bytes() const;
   const Notices& notices() const;
-  /// Returns ReadOptions::precision, or the precision that the first trace names.
-  const std::string& precision() const;
+  /// Returns ReadOptions::precision; if that is empty, the precision that the traces name, or nothing if they name
+  /// none. Throws Error (bad_input) if they name several.
+  std::string precision() const;
 
  private:
   struct State;

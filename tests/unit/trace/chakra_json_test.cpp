@@ -50,6 +50,19 @@ TEST_F(ChakraJson, WhatTheJsonizerPrintsIsRead) {
   EXPECT_EQ(successors(trace, 1), std::vector<std::uint32_t>{2});
 }
 
+// Metadata that name the precision of the arithmetic, with the names of both spellings of protocol buffers' JSON.
+TEST_F(ChakraJson, MetadataNameThePrecision) {
+  const auto precision_of = [&](const std::string& attributes) {
+    store_ = make_store();
+    read_text(R"({"version": "0.0.4", "attr": [)" + attributes + R"(]}{"id": "1", "type": "COMP_NODE", "attr": []})");
+    return store_.precision();
+  };
+  EXPECT_EQ(precision_of(R"({"name": "precision", "stringVal": "fp8"})"), "fp8");
+  EXPECT_EQ(precision_of(R"({"name": "schema", "string_val": "a"}, {"name": "precision", "string_val": "fp32"})"),
+            "fp32");
+  EXPECT_EQ(precision_of(R"({"name": "schema", "stringVal": "fp8"})"), "");
+}
+
 // A list of nodes, of which the first defines a process group and the second names it. The node must get the members.
 TEST_F(ChakraJson, ProcessGroupsOfATraceCount) {
   const NpuTrace trace = read_text(

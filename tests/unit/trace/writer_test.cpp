@@ -43,5 +43,27 @@ TEST_F(WriterTest, AccessesAreReadAsTheyWereMade) {
   }
 }
 
+// Two traces of different precisions and one that names none. A system with one rate reads them all, but files cannot
+// name both precisions.
+TEST_F(WriterTest, TracesOfOneStoreNameOnePrecision) {
+  const auto write_named = [&](const std::string& name, std::string_view precision) {
+    Writer writer(folder_ / name, precision);
+    writer.close();
+  };
+  write_named("none.et", "");
+  write_named("fp8.et", "fp8");
+  write_named("fp32.et", "fp32");
+  Store store = make_store();
+  store.read(folder_ / "none.et", NpuId(0));
+  EXPECT_EQ(store.precision(), "");
+  store.read(folder_ / "fp8.et", NpuId(1));
+  EXPECT_EQ(store.precision(), "fp8");
+  const NpuTrace last = store.read(folder_ / "fp32.et", NpuId(2));
+  const std::string refused =
+      refusal_of([&] { write_trace(store, distinct_names(store), last, NpuId(2), folder_ / "out.et"); });
+  EXPECT_NE(refused.find("one trace computes in fp32, another one in fp8"), std::string::npos) << refused;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "out.et"));
+}
+
 }  // namespace
 }  // namespace orrery::trace
