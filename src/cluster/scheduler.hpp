@@ -103,7 +103,7 @@ class Scheduler {
     std::vector<std::uint32_t> changed;  ///< jobs whose factors may have changed at this time
   };
   Present at_;
-  /// What holds jobs up beside other jobs.
+  /// Reasons besides other jobs why jobs wait.
   struct Holds {
     Nanoseconds until = 0;                              ///< no job starts before, because the power rises
     std::deque<std::pair<Nanoseconds, double>> raises;  ///< raises of the power in the last minute, in W

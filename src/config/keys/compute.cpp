@@ -154,7 +154,7 @@ constexpr Row<Configuration> compute_rows[] = {
     // Adds what the roofline is made of.
     {"system.compute.peak",
      "peak compute rate, for all precisions or for each; that of workload.parallel.precision counts, "
-     "bf16 for traces",
+     "or of workload.precision for traces",
      "{bf16: 989 TFLOPS, fp8: 1979 TFLOPS}",
      Default::none(),
      compute_rate(),
