@@ -8,6 +8,7 @@
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/run/checkpoints.hpp"
 #include "orrery/run/preparation.hpp"
+#include "orrery/run/requests.hpp"
 #include "orrery/serving/description.hpp"
 #include "orrery/trace/lone_file.hpp"
 
@@ -50,7 +51,7 @@ void print_checkpoint_size(const run::Preparation& preparation, const config::Co
 void check_serving(const config::Inputs& inputs) {
   const config::ServingConfiguration configuration = config::read_serving(inputs);
   for (const auto& warning : configuration.system.warnings) spdlog::warn("{}", warning);
-  const serving::Scenario scenario = serving::make_scenario(configuration.serving);
+  const serving::Scenario scenario = run::make_scenario(configuration);
   fmt::print("{}, {}: nothing wrong was found\n", counted(scenario.requests.size(), "request"),
              counted(scenario.instances.size(), "instance"));
 }

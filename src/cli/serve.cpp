@@ -100,7 +100,7 @@ void serve(const config::ServingConfiguration& configuration, const run::RunOpti
   world.agree([&] {
     if (world.is_root()) results::check_output(run.output, run.force);
   });
-  const serving::Scenario scenario = run::agreed(world, [&] { return serving::make_scenario(configuration.serving); });
+  const serving::Scenario scenario = run::agreed(world, [&] { return run::make_scenario(configuration); });
   serving::Control control{.watchdog_seconds = run.watchdog_s, .stop_requested = {}, .progress = {}};
   if (JobContext* const job = JobContext::current())
     control.stop_requested = [job] { return job->stop.is_requested(); };

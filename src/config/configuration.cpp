@@ -184,6 +184,20 @@ void Configuration::settle_experts() {
     execution.compute.experts_share = options.sm_share.value_or(std::min(options.kernels->sms / units, 0.9));
 }
 
+compute::Options Configuration::compute_in(workload::Precision precision) const {
+  compute::Options options = execution.compute;
+  if (!peaks.empty()) {
+    auto peak = peaks.find(precision);
+    if (peak == peaks.end() && precision == workload::Precision::mxfp8) peak = peaks.find(workload::Precision::fp8);
+    options.peak_flops = peak == peaks.end() ? 0 : peak->second;
+    const auto bf16 = peaks.find(workload::Precision::bf16);
+    options.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
+  }
+  options.operand_bytes = workload::operand_size(precision);
+  options.table.precision = text_of(precisions(), precision);
+  return options;
+}
+
 void Configuration::share_settings() {
   collectives.local_memory = execution.compute.local_memory;
   settle_streams();
@@ -196,15 +210,7 @@ void Configuration::share_settings() {
   collectives.rendezvous = execution.rendezvous;
   remote_memory.may_take_no_time = rule_set == RuleSet::astra_sim && !execution.goes_over_links();
   settle_gpu();
-  if (!peaks.empty()) {
-    auto peak = peaks.find(precision());
-    if (peak == peaks.end() && precision() == workload::Precision::mxfp8) peak = peaks.find(workload::Precision::fp8);
-    execution.compute.peak_flops = peak == peaks.end() ? 0 : peak->second;
-    const auto bf16 = peaks.find(workload::Precision::bf16);
-    execution.compute.bf16_peak_flops = bf16 == peaks.end() ? 0 : bf16->second;
-  }
-  execution.compute.operand_bytes = workload::operand_size(precision());
-  execution.compute.table.precision = text_of(precisions(), precision());
+  execution.compute = compute_in(precision());
   Faults of_compute;
   const bool estimates =
       std::ranges::any_of(workloads(), [](const auto* each) { return each->generated.has_value(); }) &&

@@ -100,6 +100,16 @@ void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Fault
   }
 }
 
+/// Returns the precision of products with weights of a format: that of the weights where the system has a peak for it,
+/// else bf16, to which the weights are converted.
+workload::Precision precision_of_products(const ServingConfiguration& result) {
+  const std::string_view weights = result.serving.weights.name();
+  const auto precision = weights == "fp8"   ? workload::Precision::fp8
+                         : weights == "fp4" ? workload::Precision::nvfp4
+                                            : workload::Precision::bf16;
+  return result.system.peaks.contains(precision) ? precision : workload::Precision::bf16;
+}
+
 /// Fills in what `serving` takes from the system where it does not say it itself.
 void take_system(ServingConfiguration& result) {
   if (!result.has_system) return;
@@ -114,7 +124,8 @@ void take_system(ServingConfiguration& result) {
     std::unique_ptr<const compute::ComputeModel> model;
   };
   auto holder = std::make_shared<Holder>();
-  holder->options = execution.compute;
+  result.serving.step.products = precision_of_products(result);
+  holder->options = result.system.compute_in(result.serving.step.products);
   holder->options.validate();
   holder->model = compute::make_model(holder->options);
   result.serving.step.compute = {holder, holder->model.get()};

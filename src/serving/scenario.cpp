@@ -208,19 +208,20 @@ Scenario make_scenario(const Description& description) {
       const std::uint32_t blocks = kv_blocks(description, entry);
       std::shared_ptr<StepModel> cost;
       const std::size_t each = entry.npus.size() / entry.count;
+      const bool is_shared = !description.step.linear.is_exponential && (entry.npus.empty() || entry.parallel.tp == 1);
       for (std::uint32_t i = 0; i < entry.count; ++i) {
-        if (!cost || description.step.linear.is_exponential)
+        const std::span npus = std::span(entry.npus).subspan(i * each, each);
+        if (!cost || !is_shared)
           cost = description.step.model->make({description.step, description.model ? &*description.model : nullptr,
                                                entry.parallel, description.weights, description.kv, description.seed,
-                                               number});
+                                               number, npus});
         scenario.instances.push_back({.name = fmt::format("{}.{}", entry.name, i),
                                       .role = entry.role,
                                       .members = entry.parallel.dp,
                                       .kv_blocks = blocks,
                                       .scheduler = entry.scheduler,
                                       .cost = cost,
-                                      .npus = {entry.npus.begin() + static_cast<std::ptrdiff_t>(i * each),
-                                               entry.npus.begin() + static_cast<std::ptrdiff_t>((i + 1) * each)}});
+                                      .npus = {npus.begin(), npus.end()}});
         number += entry.parallel.dp;
       }
     });

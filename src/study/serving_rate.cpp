@@ -26,7 +26,7 @@ double rate_of(const serving::Results& results) {
 ServedAlone serve_alone(const config::ServingConfiguration& configuration,
                         const std::function<bool()>& stop_requested) {
   const auto alone = parallel::make_serial();
-  ServedAlone run{serving::make_scenario(configuration.serving), {}, {}};
+  ServedAlone run{run::make_scenario(configuration), {}, {}};
   const serving::Control control{.watchdog_seconds = 0, .stop_requested = stop_requested, .progress = {}};
   run.results = run::simulate_requests(configuration, run.scenario, control, *alone);
   run.metrics = serving::metrics_of(configuration.serving, run.scenario, run.results);

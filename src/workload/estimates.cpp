@@ -40,19 +40,22 @@ void leave_host_what_kernels_leave(std::vector<Operator>& operators) {
 }
 
 void estimate(std::vector<Operator>& operators, const compute::ComputeModel& model) {
-  for (Operator& op : operators) {
-    if (!is_estimated(op)) continue;
-    op.duration = model.estimate(operation_of(op));
-    if (op.share < 1 && op.duration < Time::max())
-      op.duration = Time::from_ps(static_cast<std::int64_t>(static_cast<double>(op.duration.ps()) * op.share));
-    if (op.duration == Time::max())
-      throw Error(ErrorCode::bad_input, {.key = "workload.model"},
-                  fmt::format("operator {} takes longer than a run can simulate", op.name), "a smaller model");
-  }
+  for (Operator& op : operators)
+    if (is_estimated(op)) op.duration = estimated(op, model);
   leave_host_what_kernels_leave(operators);
 }
 
 }  // namespace
+
+Time estimated(const Operator& op, const compute::ComputeModel& model) {
+  Time duration = model.estimate(operation_of(op));
+  if (op.share < 1 && duration < Time::max())
+    duration = Time::from_ps(static_cast<std::int64_t>(static_cast<double>(duration.ps()) * op.share));
+  if (duration == Time::max())
+    throw Error(ErrorCode::bad_input, {.key = "workload.model"},
+                fmt::format("operator {} takes longer than a run can simulate", op.name), "a smaller model");
+  return duration;
+}
 
 void estimate(std::span<Layer> layers, const compute::ComputeModel& model) {
   for (Layer& layer : layers)

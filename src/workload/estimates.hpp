@@ -7,6 +7,9 @@
 
 namespace orrery::workload {
 
+/// Returns what the model estimates for an operator. Throws Error (bad_input) if that does not fit.
+Time estimated(const Operator& op, const compute::ComputeModel& model);
+
 /// Sets the duration of each compute operator that has none to what the model estimates. Throws Error (bad_input) if a
 /// duration does not fit. Cost O(operators).
 void estimate(std::span<Layer> layers, const compute::ComputeModel& model);

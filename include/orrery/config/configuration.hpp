@@ -206,6 +206,8 @@ struct Configuration {
 
   /// Returns the precision of the workload's compute nodes, or of the first job's.
   workload::Precision precision() const;
+  /// Returns the options of the compute model for products of a precision. Their peak is 0 if `peaks` has none for it.
+  compute::Options compute_in(workload::Precision precision) const;
   /// Returns the name of the precision that traces of a workload must have; empty if the peak does not depend on it.
   std::string required_precision(const Workload& of) const;
   /// Returns the workloads of all jobs, or the only one.

@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
 #include "orrery/base/time.hpp"
@@ -14,6 +17,7 @@
 #include "orrery/serving/number_format.hpp"
 #include "orrery/serving/options.hpp"
 #include "orrery/serving/step_model.hpp"
+#include "orrery/trace/graph.hpp"
 #include "orrery/workload/transformer.hpp"
 
 namespace orrery::serving {
@@ -58,6 +62,15 @@ struct HostTimes {
   Time layer;           ///< time in which the host launches the operators of a layer, while those before it run
 };
 
+/// Times of the collectives of the NPUs of an instance, which are alone on their links.
+class CollectiveTimes {
+ public:
+  virtual ~CollectiveTimes() = default;
+
+  /// Returns the time of a collective that all NPUs begin together; `bytes` are those of a node in a trace.
+  virtual Time duration(trace::CollectiveKind kind, Bytes bytes) = 0;
+};
+
 /// How long steps take.
 struct StepOptions {
   StepModelName model;
@@ -69,11 +82,14 @@ struct StepOptions {
   std::vector<std::uint64_t> graph_sizes;              ///< recorded graphs, ascending; empty: none
   double small_us = 1.5;                               ///< time of a kernel that only moves memory, beside its bytes
   Bandwidth memory;                                    ///< bandwidth of an NPU's memory
-  Bandwidth ring = Bandwidth::from_bytes_per_ns(450);  ///< bandwidth of the links inside an instance
+  Bandwidth ring = Bandwidth::from_bytes_per_ns(450);  ///< bandwidth of the links inside an instance of `profile`
   Time ring_latency = Time::from_ns(1000);
   HostTimes host;
   ExpertOptions experts;
-  std::shared_ptr<const compute::ComputeModel> compute;  ///< null: the system estimates no operations
+  std::shared_ptr<const compute::ComputeModel> compute;      ///< null: the system estimates no operations
+  workload::Precision products = workload::Precision::bf16;  ///< precision in which `compute` estimates products
+  /// Returns the times of collectives of `tp` NPUs: the first ones of `npus`, or of the system if there are none.
+  std::function<std::shared_ptr<CollectiveTimes>(std::span<const NpuId> npus, std::uint32_t tp)> collectives;
 };
 
 /// Inputs of step times besides the options.
@@ -83,7 +99,8 @@ struct StepContext {
   InstanceParallel parallel;
   FormatName weights, kv;
   std::uint64_t seed = 1;
-  std::uint32_t number = 0;  ///< number of the first scheduler
+  std::uint32_t number = 0;          ///< number of the first scheduler
+  std::span<const NpuId> npus = {};  ///< NPUs of the instance; empty: any
 };
 
 /// A model of step times, of the registry.

@@ -179,10 +179,8 @@ std::vector<Condition> of_steps() {
        [](const Description& d) { return has_step_model(d, {"operators"}); }},
       {{"serving.step.experts", "serving.step.distribution"}, "with a model without experts", has_experts},
       {{"serving.step.ring."},
-       "without serving.step.model: system or profile",
-       [](const Description& d) {
-         return has_step_model(d, {"system", "profile"});
-       }},
+       "without serving.step.model: profile",
+       [](const Description& d) { return has_step_model(d, {"profile"}); }},
       {{"serving.step.ring."},
        "without parallel.tp or parallel.dp above 1",
        [](const Description& d) {

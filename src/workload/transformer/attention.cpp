@@ -6,41 +6,56 @@ using trace::CollectiveKind;
 using enum Operator::Kind;
 
 /// The core of attention computes the scores of the NPU's own tokens with all tokens of the sequence, the softmax and
-/// the weighted values: 4 s FLOPs for each query value. A fused causal core leaves out the half that the mask hides;
-/// one of separate products computes it.
+/// the weighted values: 4 s FLOPs for each query value.
 std::vector<Operator> TransformerLayers::core_forward() const {
-  const std::uint64_t pairs = tokens_ * model_.sequence;
-  if (is_decode()) return {decoding_core(pairs)};
-  const std::uint64_t for_scores = 2 * pairs * query_, for_values = 2 * pairs * result_;
+  if (is_decode()) return {decoding_core(tokens_ * model_.sequence, model_.sequence)};
+  return prefill_core(0);
+}
+
+/// A fused causal core leaves out the half of the sequence's own scores that the mask hides; one of separate products
+/// computes it. With latent attention the heads' keys and values of the cache are made again of its small vectors.
+std::vector<Operator> TransformerLayers::prefill_core(std::uint64_t context) const {
+  const std::uint64_t own_pairs = tokens_ * model_.sequence, old_pairs = tokens_ * context;
+  const std::uint64_t for_scores = 2 * (own_pairs + old_pairs) * query_,
+                      for_values = 2 * (own_pairs + old_pairs) * result_;
   const std::uint64_t all_tokens = parallel_.micro_batch * model_.sequence;
   const std::uint64_t queries = tokens_ * query_ * bytes_, results = tokens_ * result_ * bytes_;
-  const std::uint64_t keys = all_tokens * keys_ * bytes_, values = all_tokens * values_ * bytes_;
+  const auto of_cache = [this](std::uint64_t v) { return operand_bytes(precision_of_cache(parallel_), v); };
+  const std::uint64_t keys = all_tokens * keys_ * bytes_ + of_cache(context * keys_);
+  const std::uint64_t values = all_tokens * values_ * bytes_ + of_cache(context * values_);
   const compute::ProductShape scores_of_head = {
       .m = tokens_ / parallel_.micro_batch,
       .k = (model_.query_head() + model_.value_head()) / 2,
-      .n = model_.sequence,
+      .n = context + model_.sequence,
       .copies = parallel_.micro_batch * (model_.attention.heads / tp_),
   };
-  if (model_.attention.fused)
-    return {{.name = "attention.core",
-             .flops = (for_scores + for_values) / (model_.attention.causal ? 2 : 1),
-             .bytes = queries + results + keys + values,
-             .operation = compute::Operation::Kind::attention,
-             .shape = scores_of_head,
-             .is_causal = model_.attention.causal}};
-  const std::uint64_t scores = tokens_ * model_.sequence * (model_.attention.heads / tp_);
+  std::vector<Operator> made;
+  if (context > 0 && model_.is_latent()) made.push_back(up_keys(context));
+  if (model_.attention.fused) {
+    const std::uint64_t hidden_flops = model_.attention.causal ? own_pairs * (query_ + result_) : 0;
+    made.push_back({.name = "attention.core",
+                    .flops = for_scores + for_values - hidden_flops,
+                    .bytes = queries + results + keys + values,
+                    .operation = compute::Operation::Kind::attention,
+                    .shape = scores_of_head,
+                    .is_causal = model_.attention.causal && context == 0});
+    return made;
+  }
+  const std::uint64_t scores = (own_pairs + old_pairs) * (model_.attention.heads / tp_);
   using compute::Operation;
-  return {{.name = "attention.scores",
-           .flops = for_scores,
-           .bytes = queries + keys + scores * bytes_,
-           .operation = Operation::Kind::product,
-           .shape = scores_of_head},
-          Operators::elementwise("attention.softmax", scores * (model_.dropout ? 4 * bytes_ + 1 : 2 * bytes_)),
-          {.name = "attention.values",
-           .flops = for_values,
-           .bytes = results + values + scores * bytes_,
-           .operation = Operation::Kind::product,
-           .shape = {scores_of_head.m, scores_of_head.n, scores_of_head.k, scores_of_head.copies}}};
+  made.insert(made.end(),
+              {Operator{.name = "attention.scores",
+                        .flops = for_scores,
+                        .bytes = queries + keys + scores * bytes_,
+                        .operation = Operation::Kind::product,
+                        .shape = scores_of_head},
+               Operators::elementwise("attention.softmax", scores * (model_.dropout ? 4 * bytes_ + 1 : 2 * bytes_)),
+               Operator{.name = "attention.values",
+                        .flops = for_values,
+                        .bytes = results + values + scores * bytes_,
+                        .operation = Operation::Kind::product,
+                        .shape = {scores_of_head.m, scores_of_head.n, scores_of_head.k, scores_of_head.copies}}});
+  return made;
 }
 
 /// Returns how many values of a token and layer the NPU keeps for the tokens after it.
@@ -50,19 +65,17 @@ std::uint64_t TransformerLayers::cache_width() const {
 
 /// Returns the core of attention for one token of each sequence, which reads the cache. With latent attention queries
 /// are compared with the small vectors themselves, whose products with the heads' matrices are those of `up_keys`.
-Operator TransformerLayers::decoding_core(std::uint64_t pairs) const {
+Operator TransformerLayers::decoding_core(std::uint64_t pairs, std::uint64_t context) const {
   const std::uint64_t heads = model_.attention.heads / tp_, small = model_.latent.key_value;
   const std::uint64_t scored = model_.is_latent() ? heads * (small + model_.latent.rotary) : query_;
   const std::uint64_t summed = model_.is_latent() ? heads * small : result_;
-  return {.name = "attention.core",
-          .flops = 2 * pairs * (scored + summed),
-          .bytes = operand_bytes(precision_of_cache(parallel_), pairs * cache_width()) +
-                   tokens_ * (query_ + result_) * bytes_,
-          .operation = compute::Operation::Kind::attention,
-          .shape = {.m = 1,
-                    .k = (model_.query_head() + model_.value_head()) / 2,
-                    .n = model_.sequence,
-                    .copies = tokens_ * heads}};
+  return {
+      .name = "attention.core",
+      .flops = 2 * pairs * (scored + summed),
+      .bytes =
+          operand_bytes(precision_of_cache(parallel_), pairs * cache_width()) + tokens_ * (query_ + result_) * bytes_,
+      .operation = compute::Operation::Kind::attention,
+      .shape = {.m = 1, .k = (model_.query_head() + model_.value_head()) / 2, .n = context, .copies = tokens_ * heads}};
 }
 
 std::vector<Operator> TransformerLayers::core_backward() const {

@@ -5,16 +5,20 @@ namespace orrery::workload {
 using trace::CollectiveKind;
 using enum Operator::Kind;
 
+/// Returns the product that makes the heads' keys and values of the small vectors of this many tokens.
+Operator TransformerLayers::up_keys(std::uint64_t tokens) const {
+  return operators_.product("attention.up_keys", tokens, model_.latent.key_value,
+                            model_.attention.heads / tp_ * (model_.head_width() + model_.value_head()));
+}
+
 /// Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1). A product makes small vectors of each
 /// token, one for queries and one for keys and values; further products make the heads of these. The first one is not
 /// divided by tp, so that it is done of the NPU's own tokens, and small vectors are gathered.
 TransformerLayers::Inputs TransformerLayers::latent_inputs() {
   const Transformer::Latent& latent = model_.latent;
   const std::uint64_t ranks = latent.query + latent.key_value + latent.rotary;
-  const std::uint64_t heads = model_.attention.heads / tp_;
   const Operator down = operators_.product("attention.down", own_tokens_, hidden_, ranks);
-  const Operator up_keys = operators_.product("attention.up_keys", tokens_, latent.key_value,
-                                              heads * (model_.head_width() + model_.value_head()));
+  const Operator up_keys = this->up_keys(tokens_);
   const Operator up_queries = latent.query > 0
                                   ? operators_.product("attention.up_queries", tokens_, latent.query, query_)
                                   : operators_.product("attention.queries", tokens_, hidden_, query_);

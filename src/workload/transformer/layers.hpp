@@ -52,6 +52,11 @@ class TransformerLayers {
   Layer embedding();
   /// Returns the output layer. Blocks that predict further tokens are part of it.
   Layer output();
+  /// Returns the core of attention of one token for each sequence, which has `pairs` scores with tokens before, and
+  /// `context` of them on the mean.
+  Operator decoding_core(std::uint64_t pairs, std::uint64_t context) const;
+  /// Returns the core of attention of whole sequences, each behind `context` tokens whose keys and values are kept.
+  std::vector<Operator> prefill_core(std::uint64_t context) const;
 
  private:
   bool is_decode() const { return parallel_.pipeline.phase == Phase::decode; }
@@ -156,7 +161,7 @@ class TransformerLayers {
   Inputs plain_inputs();
   Inputs latent_inputs();
   std::vector<Operator> core_forward() const;
-  Operator decoding_core(std::uint64_t pairs) const;
+  Operator up_keys(std::uint64_t tokens) const;
   std::vector<Operator> core_backward() const;
   void add_positions(Inputs& inputs) const;
   std::uint64_t attention_parameters() const;
