@@ -188,6 +188,15 @@ void share_workload(Value& stack, Value& jobs) {
   std::erase_if(stack.entries, [](const auto& entry) { return entry.key == "workload"; });
 }
 
+/// Replaces the workload of a stack by what serving has of it: the host's time for a layer.
+void turn_to_serving(Value& stack, Faults& faults) {
+  const Value* at = &stack;
+  for (const char* const key : {"workload", "parallel", "layer-time"})
+    if (at != nullptr) at = at->find(key);
+  if (at != nullptr) apply_override(stack, fmt::format("serving.host.layer={}", at->text), faults);
+  std::erase_if(stack.entries, [](const auto& entry) { return entry.key == "workload"; });
+}
+
 /// Puts the measured figures of a hardware and software stack below what the file itself says, and above the files that
 /// it stands on.
 void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
@@ -206,6 +215,7 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
     compare_processors(stack, root, *name);
     if (Value* const system = entry(root, "system")) make_mapping(*system);
     if (Value* const jobs = entry(root, "jobs")) share_workload(stack, *jobs);
+    if (root.find("serving") != nullptr) turn_to_serving(stack, faults);
     put_above(stack, root);
     root = std::move(stack);
   });

@@ -11,8 +11,8 @@ class Ring {
  public:
   Ring(std::uint32_t ranks, const StepOptions& options)
       : ranks_(ranks),
-        bandwidth_(options.ring.bytes_per_ns() * 1e9),
-        latency_us_(static_cast<double>(options.ring_latency.ps()) / 1e6) {}
+        bandwidth_(options.ring.bandwidth.bytes_per_ns() * 1e9),
+        latency_us_(static_cast<double>(options.ring.latency.ps()) / 1e6) {}
 
   double all_reduce(double size) const { return ranks_ > 1 ? steps(2.0 * (ranks_ - 1), size / ranks_) : 0; }
   /// Every rank has `own` bytes and gets the bytes of the others.

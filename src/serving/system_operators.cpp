@@ -34,7 +34,6 @@ class SystemOperators final : public StepModel {
   explicit SystemOperators(const StepContext& context)
       : graph_sizes_(context.options.graph_sizes),
         host_(context.options.host),
-        num_layers_(context.model->layers),
         compute_(context.options.compute),
         collectives_(context.parallel.tp > 1 ? context.options.collectives(context.npus, context.parallel.tp)
                                              : nullptr),
@@ -46,39 +45,46 @@ class SystemOperators final : public StepModel {
 
   Time duration(const StepShape& shape, std::uint64_t) override {
     const std::uint64_t sequences = shape.sequences();
-    Time all = remembered(layers_, padded(graph_sizes_, shape.tokens()),
-                          [&](std::uint64_t tokens) { return whole(inference_.layers(tokens)); });
-    if (shape.decodes > 0) all += inference_.decoding_cores(shape.decodes, shape.context_sum);
-    for (const StepShape::Chunk& chunk : shape.chunks) all += inference_.chunk_cores(chunk.tokens, chunk.context);
-    all += remembered(outputs_, sequences, [&](std::uint64_t requests) { return whole(inference_.output(requests)); });
-    all = std::max(all, host_.layer * num_layers_);
-    return std::max(all + host_.step + host_.sequence * static_cast<std::int64_t>(sequences), Time::from_ps(1));
+    Time core;
+    if (shape.decodes > 0) core += inference_.decoding_core(shape.decodes, shape.context_sum);
+    for (const StepShape::Chunk& chunk : shape.chunks) core += inference_.chunk_core(chunk.tokens, chunk.context);
+    const auto [layers, are_new] = layers_.try_emplace(padded(graph_sizes_, shape.tokens()));
+    if (are_new)
+      for (const workload::StepPart& part : inference_.layers(layers->first)) layers->second.push_back(timed(part));
+    const auto [output, is_new] = outputs_.try_emplace(sequences);
+    if (is_new)
+      if (const auto part = inference_.output(sequences)) output->second.push_back(timed(*part));
+    Time all = host_.step + host_.sequence * static_cast<std::int64_t>(sequences);
+    for (const Parts* const parts : {&layers->second, &output->second})
+      for (const Part& part : *parts) {
+        const Time compute = part.has_attention ? part.compute + core : part.compute;
+        all += (std::max(compute, host_.layer) + part.collectives) * part.count;
+      }
+    return std::max(all, Time::from_ps(1));
   }
 
  private:
-  using Memo = std::unordered_map<std::uint64_t, Time>;
+  /// Equal layers, and the times of each.
+  struct Part {
+    std::int64_t count = 1;
+    Time compute, collectives;
+    bool has_attention = false;
+  };
+  using Parts = std::vector<Part>;
 
-  template <class Make>
-  static Time remembered(Memo& memo, std::uint64_t key, Make make) {
-    const auto [known, is_new] = memo.try_emplace(key);
-    if (is_new) known->second = make(key);
-    return known->second;
-  }
-
-  Time whole(const workload::StepPart& part) const {
-    Time all = part.compute;
+  Part timed(const workload::StepPart& part) const {
+    Part made{static_cast<std::int64_t>(part.count), part.compute, {}, part.has_attention};
     for (const workload::GroupCollective& one : part.collectives)
-      all += collectives_->duration(one.kind, one.bytes) * static_cast<std::int64_t>(one.count);
-    return all;
+      made.collectives += collectives_->duration(one.kind, one.bytes);
+    return made;
   }
 
   std::vector<std::uint64_t> graph_sizes_;
   HostTimes host_;
-  std::int64_t num_layers_;
   std::shared_ptr<const compute::ComputeModel> compute_;
   std::shared_ptr<CollectiveTimes> collectives_;  ///< null: there are none
   workload::BatchedInference inference_;
-  Memo layers_, outputs_;
+  std::unordered_map<std::uint64_t, Parts> layers_, outputs_;  ///< parts of steps by tokens, and by requests
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "orrery/workload/batched_inference.hpp"
 
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -36,56 +35,57 @@ Parallel BatchedInference::parallel(Phase phase, std::uint64_t samples) const {
   return made;
 }
 
-void BatchedInference::add(StepPart& part, const Layer& layer, std::uint64_t count) const {
+StepPart BatchedInference::part_of(const Layer& layer, std::uint64_t count) const {
+  StepPart part;
+  part.count = count;
   for (Operator op : layer.forward) {
-    if (op.operation == compute::Operation::Kind::attention) continue;
-    if (op.kind == Operator::Kind::compute) {
+    if (op.operation == compute::Operation::Kind::attention) {
+      part.has_attention = true;
+    } else if (op.kind == Operator::Kind::compute) {
       store_weights(op, numbers_.products, numbers_.weight_bytes);
-      part.compute += estimated(op, compute_) * static_cast<std::int64_t>(count);
+      part.compute += estimated(op, compute_);
     } else {
-      part.collectives.push_back({op.collective, Bytes(op.bytes), count});
+      part.collectives.push_back({op.collective, Bytes(op.bytes)});
     }
   }
+  return part;
 }
 
-StepPart BatchedInference::layers(std::uint64_t tokens) const {
+std::vector<StepPart> BatchedInference::layers(std::uint64_t tokens) const {
   const Parallel parallel = this->parallel(Phase::decode, tokens);
   TransformerLayers layers(model_, parallel, {});
-  std::array<std::uint64_t, 2> count = {}, example = {};  // [has experts]
-  for (std::uint32_t i = 0; i < model_.layers; ++i) {
-    const bool has_experts = model_.has_experts(i);
-    if (count.at(has_experts)++ == 0) example.at(has_experts) = i;
+  std::vector<StepPart> parts;
+  if (model_.embedding.vocabulary > 0) parts.push_back(part_of(layers.embedding(), 1));
+  std::uint32_t with_experts = 0;
+  for (std::uint32_t i = 0; i < model_.layers; ++i) with_experts += model_.has_experts(i) ? 1 : 0;
+  for (const bool has_experts : {false, true}) {
+    const std::uint32_t count = has_experts ? with_experts : model_.layers - with_experts;
+    std::uint32_t example = 0;
+    while (count > 0 && model_.has_experts(example) != has_experts) ++example;
+    if (count > 0) parts.push_back(part_of(layers.block(example), count));
   }
-  StepPart part;
-  if (model_.embedding.vocabulary > 0) add(part, layers.embedding(), 1);
-  for (const bool has_experts : {false, true})
-    if (count.at(has_experts) > 0)
-      add(part, layers.block(static_cast<std::uint32_t>(example.at(has_experts))), count.at(has_experts));
-  return part;
+  return parts;
 }
 
-StepPart BatchedInference::output(std::uint64_t requests) const {
-  StepPart part;
-  if (model_.embedding.vocabulary == 0) return part;
+std::optional<StepPart> BatchedInference::output(std::uint64_t requests) const {
+  if (model_.embedding.vocabulary == 0) return {};
   const Parallel parallel = this->parallel(Phase::decode, requests);
-  add(part, TransformerLayers(model_, parallel, {}).output(), 1);
-  return part;
+  return part_of(TransformerLayers(model_, parallel, {}).output(), 1);
 }
 
-Time BatchedInference::decoding_cores(std::uint64_t requests, std::uint64_t context) const {
+Time BatchedInference::decoding_core(std::uint64_t requests, std::uint64_t context) const {
   const Parallel parallel = this->parallel(Phase::decode, requests);
-  const Operator core = TransformerLayers(model_, parallel, {}).decoding_core(context, context / requests);
-  return estimated(core, compute_) * model_.layers;
+  return estimated(TransformerLayers(model_, parallel, {}).decoding_core(context, context / requests), compute_);
 }
 
-Time BatchedInference::chunk_cores(std::uint64_t tokens, std::uint64_t context) const {
+Time BatchedInference::chunk_core(std::uint64_t tokens, std::uint64_t context) const {
   const Parallel parallel = this->parallel(Phase::prefill, 1);
   Transformer chunk = model_;
   chunk.sequence = tokens;
   Time all;
   for (const Operator& op : TransformerLayers(chunk, parallel, {}).prefill_core(context))
     all += estimated(op, compute_);
-  return all * model_.layers;
+  return all;
 }
 
 }  // namespace orrery::workload

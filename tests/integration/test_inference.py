@@ -99,6 +99,21 @@ class Inference(harness.Folder):
         more = self.metric(self.config(DENSE % "", "phase: decode, micro-batch: 8"), "time_per_output_token")
         self.assertTrue(few < more < 1.5 * few, (few, more))
 
+    def test_a_step_reads_the_experts_that_tokens_pick(self):
+        """Eight tokens pick two of 64 experts each: 64 (1 - (62/64)^8), or 14, are read on the mean. Of 32 experts they pick 13. The
+        steps differ by the weights of one expert in each of two layers, and by the router's weights and results for 32 experts.
+        """
+        h, w, b, layers = 1024, 1024, 8, 2
+
+        def step(experts):
+            sizes = f"kind: transformer, layers: {layers}, hidden: {h}, heads: 8, ffn: {w}, gated: true, sequence: 512"
+            model = f"{{{sizes}, vocabulary: 8192, experts: {experts}, top-k: 2}}"
+            config = self.config(model, f"phase: decode, micro-batch: {b}, detail: operator")
+            return self.metric(config, "time_per_output_token")
+
+        expected = layers * 2 * (3 * h * w + 32 * (h + b)) / 1000e9
+        self.assertAlmostEqual(step(64) - step(32), expected, delta=1e-11)
+
     def request(self, model, parallel, npus=1, arguments=(), **generation):
         """Returns the metrics of a request in seconds, and the step time."""
         import h5py

@@ -74,12 +74,15 @@ class ServingSteps(harness.Folder):
 
     def test_one_request_alone_is_the_request_of_a_workload(self):
         """A request that nothing else meets takes what `phase: request` takes, to the ps: with all kinds of layers, on one NPU and
-        on several, with collectives of a ring and of a library."""
+        on several, in both networks, with rates of products, and with a host that limits some layers."""
         for name, model in MODELS.items():
-            for tp, network in ((1, {}), (2, {}), (4, {"model": "congestion-aware"})):
+            for tp, network, host in ((1, {}, 0), (2, {}, 40), (4, {"model": "congestion-aware"}, 0)):
                 with self.subTest(model=name, tp=tp):
                     system = self.system(tp, **network)
+                    if host > 0:
+                        system["compute"] = {**COMPUTE, "model": "products", "processor": "h100"}
                     parallel = {"tp": tp, "phase": "request", "output-tokens": OUTPUT, "detail": "operator"}
+                    parallel["layer-time"] = f"{host} us"
                     workload = {"model": {**model, "sequence": PROMPT}, "parallel": parallel}
                     config = self.save({"system": system, "workload": workload})
                     with h5py.File(self.run_once([config], "workload.h5")) as results:
@@ -87,7 +90,8 @@ class ServingSteps(harness.Folder):
                             round(float(results["metrics/time_to_first_token"][()]) * 1e12),
                             round(float(results["metrics/request_time"][()]) * 1e12),
                         )
-                    self.assertEqual(self.times(self.served(model, tp, system)), expected)
+                    served = self.served(model, tp, system, host={"layer": f"{host} us"})
+                    self.assertEqual(self.times(served), expected)
 
     def test_the_network_of_the_system_counts(self):
         """Half of the bandwidth makes the steps of a tensor-parallel instance longer by the time of its bytes, and those of an
@@ -117,7 +121,20 @@ class ServingSteps(harness.Folder):
         # Of a prompt, only the output layer of one token is limited by memory.
         self.assertAlmostEqual(bf16[0] - int4[0], 4096 * 8192 * (2 - 0.515625) / 1000e9, delta=1e-8)
 
+    def test_a_stack_gives_the_time_of_the_host(self):
+        """With a stack of an inference engine each layer takes at least its layer-time, and `host.layer` replaces it."""
+        (self.folder / "slow.yaml").write_text("workload: {parallel: {layer-time: 3 ms}}\n")
+        config = self.served(DENSE)
+        plain = json.loads(config.read_text())
+        self.save({"stack": "slow.yaml", **plain})
+        layers = DENSE["layers"] + 2  # the embedding and the output layer wait too
+        self.assertEqual(self.times(config), (layers * 3 * 10**9, OUTPUT * layers * 3 * 10**9))
+        plain["serving"]["host"] = {"layer": "4 ms"}
+        self.save({"stack": "slow.yaml", **plain})
+        self.assertEqual(self.times(config), (layers * 4 * 10**9, OUTPUT * layers * 4 * 10**9))
+
     def test_refusals(self):
+        """More NPUs than the system has, and a format of the cache that `system` has no rule for, end with exit code 3."""
         for text, tp, changes in (
             ("parallel.tp: found 8, and the system has 2 NPUs", 8, {"system": self.system(2)}),
             ("precision.kv: found int4 with step.model: system", 1, {"precision": {"kv": "int4"}}),

@@ -62,6 +62,12 @@ struct HostTimes {
   Time layer;           ///< time in which the host launches the operators of a layer, while those before it run
 };
 
+/// Links of a ring.
+struct RingLinks {
+  Bandwidth bandwidth = Bandwidth::from_bytes_per_ns(450);
+  Time latency = Time::from_ns(1000);
+};
+
 /// Times of the collectives of the NPUs of an instance, which are alone on their links.
 class CollectiveTimes {
  public:
@@ -78,12 +84,11 @@ struct StepOptions {
   FittedCost fitted;
   std::filesystem::path tables;
   TableNames names;
-  double skew = 0;                                     ///< skew of attention over unequal contexts
-  std::vector<std::uint64_t> graph_sizes;              ///< recorded graphs, ascending; empty: none
-  double small_us = 1.5;                               ///< time of a kernel that only moves memory, beside its bytes
-  Bandwidth memory;                                    ///< bandwidth of an NPU's memory
-  Bandwidth ring = Bandwidth::from_bytes_per_ns(450);  ///< bandwidth of the links inside an instance of `profile`
-  Time ring_latency = Time::from_ns(1000);
+  double skew = 0;                         ///< skew of attention over unequal contexts
+  std::vector<std::uint64_t> graph_sizes;  ///< recorded graphs, ascending; empty: none
+  double small_us = 1.5;                   ///< time of a kernel that only moves memory, beside its bytes
+  Bandwidth memory;                        ///< bandwidth of an NPU's memory
+  RingLinks ring;                          ///< links inside an instance of `profile`
   HostTimes host;
   ExpertOptions experts;
   std::shared_ptr<const compute::ComputeModel> compute;      ///< null: the system estimates no operations

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "orrery/base/quantity.hpp"
@@ -17,17 +18,19 @@ namespace orrery::workload {
 
 struct Layer;
 
-/// Equal collectives of a tensor-parallel group, one after the other.
+/// A collective of a tensor-parallel group.
 struct GroupCollective {
   trace::CollectiveKind kind{};
-  Bytes bytes;              ///< bytes of a node, as traces have them
-  std::uint64_t count = 1;  ///< number of these collectives
+  Bytes bytes;  ///< bytes of a node, as traces have them
 };
 
-/// A part of a step on one NPU: its compute operators, and the collectives between them. None overlap.
+/// A part of a step on one NPU: `count` equal layers, with their compute operators and the collectives between them.
+/// None overlap.
 struct StepPart {
+  std::uint64_t count = 1;
   Time compute;
   std::vector<GroupCollective> collectives;
+  bool has_attention = false;  ///< true if a core of attention comes on top
 };
 
 /// How an engine stores the numbers of products.
@@ -46,20 +49,20 @@ class BatchedInference {
   BatchedInference(Transformer model, std::uint32_t tp, const StoredNumbers& numbers,
                    const compute::ComputeModel& compute);
 
-  /// Returns the work of the embedding and of all layers for this many tokens, without the cores of attention.
-  StepPart layers(std::uint64_t tokens) const;
-  /// Returns the work of the output layer for the last tokens of this many requests.
-  StepPart output(std::uint64_t requests) const;
-  /// Returns the time of the cores of attention of all layers in which this many requests, 1 or more, have one token
-  /// each; `context` is the number of all tokens before these.
-  Time decoding_cores(std::uint64_t requests, std::uint64_t context) const;
-  /// Returns the time of the cores of all layers for several tokens of one request behind `context` others.
-  Time chunk_cores(std::uint64_t tokens, std::uint64_t context) const;
+  /// Returns the embedding and the layers for this many tokens, without the cores of attention.
+  std::vector<StepPart> layers(std::uint64_t tokens) const;
+  /// Returns the output layer for the last tokens of this many requests; nothing if the model has none.
+  std::optional<StepPart> output(std::uint64_t requests) const;
+  /// Returns the time of the core of attention of a layer in which this many requests, 1 or more, have one token each;
+  /// `context` is the number of all tokens before these.
+  Time decoding_core(std::uint64_t requests, std::uint64_t context) const;
+  /// Returns the time of such a core for several tokens of one request behind `context` others.
+  Time chunk_core(std::uint64_t tokens, std::uint64_t context) const;
 
  private:
   Parallel parallel(Phase phase, std::uint64_t samples) const;
-  /// Adds `count` layers like this one to a part of a step.
-  void add(StepPart& part, const Layer& layer, std::uint64_t count) const;
+  /// Returns the part of a step that `count` layers like this one are.
+  StepPart part_of(const Layer& layer, std::uint64_t count) const;
 
   Transformer model_;
   std::uint32_t tp_;

@@ -31,6 +31,15 @@ ExpertLoad draw_expert_load(const Transformer& model, const Parallel& parallel, 
   return {rank ? own / mean : 1, most / mean};
 }
 
+/// Returns how many of the NPU's experts get a token on the mean if each token picks top_k of all at random. A step of
+/// inference may have few tokens, and reads only the weights of these.
+std::uint64_t TransformerLayers::experts_with_rows() const {
+  const double ranks = parallel_.num_expert_ranks(), experts = model_.mlp.experts;
+  const double tokens = static_cast<double>(tokens_ * parallel_[Axis::ep]);
+  const double without = std::pow(1 - model_.mlp.top_k / experts, tokens);
+  return std::max<std::uint64_t>(static_cast<std::uint64_t>(std::llround(experts / ranks * (1 - without))), 1);
+}
+
 /// Each token goes to top_k experts, which are spread over NPUs, and comes back. All experts get the same number, as
 /// many as their capacity, or what is drawn for them; an exchange takes as long as that of the NPU that gets most.
 /// Experts that every token passes compute while tokens travel, if the workload says so.
@@ -41,8 +50,7 @@ void TransformerLayers::experts(Layer& layer, const ExpertLoad& load) {
   const std::uint64_t own_experts = mlp.experts / parallel_.num_expert_ranks();
   const std::uint64_t rows = std::max<std::uint64_t>(routed(is_shared ? tokens_ : own_tokens_, load.own), 1);
   const std::uint64_t own_rows = routed(own_tokens_, load.own);
-  // A step of inference may have fewer rows than experts: it reads the weights of those that have one.
-  const std::uint64_t read_experts = parallel_.is_inference() ? std::min(own_experts, rows) : own_experts;
+  const std::uint64_t read_experts = parallel_.is_inference() ? std::min(experts_with_rows(), rows) : own_experts;
   const Operator router = operators_.product("experts.router", tokens_, hidden_ / tp_, mlp.experts);
   Operator first =
       operators_.weighted("experts.first", rows, hidden_, into * width, read_experts * hidden_ * into * width);

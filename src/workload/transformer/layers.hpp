@@ -135,6 +135,7 @@ class TransformerLayers {
   void mlp(Layer& layer, std::uint64_t width);
   /// Adds the experts of a block, and those that every token passes.
   void experts(Layer& layer, const ExpertLoad& load);
+  std::uint64_t experts_with_rows() const;
   void count_experts(Layer& layer) const;
   /// A collective that brings tokens to experts, or back.
   struct Exchange {
