@@ -120,8 +120,10 @@ class Matcher {
       std::uint32_t next;  ///< entry of the channel that follows, or the next one that is free
     };
 
+    /// Returns where the search for a channel begins. Four tags that follow one another share a line of the cache.
     std::size_t home_of(std::uint64_t key) const {
-      return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15U >> (64 - std::countr_zero(slots_.size())));
+      const int bits = std::countr_zero(slots_.size()) - 2;
+      return static_cast<std::size_t>(key / 4 * 0x9e3779b97f4a7c15U >> (64 - bits) << 2U | (key & 3U));
     }
     /// Returns the slot of a channel: a free one if it has no items.
     std::size_t slot_of(std::uint64_t key) const {
@@ -154,7 +156,7 @@ class Matcher {
     }
 
     void grow() {
-      const auto slots = std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(4, 2 * slots_.size())));
+      const auto slots = std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(8, 2 * slots_.size())));
       for (const Slot& slot : slots)
         if (slot.first != none) slots_[slot_of(slot.key)] = slot;
     }

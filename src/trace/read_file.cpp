@@ -34,6 +34,10 @@ class ContentsSink final : public TraceSink {
     trace.contents = make_contents(*parsed_, context_.groups, context_.options, context_.tensors, faults_);
     parsed_.reset();
     if (!faults_.empty()) return;
+    if (const std::size_t count = contents_.traces.size(); count > 1) {
+      const auto& before = contents_.traces[count - 2].contents.tags;
+      if (*before == *trace.contents.tags) trace.contents.tags = before;
+    }
     trace.parts = parts_.keep(std::exchange(trace.contents.graph, {}), std::exchange(trace.contents.labels, {}));
   }
 
