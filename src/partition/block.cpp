@@ -22,10 +22,7 @@ Partition make_blocks(std::string_view, const Problem& problem) {
 Strategy block() {
   return {.name = "block",
           .example = "block",
-          .help =
-              "contiguous blocks whose sizes differ by one at most: rank floor(i R / N); NPUs that links of less than "
-              "20 ns "
-              "join stay together, if there are R such sets",
+          .help = "contiguous blocks: rank floor(i R / N); links of less than 20 ns stay within ranks if they can",
           .make = make_blocks};
 }
 

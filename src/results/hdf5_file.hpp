@@ -166,7 +166,7 @@ class File {
   Written written_;
   Handle string_type_;
   Handle group_creation_;
-  Handle small_creation_;  ///< of datasets whose values are kept with what HDF5 knows of the object
+  Handle small_creation_;  ///< properties of a dataset that is kept among the metadata
   Handle transfer_;
   Handle file_;
   Opened object_;

@@ -125,7 +125,8 @@ class Warnings(harness.Folder):
         latency and how many ranks avoid it. None if the dimension stays within ranks, where the default partition keeps it, on one rank,
         or without simulated links. With links of 3 ns in both dimensions no partition helps."""
         zero, three, slow = (
-            f"{{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: {latency}}}" for latency in ("0 ns", "3 ns", "500 ns")
+            f"{{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: {latency}}}"
+            for latency in ("0 ns", "3 ns", "500 ns")
         )
         workload = f"{MODEL}, parallel: {{tp: 2, dp: 2}}"
         for short, found in ((zero, "has no latency"), (three, "has a latency of only 3 ns")):
