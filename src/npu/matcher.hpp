@@ -43,63 +43,69 @@ class Matcher {
   }
 
  private:
-  /// Queues of items by channel, first in, first out. A channel without items takes no place. The table has one slot of
-  /// 16 bytes for each channel, and half of its slots are free on average; the items of all channels are in one vector.
-  /// Nothing allocates memory once it has grown.
+  /// Queues of items by channel, first in, first out. A channel without items takes no place. The items of all channels
+  /// are in one vector, and a table of which half is free at least says where those of a channel begin: 16 bytes an
+  /// item and 8 to 16 bytes a channel beside the items. Nothing allocates memory once it has grown.
   template <class Item>
   class Waiting {
    public:
     void leave(std::uint64_t key, const Item& item) {
-      if (4 * (num_channels_ + 1) > 3 * slots_.size()) grow();
-      const std::uint32_t entry = new_entry(item);
-      Slot& slot = slots_[slot_of(key)];
-      if (slot.first == none) {
-        slot = {key, entry, entry};
+      if (2 * (num_channels_ + 1) > firsts_.size()) grow();
+      const std::uint32_t entry = new_entry(key, item);
+      std::uint32_t& first = firsts_[slot_of(key)];
+      if (first == none) {
+        first = entry;
         ++num_channels_;
       } else {
-        entries_[std::exchange(slot.last, entry)].next = entry;
+        entries_[std::exchange(entries_[first].last, entry)].next = entry;
       }
     }
 
     bool take(std::uint64_t key, Item& item) {
       if (num_channels_ == 0) return false;
-      const std::size_t at = slot_of(key);
-      Slot& slot = slots_[at];
-      if (slot.first == none) return false;
-      const std::uint32_t entry = slot.first;
-      item = entries_[entry].item;
-      slot.first = std::exchange(entries_[entry].next, std::exchange(free_, entry));
-      if (slot.first == none) free_slot(at);
+      const std::size_t slot = slot_of(key);
+      const std::uint32_t taken = firsts_[slot];
+      if (taken == none) return false;
+      Entry& entry = entries_[taken];
+      item = entry.item;
+      if (entry.next == none) {
+        free_slot(slot);
+      } else {
+        firsts_[slot] = entry.next;
+        entries_[entry.next].last = entry.last;
+      }
+      entry.next = std::exchange(free_, taken);
       return true;
     }
 
     template <class Visit>
     void for_each(Visit visit) const {
-      for (const Slot& slot : slots_)
-        for (std::uint32_t at = slot.first; at != none; at = entries_[at].next) visit(slot.key, entries_[at].item);
+      for (const std::uint32_t first : firsts_)
+        for (std::uint32_t at = first; at != none; at = entries_[at].next) visit(entries_[at].key, entries_[at].item);
     }
     template <class Change>
     void for_each_item(Change change) {
-      for (const Slot& slot : slots_)
-        for (std::uint32_t at = slot.first; at != none; at = entries_[at].next) change(entries_[at].item);
+      for (const std::uint32_t first : firsts_)
+        for (std::uint32_t at = first; at != none; at = entries_[at].next) change(entries_[at].item);
     }
 
     template <class Channel>
     void move_to(Channel channel) {
-      auto slots = std::exchange(slots_, std::vector<Slot>(slots_.size()));
-      for (const Slot& slot : slots)
-        if (slot.first != none) {
-          const std::uint64_t key = pack(channel(unpack(slot.key)));
-          slots_[slot_of(key)] = {key, slot.first, slot.last};
-        }
+      const auto firsts = std::exchange(firsts_, std::vector<std::uint32_t>(firsts_.size(), none));
+      for (const std::uint32_t first : firsts) {
+        if (first == none) continue;
+        const std::uint64_t key = pack(channel(unpack(entries_[first].key)));
+        for (std::uint32_t at = first; at != none; at = entries_[at].next) entries_[at].key = key;
+        firsts_[slot_of(key)] = first;
+      }
     }
 
     void serialize(Archive& archive) {
       std::vector<std::pair<std::uint64_t, std::vector<Item>>> all;
-      for (const Slot& slot : slots_) {
-        if (slot.first == none) continue;
-        auto& items = all.emplace_back(slot.key, std::vector<Item>()).second;
-        for (std::uint32_t at = slot.first; at != none; at = entries_[at].next) items.push_back(entries_[at].item);
+      for (const std::uint32_t first : firsts_) {
+        if (first == none) continue;
+        auto& items = all.emplace_back(entries_[first].key, std::vector<Item>()).second;
+        for (std::uint32_t at = first; at != none; at = entries_[at].next) items.push_back(entries_[at].item);
       }
       std::ranges::sort(all, {}, [](const auto& channel) { return channel.first; });
       archive(all);
@@ -111,57 +117,57 @@ class Matcher {
 
    private:
     static constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-    struct Slot {
-      std::uint64_t key = 0;
-      std::uint32_t first = none, last = none;  ///< entries of the channel; none: the slot is free
-    };
     struct Entry {
-      Item item;
+      std::uint64_t key;
       std::uint32_t next;  ///< entry of the channel that follows, or the next one that is free
+      std::uint32_t last;  ///< last entry of the channel, in its first one
+      Item item;
     };
 
     /// Returns where the search for a channel begins. Four tags that follow one another share a line of the cache.
     std::size_t home_of(std::uint64_t key) const {
-      const int bits = std::countr_zero(slots_.size()) - 2;
+      const int bits = std::countr_zero(firsts_.size()) - 2;
       return static_cast<std::size_t>(key / 4 * 0x9e3779b97f4a7c15U >> (64 - bits) << 2U | (key & 3U));
     }
     /// Returns the slot of a channel: a free one if it has no items.
     std::size_t slot_of(std::uint64_t key) const {
       std::size_t at = home_of(key);
-      while (slots_[at].first != none && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+      while (firsts_[at] != none && entries_[firsts_[at]].key != key) at = (at + 1) & (firsts_.size() - 1);
       return at;
     }
 
     /// Frees a slot, and moves those behind it forward that would not be found otherwise.
     void free_slot(std::size_t freed) {
-      const std::size_t mask = slots_.size() - 1;
-      for (std::size_t at = (freed + 1) & mask; slots_[at].first != none; at = (at + 1) & mask) {
-        const std::size_t home = home_of(slots_[at].key);
+      const std::size_t mask = firsts_.size() - 1;
+      for (std::size_t at = (freed + 1) & mask; firsts_[at] != none; at = (at + 1) & mask) {
+        const std::size_t home = home_of(entries_[firsts_[at]].key);
         if (((at - home) & mask) < ((at - freed) & mask)) continue;
-        slots_[freed] = slots_[at];
+        firsts_[freed] = firsts_[at];
         freed = at;
       }
-      slots_[freed] = {};
+      firsts_[freed] = none;
       --num_channels_;
     }
 
-    std::uint32_t new_entry(const Item& item) {
+    std::uint32_t new_entry(std::uint64_t key, const Item& item) {
       if (free_ == none) {
-        entries_.push_back({item, none});
-        return static_cast<std::uint32_t>(entries_.size() - 1);
+        const auto entry = static_cast<std::uint32_t>(entries_.size());
+        entries_.push_back({key, none, entry, item});
+        return entry;
       }
       const std::uint32_t entry = free_;
-      free_ = std::exchange(entries_[entry], Entry{item, none}).next;
+      free_ = std::exchange(entries_[entry], Entry{key, none, entry, item}).next;
       return entry;
     }
 
     void grow() {
-      const auto slots = std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(8, 2 * slots_.size())));
-      for (const Slot& slot : slots)
-        if (slot.first != none) slots_[slot_of(slot.key)] = slot;
+      const std::size_t size = std::max<std::size_t>(8, 2 * firsts_.size());
+      const auto firsts = std::exchange(firsts_, std::vector<std::uint32_t>(size, none));
+      for (const std::uint32_t first : firsts)
+        if (first != none) firsts_[slot_of(entries_[first].key)] = first;
     }
 
-    std::vector<Slot> slots_;  ///< open addressing; the number of slots is a power of two
+    std::vector<std::uint32_t> firsts_;  ///< first entries of channels: open addressing, a power of two of slots
     std::vector<Entry> entries_;
     std::uint32_t free_ = none;
     std::size_t num_channels_ = 0;
