@@ -52,13 +52,13 @@ class Matcher {
     void leave(std::uint64_t key, const Item& item) {
       if (2 * (num_channels_ + 1) > firsts_.size()) grow();
       const std::uint32_t entry = new_entry(key, item);
-      std::uint32_t& first = firsts_[slot_of(key)];
-      if (first == none) {
-        first = entry;
-        ++num_channels_;
-      } else {
+      const std::size_t slot = slot_of(key);
+      if (const std::uint32_t first = firsts_[slot]; first != none) {
         entries_[std::exchange(entries_[first].last, entry)].next = entry;
+        return;
       }
+      set_first(slot, entry);
+      ++num_channels_;
     }
 
     bool take(std::uint64_t key, Item& item) {
@@ -92,11 +92,12 @@ class Matcher {
     template <class Channel>
     void move_to(Channel channel) {
       const auto firsts = std::exchange(firsts_, std::vector<std::uint32_t>(firsts_.size(), none));
+      num_displaced_ = 0;
       for (const std::uint32_t first : firsts) {
         if (first == none) continue;
         const std::uint64_t key = pack(channel(unpack(entries_[first].key)));
         for (std::uint32_t at = first; at != none; at = entries_[at].next) entries_[at].key = key;
-        firsts_[slot_of(key)] = first;
+        set_first(slot_of(key), first);
       }
     }
 
@@ -124,10 +125,10 @@ class Matcher {
       Item item;
     };
 
-    /// Returns where the search for a channel begins. Four tags that follow one another share a line of the cache.
+    /// Returns where the search for a channel begins. 16 tags that follow one another share a line of the cache.
     std::size_t home_of(std::uint64_t key) const {
-      const int bits = std::countr_zero(firsts_.size()) - 2;
-      return static_cast<std::size_t>(key / 4 * 0x9e3779b97f4a7c15U >> (64 - bits) << 2U | (key & 3U));
+      const int bits = std::countr_zero(firsts_.size()) - 4;
+      return static_cast<std::size_t>(key / 16 * 0x9e3779b97f4a7c15U >> (64 - bits) << 4U | (key & 15U));
     }
     /// Returns the slot of a channel: a free one if it has no items.
     std::size_t slot_of(std::uint64_t key) const {
@@ -136,17 +137,28 @@ class Matcher {
       return at;
     }
 
+    void set_first(std::size_t slot, std::uint32_t entry) {
+      firsts_[slot] = entry;
+      if (home_of(entries_[entry].key) != slot) ++num_displaced_;
+    }
+
     /// Frees a slot, and moves those behind it forward that would not be found otherwise.
     void free_slot(std::size_t freed) {
+      --num_channels_;
+      if (num_displaced_ == 0) {
+        firsts_[freed] = none;
+        return;
+      }
       const std::size_t mask = firsts_.size() - 1;
+      if (home_of(entries_[firsts_[freed]].key) != freed) --num_displaced_;
       for (std::size_t at = (freed + 1) & mask; firsts_[at] != none; at = (at + 1) & mask) {
         const std::size_t home = home_of(entries_[firsts_[at]].key);
         if (((at - home) & mask) < ((at - freed) & mask)) continue;
         firsts_[freed] = firsts_[at];
+        if (home == freed) --num_displaced_;
         freed = at;
       }
       firsts_[freed] = none;
-      --num_channels_;
     }
 
     std::uint32_t new_entry(std::uint64_t key, const Item& item) {
@@ -161,16 +173,18 @@ class Matcher {
     }
 
     void grow() {
-      const std::size_t size = std::max<std::size_t>(8, 2 * firsts_.size());
+      const std::size_t size = std::max<std::size_t>(32, 2 * firsts_.size());
       const auto firsts = std::exchange(firsts_, std::vector<std::uint32_t>(size, none));
+      num_displaced_ = 0;
       for (const std::uint32_t first : firsts)
-        if (first != none) firsts_[slot_of(entries_[first].key)] = first;
+        if (first != none) set_first(slot_of(entries_[first].key), first);
     }
 
     std::vector<std::uint32_t> firsts_;  ///< first entries of channels: open addressing, a power of two of slots
     std::vector<Entry> entries_;
     std::uint32_t free_ = none;
     std::size_t num_channels_ = 0;
+    std::size_t num_displaced_ = 0;  ///< channels that are not where the search for them begins
   };
 
   static std::uint64_t pack(ChannelKey key) { return std::uint64_t{key.other.value()} << 32 | key.tag; }
