@@ -20,14 +20,15 @@ namespace {
 
 constexpr hsize_t chunk_rows = 1 << 16;
 
-/// Returns the type in the file for a type in memory: the same, little-endian.
+/// Returns the type in the file for a type in memory: the same, little-endian. `memory` is one of `memory_type`, or a
+/// type of texts.
 hid_t file_type(hid_t memory) {
-  if (H5Tequal(memory, H5T_NATIVE_INT8) > 0) return H5T_STD_I8LE;
-  if (H5Tequal(memory, H5T_NATIVE_INT32) > 0) return H5T_STD_I32LE;
-  if (H5Tequal(memory, H5T_NATIVE_INT64) > 0) return H5T_STD_I64LE;
-  if (H5Tequal(memory, H5T_NATIVE_UINT32) > 0) return H5T_STD_U32LE;
-  if (H5Tequal(memory, H5T_NATIVE_UINT64) > 0) return H5T_STD_U64LE;
-  if (H5Tequal(memory, H5T_NATIVE_DOUBLE) > 0) return H5T_IEEE_F64LE;
+  if (memory == H5T_NATIVE_INT8) return H5T_STD_I8LE;
+  if (memory == H5T_NATIVE_INT32) return H5T_STD_I32LE;
+  if (memory == H5T_NATIVE_INT64) return H5T_STD_I64LE;
+  if (memory == H5T_NATIVE_UINT32) return H5T_STD_U32LE;
+  if (memory == H5T_NATIVE_UINT64) return H5T_STD_U64LE;
+  if (memory == H5T_NATIVE_DOUBLE) return H5T_IEEE_F64LE;
   return memory;
 }
 

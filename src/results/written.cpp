@@ -56,16 +56,24 @@ std::string Written::first_difference(const std::filesystem::path& path, const p
   const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (file.id() < 0) return "the file";
   const Handle transfer = make_transfer();
-  // Each object is opened once.
+  // Each object is opened once, by its name in a group that stays open.
   std::vector<const Piece*> pieces;
   for (const Piece& piece : pieces_) pieces.push_back(&piece);
   std::ranges::stable_sort(pieces, {}, [](const Piece* piece) -> const std::string& { return piece->object; });
   const std::string* opened = nullptr;
-  Handle object;
+  std::string parent;
+  Handle group, object;
   for (const Piece* piece : pieces) {
     give_sign(0);
-    if (opened == nullptr || *opened != piece->object)
-      object = Handle(H5Oopen(file.id(), piece->object.c_str(), H5P_DEFAULT), H5Oclose);
+    if (opened == nullptr || *opened != piece->object) {
+      const std::size_t name = piece->object.find_last_of('/') + 1;
+      if (group.id() < 0 || piece->object.compare(0, name, parent) != 0) {
+        parent = piece->object.substr(0, name);
+        group = Handle(H5Oopen(file.id(), parent.c_str(), H5P_DEFAULT), H5Oclose);
+      }
+      const char* const rest = piece->object.c_str() + name;
+      object = Handle(H5Oopen(group.id(), *rest == '\0' ? "." : rest, H5P_DEFAULT), H5Oclose);
+    }
     opened = &piece->object;
     if (object.id() < 0 || !is_in(object.id(), transfer.id(), *piece))
       return piece->attribute.empty() ? piece->object : piece->attribute + " of " + piece->object;
