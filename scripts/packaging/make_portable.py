@@ -71,7 +71,7 @@ def carried(program):
 
 
 def copyrights(libraries, folder):
-    """Copies the copyright of Debian's package of each library into a folder, as its licence asks for; nothing on other systems."""
+    """Copies the copyright of Debian's package of each library, loaded or linked as an archive, into a folder, as its licence asks for; nothing on other systems."""
     if not shutil.which("dpkg-query"):
         return
     for path in set(libraries.values()):
@@ -99,7 +99,8 @@ def stage(build, prefix):
         shutil.copy(path, prefix / LIBRARIES / name)
         (prefix / LIBRARIES / name).chmod(0o755)
     printed("strip", program, *(prefix / LIBRARIES).iterdir())
-    copyrights(libraries, prefix / "share/doc/orrery/libraries")
+    archives = {path.name: path for path in map(pathlib.Path, (build / "archives.txt").read_text().split())}
+    copyrights(libraries | archives, prefix / "share/doc/orrery/libraries")
     return sorted(libraries)
 
 

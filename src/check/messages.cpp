@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -151,10 +152,35 @@ std::vector<Channel> exchanged(const Subject& subject, const std::vector<Channel
   return incoming;
 }
 
-/// O(messages) and one exchange for each side.
+/// Says whether the messages that all ranks send are those that they receive, each with its channel and its size, by a
+/// digest of 64 bits. Needs no memory. Collective.
+bool all_match(const Subject& subject, const std::vector<char>& checked, parallel::Communicator& world) {
+  std::uint64_t sent_less_received = 0;
+  for (const auto& npu : subject.run.npus) {
+    const trace::NpuTrace& trace = *npu.trace;
+    if (trace.graph->num_peer_slots == 0) continue;
+    for (const trace::Node& node : trace.graph->nodes) {
+      const bool sends = node.kind == NodeKind::send;
+      if (!sends && node.kind != NodeKind::receive) continue;
+      const std::uint64_t own = npu.id.value(), peer = trace.peers[node.slot].value();
+      if (!checked[peer]) continue;
+      const std::uint64_t ends = sends ? own << 32U | peer : peer << 32U | own;
+      const std::uint64_t digest = mix(mix(ends, trace.tags[node.detail]), node.size);
+      sent_less_received += sends ? digest : -digest;
+    }
+  }
+  constexpr std::uint64_t half = 0xffffffffU;
+  std::array<std::int64_t, 2> sums = {static_cast<std::int64_t>(sent_less_received & half),
+                                      static_cast<std::int64_t>(sent_less_received >> 32U)};
+  world.sum(sums);
+  return (static_cast<std::uint64_t>(sums[1]) << 32U) + static_cast<std::uint64_t>(sums[0]) == 0;
+}
+
+/// O(messages). Only if any do not match, all are sorted, with one exchange for each side.
 void check_messages(const Subject& subject, parallel::Communicator& world, Findings findings) {
   if (subject.run.options.replay_only) return;
   const auto checked = checked_npus(subject, world);
+  if (all_match(subject, checked, world)) return;
   const auto sends = channels_of(subject, NodeKind::send);
   const auto receives = channels_of(subject, NodeKind::receive);
   const auto sent_to_us = exchanged(subject, sends, NodeKind::send, world);

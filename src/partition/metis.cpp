@@ -10,6 +10,7 @@
 
 #include "contiguous.hpp"
 #include "orrery/partition/communication_graph.hpp"
+#include "orrery/partition/short_links.hpp"
 #include "orrery/partition/strategy.hpp"
 
 namespace orrery::partition {
@@ -78,14 +79,33 @@ MetisGraph metis_graph(const CommunicationGraph& graph) {
   return result;
 }
 
+/// The graph of sets of NPUs.
+CommunicationGraph contracted(const CommunicationGraph& graph, const NpuSets& sets) {
+  CommunicationGraph result;
+  result.loads.resize(sets.count);
+  for (std::size_t npu = 0; npu < graph.loads.size(); ++npu) result.loads[sets.of_npu[npu]] += graph.loads[npu];
+  for (Flow flow : graph.flows) {
+    flow.from = sets.of_npu[flow.from];
+    flow.to = sets.of_npu[flow.to];
+    result.flows.push_back(flow);
+  }
+  for (GroupTraffic group : graph.groups) {
+    for (NpuId& member : group.members) member = NpuId(sets.of_npu[member.index()]);
+    result.groups.push_back(std::move(group));
+  }
+  return result;
+}
+
 /// Balances loads and leaves few bytes between ranks. With a rank for each NPU or more, and where no NPU communicates,
-/// the result is `block`. Source: Karypis and Kumar, A fast and high quality multilevel scheme for partitioning
-/// irregular graphs, SIAM J. Sci. Comput. 20 (1998). Cost O(edges).
+/// the result is `block`. NPUs that short links join stay together (kept_together). Source: Karypis and Kumar, A fast
+/// and high quality multilevel scheme for partitioning irregular graphs, SIAM J. Sci. Comput. 20 (1998). Cost O(edges).
 Partition make_by_metis(std::string_view, const Problem& problem) {
   ensure(problem.graph != nullptr, "METIS needs the graph of the traces");
+  const NpuSets sets = kept_together(problem.topology, problem.num_ranks);
+  const bool is_contracted = sets.count < problem.graph->loads.size();
   const auto num_npus = static_cast<std::uint32_t>(problem.graph->loads.size());
   const int num_ranks = problem.num_ranks;
-  MetisGraph graph = metis_graph(*problem.graph);
+  MetisGraph graph = metis_graph(is_contracted ? contracted(*problem.graph, sets) : *problem.graph);
   if (num_ranks == 1 || static_cast<std::uint32_t>(num_ranks) >= num_npus || graph.adjacent.empty())
     return contiguous(num_npus, 1, num_ranks);
   idx_t options[METIS_NOPTIONS];
@@ -93,8 +113,8 @@ Partition make_by_metis(std::string_view, const Problem& problem) {
   options[METIS_OPTION_SEED] = 1;
   options[METIS_OPTION_NUMBERING] = 0;
   options[METIS_OPTION_NCUTS] = 4;
-  idx_t vertices = static_cast<idx_t>(num_npus), constraints = 1, parts = num_ranks, cut_weight = 0;
-  std::vector<idx_t> part(num_npus);
+  idx_t vertices = static_cast<idx_t>(sets.count), constraints = 1, parts = num_ranks, cut_weight = 0;
+  std::vector<idx_t> part(sets.count);
   // METIS's manual: recursive bisection balances better, k-way cuts less and is faster for many parts.
   const auto partition = num_ranks <= 8 ? METIS_PartGraphRecursive : METIS_PartGraphKway;
   const int status =
@@ -103,7 +123,7 @@ Partition make_by_metis(std::string_view, const Problem& problem) {
   if (status == METIS_ERROR_MEMORY) throw std::bad_alloc();
   ensure(status == METIS_OK, "METIS could not cut the graph");
   std::vector<Rank> ranks;
-  for (const idx_t rank : part) ranks.emplace_back(rank);
+  for (const std::uint32_t set : sets.of_npu) ranks.emplace_back(part[set]);
   return {std::move(ranks), num_ranks};
 }
 

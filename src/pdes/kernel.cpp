@@ -1,11 +1,11 @@
 #include "orrery/pdes/kernel.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "channels.hpp"
+#include "orrery/base/host.hpp"
 #include "orrery/base/job_context.hpp"
 #include "orrery/pdes/load_recorder.hpp"
 #include "rank_loop.hpp"
@@ -390,9 +390,7 @@ Need Kernel::need() const {
 }
 
 void Kernel::run() {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  const double blocked_before = statistics_.blocked_time;
+  const double start = cpu_time();
   if (stop_.stopped_at) stop_ = {};
   if (channels_)
     RankLoop(*this).run();
@@ -404,8 +402,7 @@ void Kernel::run() {
     stop_.stopped_at = std::max(stop_.limit, Time::zero());
     if (stop_.give_back) stop_.give_back(std::max(*stop_.stopped_at, latest_[server]));
   }
-  const double blocked = statistics_.blocked_time - blocked_before;
-  statistics_.busy_time += std::chrono::duration<double>(Clock::now() - start).count() - blocked;
+  statistics_.busy_time += cpu_time() - start;  // the loop has taken off what it spent while it was blocked
 }
 
 KernelState Kernel::state() const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "orrery/base/host.hpp"
 #include "orrery/base/job_context.hpp"
 
 namespace orrery::pdes {
@@ -44,6 +45,7 @@ void Kernel::RankLoop::run() {
   }
   channels_.end_beats();
   kernel_.statistics_.blocked_time += seconds_since(blocked_since_);
+  kernel_.statistics_.busy_time -= cpu_time() - cpu_when_blocked_;
 }
 
 /// Looks now and then whether any rank has handled events. A rank that waits hears of those that work in no other way.
@@ -61,6 +63,7 @@ void Kernel::RankLoop::watch_others() {
 void Kernel::RankLoop::work(std::uint64_t handled) {
   if (state_ != State::working) {
     kernel_.statistics_.blocked_time += seconds_between(blocked_since_, freed_);
+    kernel_.statistics_.busy_time -= cpu_time() - cpu_when_blocked_;
     adapt_patience();
   }
   state_ = State::working;
@@ -78,6 +81,7 @@ void Kernel::RankLoop::wait_for_receivers() {
   std::uint64_t under_way = channels_.bytes_under_way(most);
   if (under_way == 0) return;
   const auto began = Clock::now();
+  const double cpu_before = cpu_time();
   for (auto last_taken = began; under_way > 0;) {
     channels_.poll();
     watch_others();
@@ -92,6 +96,7 @@ void Kernel::RankLoop::wait_for_receivers() {
       kernel_.report_no_progress();
   }
   kernel_.statistics_.blocked_time += seconds_since(began);
+  kernel_.statistics_.busy_time -= cpu_time() - cpu_before;
 }
 
 /// Halves the patience if a promise ended a wait in which this rank asked; doubles it if the question was in vain.
@@ -104,6 +109,7 @@ void Kernel::RankLoop::adapt_patience() {
 void Kernel::RankLoop::block() {
   ++kernel_.statistics_.waits;
   freed_ = blocked_since_ = last_sign_ = Clock::now();
+  cpu_when_blocked_ = cpu_time();
   state_ = State::informed;
 }
 

@@ -60,6 +60,7 @@ class Kernel::RankLoop {
   Clock::time_point last_beat_ = blocked_since_;  // last look at what all ranks have handled
   std::int64_t handled_by_all_ = 0;               // as it was seen last
   Clock::time_point freed_ = blocked_since_;      // by the last message or reduction
+  double cpu_when_blocked_ = 0;                   // CPU time when the rank was blocked
 };
 
 }  // namespace orrery::pdes

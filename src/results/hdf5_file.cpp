@@ -20,14 +20,15 @@ namespace {
 
 constexpr hsize_t chunk_rows = 1 << 16;
 
-/// Returns the type in the file for a type in memory: the same, little-endian.
+/// Returns the type in the file for a type in memory: the same, little-endian. `memory` is one of `memory_type`, or a
+/// type of texts.
 hid_t file_type(hid_t memory) {
-  if (H5Tequal(memory, H5T_NATIVE_INT8) > 0) return H5T_STD_I8LE;
-  if (H5Tequal(memory, H5T_NATIVE_INT32) > 0) return H5T_STD_I32LE;
-  if (H5Tequal(memory, H5T_NATIVE_INT64) > 0) return H5T_STD_I64LE;
-  if (H5Tequal(memory, H5T_NATIVE_UINT32) > 0) return H5T_STD_U32LE;
-  if (H5Tequal(memory, H5T_NATIVE_UINT64) > 0) return H5T_STD_U64LE;
-  if (H5Tequal(memory, H5T_NATIVE_DOUBLE) > 0) return H5T_IEEE_F64LE;
+  if (memory == H5T_NATIVE_INT8) return H5T_STD_I8LE;
+  if (memory == H5T_NATIVE_INT32) return H5T_STD_I32LE;
+  if (memory == H5T_NATIVE_INT64) return H5T_STD_I64LE;
+  if (memory == H5T_NATIVE_UINT32) return H5T_STD_U32LE;
+  if (memory == H5T_NATIVE_UINT64) return H5T_STD_U64LE;
+  if (memory == H5T_NATIVE_DOUBLE) return H5T_IEEE_F64LE;
   return memory;
 }
 
@@ -48,6 +49,9 @@ constexpr std::size_t bytes_to_add_in_memory = 1 << 20;  // by which a file in m
 constexpr const char* name_in_memory = ".orrery-results-in-memory";
 
 constexpr std::size_t most_strings = 1 << 16;  // that are written at a time
+constexpr hsize_t most_small_bytes = 1024;     // of a dataset that is kept with what HDF5 knows of the object
+constexpr std::size_t bytes_of_text = 16;      // that a column has for each text: its place in the file
+constexpr std::size_t bytes_to_convert = 1 << 15;
 
 /// Returns the texts as HDF5 takes them. `valid` keeps them.
 std::vector<const char*> pointers_to(std::span<const std::string> texts, std::vector<std::string>& valid) {
@@ -63,6 +67,12 @@ void start_library() {
   H5dont_atexit();  // a negative answer means that the library has started already
 }
 
+Handle make_transfer() {
+  Handle transfer(H5Pcreate(H5P_DATASET_XFER), H5Pclose);
+  H5Pset_buffer(transfer.id(), bytes_to_convert, nullptr, nullptr);
+  return transfer;
+}
+
 File::File(const std::filesystem::path& path, std::filesystem::path target) : path_(path), target_(std::move(target)) {
   start_library();
   H5Eget_auto2(H5E_DEFAULT, &old_report_, &old_report_data_);
@@ -74,6 +84,10 @@ File::File(const std::filesystem::path& path, std::filesystem::path target) : pa
   group_creation_ = Handle(checked(H5Pcreate(H5P_GROUP_CREATE), "making a property list"), H5Pclose);
   checked(H5Pset_link_creation_order(group_creation_.id(), in_order), "making a property list");
   checked(H5Pset_obj_track_times(group_creation_.id(), false), "making a property list");
+  small_creation_ = Handle(checked(H5Pcreate(H5P_DATASET_CREATE), "making a property list"), H5Pclose);
+  checked(H5Pset_obj_track_times(small_creation_.id(), false), "making a property list");
+  checked(H5Pset_layout(small_creation_.id(), H5D_COMPACT), "making a property list");
+  transfer_ = make_transfer();
   const Handle creation(checked(H5Pcreate(H5P_FILE_CREATE), "making a property list"), H5Pclose);
   checked(H5Pset_link_creation_order(creation.id(), in_order), "making a property list");
   checked(H5Pset_obj_track_times(creation.id(), false), "making a property list");
@@ -86,6 +100,7 @@ File::File(const std::filesystem::path& path, std::filesystem::path target) : pa
 }
 
 File::~File() {
+  object_.handle.reset();
   file_.reset();
   H5Eset_auto2(H5E_DEFAULT, old_report_, old_report_data_);
 }
@@ -105,50 +120,58 @@ void File::fail(std::string_view doing) const {
               "Free space there or give another --output, and run again.");
 }
 
-Handle File::open(const std::string& object) {
-  return {checked(H5Oopen(file_.id(), object.c_str(), H5P_DEFAULT), "opening " + object), H5Oclose};
+hid_t File::open(const std::string& object) {
+  if (object_.path != object)
+    object_ = {object,
+               Handle(checked(H5Oopen(file_.id(), object.c_str(), H5P_DEFAULT), "opening " + object), H5Oclose)};
+  return object_.handle.id();
 }
 
 void File::group(const std::string& path, std::string_view description) {
-  const Handle group(
-      checked(H5Gcreate2(file_.id(), path.c_str(), H5P_DEFAULT, group_creation_.id(), H5P_DEFAULT), "group " + path),
-      H5Gclose);
+  object_ = {path, Handle(checked(H5Gcreate2(file_.id(), path.c_str(), H5P_DEFAULT, group_creation_.id(), H5P_DEFAULT),
+                                  "group " + path),
+                          H5Gclose)};
   attribute(path, "description", description);
+}
+
+/// Makes the property list of a dataset that is too large, or too empty, to be small.
+Handle File::make_creation(hsize_t rows, bool is_text, Layout layout, const std::string& path) const {
+  Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);
+  checked(H5Pset_obj_track_times(creation.id(), false), "dataset " + path);
+  if (rows == 0 || is_text) return creation;
+  const hsize_t num_chunks = (rows + chunk_rows - 1) / chunk_rows;
+  const hsize_t chunk = (rows + num_chunks - 1) / num_chunks;  // the last one is almost full, too
+  checked(H5Pset_chunk(creation.id(), 1, &chunk), "dataset " + path);
+  if (layout == Layout::compressed) {
+    checked(H5Pset_shuffle(creation.id()), "dataset " + path);
+    checked(H5Pset_deflate(creation.id(), 1), "dataset " + path);
+  }
+  checked(H5Pset_fletcher32(creation.id()), "dataset " + path);
+  return creation;
 }
 
 void File::create(const std::string& path, hid_t type, std::uint64_t size, const Label& label_of, Layout layout) {
   const hsize_t rows = size;
+  const bool is_text = H5Tis_variable_str(type) > 0;
   const Handle space(checked(H5Screate_simple(1, &rows, nullptr), "dataset " + path), H5Sclose);
-  const Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);
-  checked(H5Pset_obj_track_times(creation.id(), false), "dataset " + path);
-  if (rows > 0 && H5Tis_variable_str(type) <= 0) {
-    const hsize_t num_chunks = (rows + chunk_rows - 1) / chunk_rows;
-    const hsize_t chunk = (rows + num_chunks - 1) / num_chunks;  // the last one is almost full, too
-    checked(H5Pset_chunk(creation.id(), 1, &chunk), "dataset " + path);
-    if (layout == Layout::compressed) {
-      checked(H5Pset_shuffle(creation.id()), "dataset " + path);
-      checked(H5Pset_deflate(creation.id(), 1), "dataset " + path);
-    }
-    checked(H5Pset_fletcher32(creation.id()), "dataset " + path);
-  }
-  {
-    const Handle dataset(checked(H5Dcreate2(file_.id(), path.c_str(), file_type(type), space.id(), H5P_DEFAULT,
-                                            creation.id(), H5P_DEFAULT),
-                                 "dataset " + path),
-                         H5Dclose);
-  }
+  const bool is_small = rows > 0 && rows <= most_small_bytes / (is_text ? bytes_of_text : H5Tget_size(type));
+  Handle large;
+  if (!is_small) large = make_creation(rows, is_text, layout, path);
+  object_ = {path, Handle(checked(H5Dcreate2(file_.id(), path.c_str(), file_type(type), space.id(), H5P_DEFAULT,
+                                             is_small ? small_creation_.id() : large.id(), H5P_DEFAULT),
+                                  "dataset " + path),
+                          H5Dclose)};
   label(path, label_of);
 }
-
 void File::write(const std::string& path, hid_t type, std::uint64_t first, std::uint64_t count, const void* values) {
   if (count == 0) return;
-  const Handle dataset = open(path);
+  const hid_t dataset = open(path);
   const hsize_t start = first;
   const hsize_t rows = count;
-  const Handle there(checked(H5Dget_space(dataset.id()), "writing " + path), H5Sclose);
+  const Handle there(checked(H5Dget_space(dataset), "writing " + path), H5Sclose);
   checked(H5Sselect_hyperslab(there.id(), H5S_SELECT_SET, &start, nullptr, &rows, nullptr), "writing " + path);
   const Handle here(checked(H5Screate_simple(1, &rows, nullptr), "writing " + path), H5Sclose);
-  checked(H5Dwrite(dataset.id(), type, here.id(), there.id(), H5P_DEFAULT, values), "writing " + path);
+  checked(H5Dwrite(dataset, type, here.id(), there.id(), transfer_.id(), values), "writing " + path);
   beat();
   for (std::uint64_t done = 0; done < count; done += Written::most_rows)
     written_.add(path, "", type, first + done, std::min(Written::most_rows, count - done),
@@ -188,15 +211,11 @@ void File::strings(const std::string& path, std::span<const std::string> texts, 
 
 void File::scalar(const std::string& path, hid_t type, const void* value, const Label& label_of) {
   const Handle space(checked(H5Screate(H5S_SCALAR), "dataset " + path), H5Sclose);
-  const Handle creation(checked(H5Pcreate(H5P_DATASET_CREATE), "dataset " + path), H5Pclose);
-  checked(H5Pset_obj_track_times(creation.id(), false), "dataset " + path);
-  {
-    const Handle dataset(checked(H5Dcreate2(file_.id(), path.c_str(), file_type(type), space.id(), H5P_DEFAULT,
-                                            creation.id(), H5P_DEFAULT),
-                                 "dataset " + path),
-                         H5Dclose);
-    checked(H5Dwrite(dataset.id(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, value), "writing " + path);
-  }
+  object_ = {path, Handle(checked(H5Dcreate2(file_.id(), path.c_str(), file_type(type), space.id(), H5P_DEFAULT,
+                                             small_creation_.id(), H5P_DEFAULT),
+                                  "dataset " + path),
+                          H5Dclose)};
+  checked(H5Dwrite(object_.handle.id(), type, H5S_ALL, H5S_ALL, transfer_.id(), value), "writing " + path);
   written_.add(path, "", type, 0, 1, value);
   label(path, label_of);
 }
@@ -222,20 +241,49 @@ void File::scale(const std::string& path, std::uint64_t size, const Label& label
     std::iota(values.begin(), values.end(), first);
     write<std::uint64_t>(path, first, values);
   }
-  const Handle dataset = open(path);
-  checked(H5DSset_scale(dataset.id(), path.c_str() + path.find_last_of('/') + 1), "scale " + path);
+  checked(H5DSset_scale(open(path), path.c_str() + path.find_last_of('/') + 1), "scale " + path);
 }
 
+hobj_ref_t File::place_of(const std::string& object) {
+  hobj_ref_t place{};
+  checked(H5Rcreate(&place, open(object), ".", H5R_OBJECT, H5I_INVALID_HID), "place of " + object);
+  return place;
+}
+
+// H5DSattach_scale would write the list of a scale's datasets anew for each of them. The names and types of the
+// attributes are those of the HDF5 Dimension Scale Specification.
 void File::attach(const std::string& dataset, const std::string& scale) {
-  const Handle data = open(dataset);
-  const Handle coordinates = open(scale);
-  checked(H5DSattach_scale(data.id(), coordinates.id(), 0), "scale of " + dataset);
+  auto [used, is_new] = scales_.try_emplace(scale);
+  if (is_new) used->second.place = place_of(scale);
+  used->second.uses.push_back({place_of(dataset), 0});
+  const hsize_t num_dimensions = 1;
+  const Handle space(checked(H5Screate_simple(1, &num_dimensions, nullptr), "scale of " + dataset), H5Sclose);
+  const Handle type(checked(H5Tvlen_create(H5T_STD_REF_OBJ), "scale of " + dataset), H5Tclose);
+  const Handle list(
+      checked(H5Acreate2(open(dataset), "DIMENSION_LIST", type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+              "scale of " + dataset),
+      H5Aclose);
+  const hvl_t scales{1, &used->second.place};
+  checked(H5Awrite(list.id(), type.id(), &scales), "scale of " + dataset);
+}
+
+void File::list_uses_of_scales() {
+  const Handle type(checked(H5Tcreate(H5T_COMPOUND, sizeof(ScaleUse)), "making a type"), H5Tclose);
+  checked(H5Tinsert(type.id(), "dataset", HOFFSET(ScaleUse, dataset), H5T_STD_REF_OBJ), "making a type");
+  checked(H5Tinsert(type.id(), "dimension", HOFFSET(ScaleUse, dimension), H5T_NATIVE_INT), "making a type");
+  for (const auto& [path, scale] : scales_) {
+    const hsize_t size = scale.uses.size();
+    const Handle space(checked(H5Screate_simple(1, &size, nullptr), "scale " + path), H5Sclose);
+    const Handle list(checked(H5Acreate2(open(path), "REFERENCE_LIST", type.id(), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+                              "scale " + path),
+                      H5Aclose);
+    checked(H5Awrite(list.id(), type.id(), scale.uses.data()), "scale " + path);
+  }
 }
 
 void File::write_attribute(const std::string& object, const char* name, hid_t type, const Handle& space,
                            const void* value) {
-  const Handle owner = open(object);
-  const Handle attribute(checked(H5Acreate2(owner.id(), name, file_type(type), space.id(), H5P_DEFAULT, H5P_DEFAULT),
+  const Handle attribute(checked(H5Acreate2(open(object), name, file_type(type), space.id(), H5P_DEFAULT, H5P_DEFAULT),
                                  fmt::format("attribute {} of {}", name, object)),
                          H5Aclose);
   checked(H5Awrite(attribute.id(), type, value), fmt::format("attribute {} of {}", name, object));
@@ -277,7 +325,9 @@ std::string hdf5_version() {
 }
 
 void File::close(const parallel::GivesSigns& give_sign) {
+  list_uses_of_scales();
   attribute("/", "whole", std::int64_t{1});
+  checked(object_.handle.reset() ? 0 : -1, "closing its objects");
   checked(H5Fflush(file_.id(), H5F_SCOPE_LOCAL), "flushing it");
   checked(file_.reset() ? 0 : -1, "closing it");
   if (const std::string lost = written_.first_difference(path_, give_sign); !lost.empty())

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,6 +55,10 @@ hid_t memory_type();
 /// Starts HDF5 without its handler of exit; must be called before any other function of HDF5. After a file could not be
 /// closed (a full disk), that handler would crash when the program ends. Orrery closes all files before that.
 void start_library();
+
+/// Returns a property list of transfers whose buffer for the conversion of values, such as texts, is small. HDF5's own
+/// buffer has 1 MiB, which it clears for each dataset.
+Handle make_transfer();
 
 /// What HDF5's error stack says about a failure.
 struct Reason {
@@ -110,7 +115,7 @@ class File {
 
   /// Writes a dimension scale of `size` rows with the coordinates 0, 1, ...
   void scale(const std::string& path, std::uint64_t size, const Label& label);
-  /// Makes `scale` the scale of the first dimension of `dataset`.
+  /// Makes `scale` the scale of the first dimension of `dataset`. Both have been made.
   void attach(const std::string& dataset, const std::string& scale);
 
   void attribute(const std::string& object, const char* name, std::string_view value);
@@ -126,7 +131,24 @@ class File {
   void create(const std::string& path, hid_t type, std::uint64_t size, const Label& label, Layout layout);
   void write(const std::string& path, hid_t type, std::uint64_t first, std::uint64_t count, const void* values);
   void scalar(const std::string& path, hid_t type, const void* value, const Label& label);
-  Handle open(const std::string& object);
+  /// An object that stays open, because the next call is likely to be about it.
+  struct Opened {
+    std::string path;
+    Handle handle;
+  };
+  /// What refers to a scale: the datasets, as the convention of dimension scales lists them.
+  struct ScaleUse {
+    hobj_ref_t dataset;
+    int dimension;
+  };
+  struct Scale {
+    hobj_ref_t place;
+    std::vector<ScaleUse> uses;
+  };
+  hid_t open(const std::string& object);
+  hobj_ref_t place_of(const std::string& object);
+  void list_uses_of_scales();
+  Handle make_creation(hsize_t rows, bool is_text, Layout layout, const std::string& path) const;
   void label(const std::string& path, const Label& label);
   void write_attribute(const std::string& object, const char* name, hid_t type, const Handle& space, const void* value);
   /// Throws for a negative result of the HDF5 library, and after a failure that nobody has seen.
@@ -144,7 +166,11 @@ class File {
   Written written_;
   Handle string_type_;
   Handle group_creation_;
+  Handle small_creation_;  ///< properties of a dataset that is kept among the metadata
+  Handle transfer_;
   Handle file_;
+  Opened object_;
+  std::map<std::string, Scale> scales_;
   H5E_auto2_t old_report_ = nullptr;
   void* old_report_data_ = nullptr;
 };

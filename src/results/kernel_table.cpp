@@ -40,7 +40,7 @@ const std::array<KernelQuantity, 15> kernel_quantities{{
      nullptr,
      &KernelRecord::blocked_time},
     {"busy_time",
-     {"s", "busy time", "wall-clock time in which the rank handled events"},
+     {"s", "busy time", "time of the processor that the rank took while it was not blocked"},
      nullptr,
      &KernelRecord::busy_time},
     {"peak_pending_events",

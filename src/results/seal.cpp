@@ -33,7 +33,7 @@ Seal seal_of(std::uint64_t size, std::uint64_t checksum) {
 
 /// Returns the CRC-32 of the next bytes; nothing if there are fewer.
 std::optional<std::uint64_t> checksum_of(std::istream& in, std::uint64_t size) {
-  std::vector<char> buffer(std::size_t{1} << 20U);
+  std::vector<char> buffer(std::min<std::uint64_t>(size, std::uint64_t{1} << 20U));
   uLong checksum = crc32(0, nullptr, 0);
   while (size > 0) {
     const auto part = std::min<std::uint64_t>(size, buffer.size());

@@ -1,11 +1,23 @@
 #include <algorithm>
 #include <numeric>
 
+#include "orrery/base/host.hpp"
 #include "orrery/results/results.hpp"
 #include "output.hpp"
 #include "tables.hpp"
 
 namespace orrery::results {
+namespace {
+
+/// Notes the largest resident memory of each rank until now. Collective.
+void note_peaks(std::vector<KernelRecord>& ranks, parallel::Communicator& world) {
+  const std::uint64_t mine = peak_memory();
+  const auto all = world.gather<std::uint64_t>(std::span(&mine, 1), Rank(0));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    ranks[i].peak_memory_bytes = std::max(ranks[i].peak_memory_bytes, all[i]);
+}
+
+}  // namespace
 
 Gathered write(const std::filesystem::path& path, const RunDescription& run, const RankResults& mine,
                parallel::Communicator& world) {
@@ -37,6 +49,7 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   write_load(output, mine.load);
   write_attributes(output, run, simulated_time);
   gathered.file = output.commit(run.force);
+  note_peaks(gathered.ranks, world);
   return gathered;
 }
 

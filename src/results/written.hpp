@@ -26,7 +26,7 @@ class Written {
            const void* values);
 
   /// Returns the first object whose values cannot be read from the file, or are others; empty if all are there. Calls
-  /// `give_sign` for each piece. Cost O(values), in memory O(most_rows).
+  /// `give_sign` for each piece. Cost O(values + pieces log pieces), in memory O(most_rows).
   std::string first_difference(const std::filesystem::path& path, const parallel::GivesSigns& give_sign) const;
 
   static constexpr std::uint64_t most_rows = 1 << 20;
@@ -38,7 +38,7 @@ class Written {
     std::uint64_t first, count, digest;
   };
   static std::uint64_t digest(hid_t type, std::uint64_t count, const void* values);
-  static bool is_in(hid_t file, const Piece& piece);
+  static bool is_in(hid_t object, hid_t transfer, const Piece& piece);
 
   std::vector<Piece> pieces_;
 };

@@ -10,8 +10,10 @@
 #include "capacity_warnings.hpp"
 #include "orrery/base/archive.hpp"
 #include "orrery/base/job_context.hpp"
+#include "orrery/base/text.hpp"
 #include "orrery/network/packet_graph.hpp"
 #include "orrery/parallel/packing.hpp"
+#include "orrery/partition/short_links.hpp"
 #include "orrery/run/checkpoints.hpp"
 #include "orrery/run/collect.hpp"
 #include "orrery/run/jobs_alone.hpp"
@@ -42,17 +44,32 @@ bool joins_ranks(std::uint32_t d, const topology::Topology& topology, std::span<
   return false;
 }
 
-/// Adds warnings about dimensions by which ranks have almost no lookahead: links without latency join them.
+/// Says what to do if short links join ranks.
+std::string advice_on_short_links(const topology::Topology& topology) {
+  const std::uint32_t most = partition::joined_by_short_links(topology).count;
+  if (most == 1) return "one rank may be faster";
+  return fmt::format(
+      "one rank may be faster, or a partition that keeps the dimension within ranks, as --partition block does for up "
+      "to "
+      "{}",
+      counted(most, "rank"));
+}
+
+/// Adds warnings about dimensions by which ranks have almost no lookahead: short links join them.
 void add_lookahead_warnings(const Preparation& preparation, const config::Configuration& configuration,
                             std::vector<std::string>& warnings) {
   if (!configuration.execution.goes_over_links()) return;
+  const topology::Topology& topology = preparation.system().topology();
   for (std::uint32_t d = 0; d < configuration.dimensions.size(); ++d)
-    if (configuration.dimensions[d].latency_ns == 0 &&
-        joins_ranks(d, preparation.system().topology(), preparation.traces().partition.ranks()))
-      warnings.push_back(fmt::format(
-          "dimension {} has no latency and joins NPUs of different ranks, which then wait for each other at almost "
-          "every event: one rank may be faster, or a partition that keeps the dimension within ranks",
-          d));
+    if (partition::has_short_links(topology, d) && joins_ranks(d, topology, preparation.traces().partition.ranks())) {
+      const double latency = configuration.dimensions[d].latency_ns * topology.links().least_latency(d);
+      warnings.push_back(
+          fmt::format("dimension {} has {} and joins NPUs of different ranks, which then wait for each other at almost "
+                      "every event: "
+                      "{}",
+                      d, latency == 0 ? "no latency" : fmt::format("a latency of only {} ns", latency),
+                      advice_on_short_links(topology)));
+    }
 }
 
 /// Returns on rank 0 when the last of all NPUs reached each of so many milestones. Collective.

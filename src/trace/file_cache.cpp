@@ -20,14 +20,16 @@ const FileCache::File& FileCache::find(const std::filesystem::path& path, NpuId 
   if (remembered_.size() == most_files_remembered) remembered_.pop_front();
   File& file = remembered_.emplace_back();
   file.path = path;
-  FileContents contents = read_file(path, npu, context_, file.faults, formats_);
-  if (!file.faults.empty()) return file;
+  FileContents contents = read_file(path, npu, context_, parts_, file.faults, formats_);
+  if (!file.faults.empty()) {
+    contents = {};
+    parts_.free_unused();
+    return file;
+  }
   file.named = std::move(contents.named);
   const auto number = static_cast<std::uint32_t>(files_.size());
-  for (auto& [owner, trace] : contents.traces) {
-    auto parts = parts_.keep(std::exchange(trace.graph, {}), std::exchange(trace.labels, {}));
+  for (auto& [owner, parts, trace] : contents.traces)
     file.traces.try_emplace(owner, std::move(parts), std::move(trace), number);
-  }
   files_.push_back({path.string(), contents.format, contents.digest});
   return file;
 }

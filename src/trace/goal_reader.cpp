@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <map>
+#include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,72 +19,102 @@
 namespace orrery::trace {
 namespace {
 
-constexpr std::string_view blanks = " \t\v\f";
+enum class Character : std::uint8_t { of_word, blank, hash, slash };
 
-/// Returns a line without its comment and without blanks around it. A comment begins with # or //.
-std::string_view content_of(std::string_view line) {
-  line = line.substr(0, std::min(line.find('#'), line.find("//")));
-  const auto first = line.find_first_not_of(blanks);
-  if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(blanks) - first + 1);
-}
+constexpr std::array<Character, 256> characters = [] {
+  std::array<Character, 256> of{};
+  for (const unsigned char blank : {' ', '\t', '\v', '\f'}) of[blank] = Character::blank;
+  of['#'] = Character::hash;
+  of['/'] = Character::slash;
+  return of;
+}();
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (std::size_t at = 0; (at = text.find_first_not_of(blanks, at)) != std::string_view::npos;) {
-    const auto end = std::min(text.find_first_of(blanks, at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end;
+using Words = std::vector<std::string_view>;
+
+/// Splits a line into the words before its comment, which begins with # or //. Allocates no memory but for `words`.
+void split(std::string_view line, Words& words) {
+  words.clear();
+  const char* at = line.data();
+  const char* const end = at + line.size();
+  const auto kind = [&] { return characters[static_cast<unsigned char>(*at)]; };
+  for (;;) {
+    while (at < end && kind() == Character::blank) ++at;
+    const char* const first = at;
+    bool is_comment = false;
+    for (; at < end && kind() != Character::blank; ++at) {
+      if (kind() == Character::of_word) continue;
+      is_comment = kind() == Character::hash || (end - at > 1 && at[1] == '/');
+      if (is_comment) break;
+    }
+    if (at > first) words.emplace_back(first, static_cast<std::size_t>(at - first));
+    if (at == end || is_comment) return;
   }
-  return words;
 }
 
 /// An operation of a rank, as its line says.
 struct Operation {
-  NodeType type = NodeType::comp;
   std::uint64_t line = 0;
-  std::uint32_t name = no_name;
   std::uint64_t amount = 0;  ///< bytes, or nanoseconds
   std::uint64_t peer = 0;
   std::uint64_t tag = 0;
   std::uint64_t cpu = 0;
-  std::vector<std::uint32_t> requires_end;    ///< operations that are over before it begins
-  std::vector<std::uint32_t> requires_start;  ///< operations that have begun before it begins
+  std::uint32_t name = no_name;
+  NodeType type = NodeType::comp;
 };
 
-/// Reads the operations of one rank.
+/// Reads the operations of one rank after the other. What it keeps of a rank is freed by the next one.
 class RankReader {
  public:
-  RankReader(LineSource& lines, ParsedTrace& trace) : lines_(lines), trace_(trace) {}
+  RankReader(LineSource& lines) : lines_(lines) {}
 
-  /// Takes a line between the braces.
-  void take(std::string_view content) {
-    auto words = words_of(content);
+  /// Begins a rank.
+  void begin(ParsedTrace& trace) {
+    trace_ = &trace;
+    operations_.clear();
+    dependencies_.clear();
+    unknown_.clear();
+    num_empty_ = 0;
+    ++rank_;
+  }
+
+  /// Takes the words of a line between the braces.
+  void take(const Words& words) {
     if (words.size() == 3 && (words[1] == "requires" || words[1] == "irequires"))
-      return dependencies_.push_back(
-          {std::string(words[0]), std::string(words[2]), words[1] == "requires", lines_.number()});
+      return dependencies_.push_back({refer_to(words[0]), refer_to(words[2]), lines_.number(), words[1] == "requires"});
+    std::span<const std::string_view> rest(words);
     std::string_view label;
-    if (words.front().ends_with(':')) {
-      label = words.front().substr(0, words.front().size() - 1);
-      words.erase(words.begin());
+    if (rest.front().ends_with(':')) {
+      label = rest.front().substr(0, rest.front().size() - 1);
+      rest = rest.subspan(1);
     }
-    add(label, words);
+    add(label, rest);
   }
 
   /// Hands the operations over, after the last line.
   void finish() {
-    for (const Dependency& dependency : dependencies_) connect(dependency);
+    connect();
+    trace_->nodes.reserve(operations_.size());
+    trace_->data.reserve(dependencies_.size());
     for (std::uint32_t i = 0; i < operations_.size(); ++i) hand_over(i);
     if (num_empty_ > 0)
-      trace_.notices.add("goal-empty-message", "messages of 0 bytes are sent as 1 byte, so that they keep their order",
-                         num_empty_);
+      trace_->notices.add("goal-empty-message", "messages of 0 bytes are sent as 1 byte, so that they keep their order",
+                          num_empty_);
   }
 
  private:
+  /// A label: its name, or the position of its text in `unknown_`, with `is_unknown` added.
+  using Reference = std::uint64_t;
+  static constexpr Reference is_unknown = Reference{1} << 32U;
+
   struct Dependency {
-    std::string later, earlier;
-    bool on_end = true;
-    std::uint64_t line = 0;
+    Reference later, earlier;
+    std::uint64_t line;
+    bool on_end;
+  };
+  /// An operation that is over, or has begun, before another one begins.
+  struct Required {
+    std::uint32_t operation;
+    bool on_end;
   };
 
   [[noreturn]] void fail(std::uint64_t line, std::string_view found, std::string_view expected) const {
@@ -101,7 +134,7 @@ class RankReader {
     return value;
   }
 
-  void add(std::string_view label, const std::vector<std::string_view>& words) {
+  void add(std::string_view label, std::span<const std::string_view> words) {
     Operation operation;
     operation.line = lines_.number();
     std::size_t next = 2;
@@ -122,11 +155,9 @@ class RankReader {
     for (; next + 1 < words.size(); next += 2) set_option(operation, words[next], words[next + 1]);
     if (next < words.size())
       fail(fmt::format("'{}' has no number", shown(words[next])), "tag, cpu or nic and a number");
-    operation.name = trace_.names.intern(label.empty() ? words[0] : label);
-    const auto index = static_cast<std::uint32_t>(operations_.size());
-    if (!label.empty() && !labels_.try_emplace(std::string(label), index).second)
-      fail(fmt::format("label '{}' stands twice in this rank", shown(label)), "labels that differ");
-    operations_.push_back(std::move(operation));
+    operation.name = trace_->names.intern(label.empty() ? words[0] : label);
+    if (!label.empty()) set_label(operation.name, label);
+    operations_.push_back(operation);
   }
 
   void set_option(Operation& operation, std::string_view name, std::string_view value) const {
@@ -140,49 +171,78 @@ class RankReader {
       fail(fmt::format("found '{}'", shown(name)), "tag, cpu or nic");
   }
 
-  std::uint32_t find(const std::string& label, std::uint64_t line) const {
-    const auto found = labels_.find(label);
-    if (found == labels_.end())
-      fail(line, fmt::format("there is no operation '{}' in this rank", shown(label)), "the label of an operation");
-    return found->second;
+  void set_label(std::uint32_t name, std::string_view label) {
+    if (name >= labelled_.size()) labelled_.resize(name + name / 2 + 1);
+    if (labelled_[name].rank == rank_)
+      fail(fmt::format("label '{}' stands twice in this rank", shown(label)), "labels that differ");
+    labelled_[name] = {rank_, static_cast<std::uint32_t>(operations_.size())};
   }
 
-  void connect(const Dependency& dependency) {
-    Operation& later = operations_[find(dependency.later, dependency.line)];
-    const std::uint32_t earlier = find(dependency.earlier, dependency.line);
-    (dependency.on_end ? later.requires_end : later.requires_start).push_back(earlier);
+  Reference refer_to(std::string_view label) {
+    if (const auto name = trace_->names.find(label)) return *name;
+    unknown_.emplace_back(label);
+    return is_unknown + unknown_.size() - 1;
   }
 
-  /// Returns the operations that must be over before one begins. An operation that has begun is one for which those are
-  /// over for which it waits itself.
-  std::vector<std::uint64_t> ended_before(std::uint32_t operation) {
-    std::vector<std::uint64_t> ends;
-    std::vector<std::uint32_t> open{operation};
-    last_seen_by_.resize(operations_.size(), none);
-    last_seen_by_[operation] = operation;
-    while (!open.empty()) {
-      const Operation& next = operations_[open.back()];
-      open.pop_back();
-      ends.insert(ends.end(), next.requires_end.begin(), next.requires_end.end());
-      for (const std::uint32_t started : next.requires_start) {
-        if (std::exchange(last_seen_by_[started], operation) == operation) continue;
-        open.push_back(started);
-      }
+  std::uint32_t find(Reference label, std::uint64_t line) const {
+    const auto name = label < is_unknown ? static_cast<std::uint32_t>(label)
+                                         : trace_->names.find(unknown_[label - is_unknown]).value_or(no_name);
+    if (name < labelled_.size() && labelled_[name].rank == rank_) return labelled_[name].operation;
+    const std::string_view text =
+        label < is_unknown ? trace_->names[name] : std::string_view(unknown_[label - is_unknown]);
+    fail(line, fmt::format("there is no operation '{}' in this rank", shown(text)), "the label of an operation");
+  }
+
+  /// Lists what each operation requires.
+  void connect() {
+    std::vector<std::pair<std::uint32_t, Required>> found;
+    found.reserve(dependencies_.size());
+    first_required_.assign(operations_.size() + 1, 0);
+    for (const Dependency& dependency : dependencies_) {
+      const std::uint32_t later = find(dependency.later, dependency.line);
+      found.push_back({later, {find(dependency.earlier, dependency.line), dependency.on_end}});
+      ++first_required_[later + 1];
     }
-    std::ranges::sort(ends);
-    const auto [first, last] = std::ranges::unique(ends);
-    ends.erase(first, last);
-    return ends;
+    std::partial_sum(first_required_.begin(), first_required_.end(), first_required_.begin());
+    required_.resize(found.size());
+    std::vector<std::uint32_t> next(first_required_.begin(), first_required_.end() - 1);
+    for (const auto& [later, required] : found) required_[next[later]++] = required;
+  }
+  std::span<const Required> required_by(std::uint32_t operation) const {
+    return std::span(required_).subspan(first_required_[operation],
+                                        first_required_[operation + 1] - first_required_[operation]);
+  }
+
+  /// Appends the operations that must be over before one begins to the trace's dependencies. An operation that has
+  /// begun is one for which those are over for which it waits itself.
+  void add_dependencies(std::uint32_t operation) {
+    auto& ends = trace_->data;
+    const auto before = static_cast<std::ptrdiff_t>(ends.size());
+    open_.assign(1, operation);
+    last_seen_by_.resize(operations_.size());
+    const std::uint64_t seen = std::uint64_t{rank_} << 32U | operation;
+    last_seen_by_[operation] = seen;
+    while (!open_.empty()) {
+      const auto required_here = required_by(open_.back());
+      open_.pop_back();
+      for (const Required& required : required_here)
+        if (required.on_end)
+          ends.push_back(required.operation);
+        else if (std::exchange(last_seen_by_[required.operation], seen) != seen)
+          open_.push_back(required.operation);
+    }
+    if (static_cast<std::ptrdiff_t>(ends.size()) - before < 2) return;
+    std::sort(ends.begin() + before, ends.end());
+    ends.erase(std::unique(ends.begin() + before, ends.end()), ends.end());
   }
 
   void hand_over(std::uint32_t index) {
     const Operation& operation = operations_[index];
-    ParsedNode& node = trace_.add_node(operation.line);
+    ParsedNode& node = trace_->add_node(operation.line);
     node.id = index;
     node.name = operation.name;
     node.type = static_cast<std::uint32_t>(operation.type);
-    const auto ends = ended_before(index);
-    trace_.data.insert(trace_.data.end(), ends.begin(), ends.end());
+    add_dependencies(index);
     if (operation.type == NodeType::comp) {
       node.duration = operation.amount;
       // Cpu 0 is the host of the NPU; others run beside it, each as a stream.
@@ -199,20 +259,30 @@ class RankReader {
     if (operation.amount == 0) ++num_empty_;
   }
 
+  /// The operation with a label, in the rank that had it last.
+  struct Labelled {
+    std::uint32_t rank = 0;
+    std::uint32_t operation = 0;
+  };
+
   LineSource& lines_;
-  ParsedTrace& trace_;
+  ParsedTrace* trace_ = nullptr;
+  std::uint32_t rank_ = 0;  ///< number of ranks begun
   std::vector<Operation> operations_;
-  std::map<std::string, std::uint32_t, std::less<>> labels_;
+  std::vector<Labelled> labelled_;  ///< operations by the names of their labels
   std::vector<Dependency> dependencies_;
-  static constexpr std::uint32_t none = ~0U;
-  std::vector<std::uint32_t> last_seen_by_;  // [operations] last operation whose call of ended_before met it
+  std::vector<std::string> unknown_;           ///< labels that no operation had when a dependency named them
+  std::vector<Required> required_;             ///< requirements by operation
+  std::vector<std::uint32_t> first_required_;  ///< [operations + 1] index into required_
+  std::vector<std::uint32_t> open_;
+  std::vector<std::uint64_t> last_seen_by_;  ///< [operations] rank and operation for which it was met last
   std::uint64_t num_empty_ = 0;
 };
 
 /// Reads the file from rank to rank.
 class GoalReader {
  public:
-  GoalReader(TraceFile& file, TraceSink& sink) : lines_(file), sink_(sink) {}
+  GoalReader(TraceFile& file, TraceSink& sink) : lines_(file), sink_(sink), rank_reader_(lines_) {}
 
   void read() {
     const std::uint64_t num_ranks = read_header();
@@ -232,11 +302,14 @@ class GoalReader {
     throw Error(ErrorCode::bad_input, lines_.place(), found, expected, "docs/inputs.md describes GOAL.");
   }
 
-  /// Returns the words of the next line that is not empty; none at the end of the file.
-  std::vector<std::string_view> next_words() {
-    while (const auto line = lines_.next())
-      if (auto words = words_of(content_of(*line)); !words.empty()) return words;
-    return {};
+  /// Takes the words of the next line that is not empty; none at the end of the file.
+  void next_words() {
+    words_.clear();
+    while (words_.empty()) {
+      const auto line = lines_.next();
+      if (!line) return;
+      split(*line, words_);
+    }
   }
 
   std::uint64_t number(std::string_view word, std::uint64_t most) const {
@@ -248,55 +321,59 @@ class GoalReader {
   }
 
   std::uint64_t read_header() {
-    const auto words = next_words();
-    if (words.size() != 2 || words[0] != "num_ranks") fail("the file does not begin so", "num_ranks N");
-    const std::uint64_t num_ranks = number(words[1], 1U << 24U);
+    next_words();
+    if (words_.size() != 2 || words_[0] != "num_ranks") fail("the file does not begin so", "num_ranks N");
+    const std::uint64_t num_ranks = number(words_[1], 1U << 24U);
     if (num_ranks == 0) fail("the schedule has no rank", "num_ranks N, with 1 or more");
     return num_ranks;
   }
 
   std::optional<std::uint32_t> next_rank(std::uint64_t num_ranks) {
-    auto words = next_words();
-    if (words.empty()) return {};
-    if (words.size() == 2 && words[1].ends_with('{')) {
-      words[1].remove_suffix(1);
-      words.emplace_back("{");
+    next_words();
+    if (words_.empty()) return {};
+    if (words_.size() == 2 && words_[1].ends_with('{')) {
+      words_[1].remove_suffix(1);
+      words_.emplace_back("{");
     }
-    if (words.size() != 3 || words[0] != "rank" || words[2] != "{")
-      fail(fmt::format("found '{}'", shown(words[0])), "rank N {");
-    return static_cast<std::uint32_t>(number(words[1], num_ranks == 0 ? 0 : num_ranks - 1));
+    if (words_.size() != 3 || words_[0] != "rank" || words_[2] != "{")
+      fail(fmt::format("found '{}'", shown(words_[0])), "rank N {");
+    return static_cast<std::uint32_t>(number(words_[1], num_ranks == 0 ? 0 : num_ranks - 1));
   }
 
   void read_rank(std::uint32_t rank) {
     const std::uint64_t first = lines_.number();
     ParsedTrace* const trace = sink_.begin(NpuId(rank));
-    std::optional<RankReader> reader;
     if (trace != nullptr) {
       trace->position_unit = PositionUnit::line;
       trace->duration_unit = DurationUnit{1000, "nanosecond"};
-      reader.emplace(lines_, *trace);
+      rank_reader_.begin(*trace);
     }
     while (const auto line = lines_.next()) {
-      const std::string_view content = content_of(*line);
-      if (content == "}") {
-        if (reader) reader->finish();
+      if (trace == nullptr && line->find('}') == std::string_view::npos) continue;
+      split(*line, words_);
+      if (words_.size() == 1 && words_[0] == "}") {
+        if (trace != nullptr) rank_reader_.finish();
         return;
       }
-      if (reader && !content.empty()) reader->take(content);
+      if (trace != nullptr && !words_.empty()) rank_reader_.take(words_);
     }
     fail(fmt::format("the file ends within rank {}, which began in line {}", rank, first), "}");
   }
 
   LineSource lines_;
   TraceSink& sink_;
+  RankReader rank_reader_;
+  Words words_;  ///< words of the line at hand
 };
 
 bool recognises_goal(std::string_view beginning) {
+  Words words;
   while (!beginning.empty()) {
     const auto end = std::min(beginning.find('\n'), beginning.size());
-    std::string_view content = content_of(beginning.substr(0, end));
-    if (content.ends_with('\r')) content.remove_suffix(1);
-    if (!content.empty()) return words_of(content).front() == "num_ranks";
+    std::string_view line = beginning.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    split(line, words);
+    if (!words.empty()) return words.front() == "num_ranks";
     beginning.remove_prefix(std::min(end + 1, beginning.size()));
   }
   return false;

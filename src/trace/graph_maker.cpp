@@ -32,11 +32,20 @@ class Slots {
  public:
   /// Returns the slot of `value`, which is `next` if it is new, and whether it is new.
   std::pair<std::uint32_t, bool> of(std::uint64_t value, std::uint32_t next) {
+    if (value < most_small) {
+      if (value >= small_.size()) small_.resize(std::max<std::size_t>(value + 1, 2 * small_.size()));
+      const bool is_new = small_[value] == 0;
+      if (is_new) small_[value] = next + 1;
+      return {small_[value] - 1, is_new};
+    }
     const auto [entry, added] = slots_.try_emplace(value, next);
     return {entry->second, added};
   }
 
  private:
+  static constexpr std::uint64_t most_small = 1 << 16;
+
+  std::vector<std::uint32_t> small_;  ///< slots of the values below `most_small`, plus 1; 0: it has none
   std::unordered_map<std::uint64_t, std::uint32_t> slots_;
 };
 
@@ -74,6 +83,7 @@ class GraphMaker {
   const ReadOptions& options_;
   TensorLists& tensors_;
   TraceContents contents_;
+  std::vector<std::uint64_t> tags_;
   std::unordered_map<std::uint64_t, std::uint16_t> number_of_stream_;
   std::unordered_map<std::uint32_t, std::uint32_t> slot_of_group_name_;
   Slots group_slots_;
@@ -144,8 +154,8 @@ void GraphMaker::read_message(const ParsedNode& parsed, Node& node, bool sends) 
       peer_slots_.of(std::uint64_t{peer} * 2 + (sends ? 1 : 0), static_cast<std::uint32_t>(contents_.peers.size()));
   if (is_new_peer) contents_.peers.push_back({peer, parsed_.place(parsed)});
   const auto [tag_slot, is_new_tag] =
-      (sends ? send_tags_ : receive_tags_).of(tag, static_cast<std::uint32_t>(contents_.tags.size()));
-  if (is_new_tag) contents_.tags.push_back(tag);
+      (sends ? send_tags_ : receive_tags_).of(tag, static_cast<std::uint32_t>(tags_.size()));
+  if (is_new_tag) tags_.push_back(tag);
   node.kind = sends ? NodeKind::send : NodeKind::receive;
   node.slot = peer_slot;
   node.detail = tag_slot;
@@ -365,7 +375,8 @@ TraceContents GraphMaker::make(Edges edges, Faults& faults) {
   graph.successors = std::move(edges.successors);
   graph.num_group_slots = static_cast<std::uint32_t>(contents_.groups.size());
   graph.num_peer_slots = static_cast<std::uint32_t>(contents_.peers.size());
-  graph.num_tag_slots = static_cast<std::uint32_t>(contents_.tags.size());
+  graph.num_tag_slots = static_cast<std::uint32_t>(tags_.size());
+  contents_.tags = std::make_shared<const std::vector<std::uint64_t>>(std::move(tags_));
   graph.num_streams = static_cast<std::uint32_t>(number_of_stream_.size());
   const auto is_on_gpu = [](const Node& node) { return is_communication(node.kind) && node.stream > 0; };
   if (std::ranges::any_of(graph.nodes, is_on_gpu))

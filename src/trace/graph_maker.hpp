@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -27,10 +28,10 @@ struct TraceContents {
   Graph graph;
   Labels labels;
   std::uint64_t first_id = 0;
-  std::vector<FirstUse> groups;  ///< [num_group_slots] GroupIds
-  std::vector<FirstUse> peers;   ///< [num_peer_slots] NPUs, in range
-  std::vector<std::uint64_t> tags;
-  std::shared_ptr<const RecordedTime> recorded;  ///< ParsedTrace::recorded
+  std::vector<FirstUse> groups;                            ///< [num_group_slots] GroupIds
+  std::vector<FirstUse> peers;                             ///< [num_peer_slots] NPUs, in range
+  std::shared_ptr<const std::vector<std::uint64_t>> tags;  ///< [num_tag_slots]; traces of a file may share them
+  std::shared_ptr<const RecordedTime> recorded;            ///< ParsedTrace::recorded
   std::optional<FirstUse> own_end;  ///< the NPU at which messages of this trace start and end, if a node says so
   Notices notices;
 };

@@ -7,6 +7,7 @@
 namespace orrery::trace {
 namespace {
 
+constexpr std::size_t first_chunk = std::size_t{1} << 14;  // small files have no more
 constexpr std::size_t line_chunk = std::size_t{1} << 18;
 constexpr std::size_t longest_line = std::size_t{1} << 24;
 
@@ -24,9 +25,11 @@ bool LineSource::read_more() {
   if (begin_ < end_) std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
   end_ -= begin_;
   begin_ = 0;
-  if (buffer_.size() - end_ < line_chunk) buffer_.resize(buffer_.size() + line_chunk);
+  const std::size_t chunk = buffer_.empty() ? first_chunk : line_chunk;
+  if (buffer_.size() - end_ < chunk) buffer_.resize(buffer_.size() + chunk);
   const std::size_t room = buffer_.size() - end_;
   const std::size_t got = file_.read({reinterpret_cast<std::uint8_t*>(buffer_.data()) + end_, room});
+  has_zero_ = has_zero_ || std::memchr(buffer_.data() + end_, '\0', got) != nullptr;
   end_ += got;
   is_over_ = got < room;
   return got > 0;
@@ -47,7 +50,7 @@ std::optional<std::string_view> LineSource::next() {
                           found == nullptr ? searched : static_cast<std::size_t>(found - from));
     begin_ += line.size() + (found == nullptr ? 0 : 1);
     if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.find('\0') != std::string_view::npos)
+    if (has_zero_ && line.find('\0') != std::string_view::npos)
       throw Error(ErrorCode::bad_input, place(), "the line has a zero byte", "text");
     return line;
   }

@@ -32,6 +32,7 @@ class LineSource {
   std::size_t begin_ = 0, end_ = 0;  ///< range of the bytes that are not consumed
   std::uint64_t number_ = 0;
   bool is_over_ = false;
+  bool has_zero_ = false;  ///< a zero byte has been read
 };
 
 }  // namespace orrery::trace

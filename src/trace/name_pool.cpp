@@ -47,10 +47,22 @@ void NamePool::intern(std::span<const std::string_view> texts, std::span<std::ui
   }
 }
 
-std::uint32_t NamePool::look_up(std::string_view text, std::uint32_t hash) {
+std::optional<std::uint32_t> NamePool::find(std::string_view text) const {
+  const std::uint32_t entry = slots_[slot_of(text, hash_of(text))].entry;
+  if (entry == 0) return {};
+  return entry - 1;
+}
+
+std::size_t NamePool::slot_of(std::string_view text, std::uint32_t hash) const {
   std::size_t at = hash & (slots_.size() - 1);
-  for (; slots_[at].entry != 0; at = (at + 1) & (slots_.size() - 1))
-    if (slots_[at].hash == hash && (*this)[slots_[at].entry - 1] == text) return slots_[at].entry - 1;
+  while (slots_[at].entry != 0 && (slots_[at].hash != hash || (*this)[slots_[at].entry - 1] != text))
+    at = (at + 1) & (slots_.size() - 1);
+  return at;
+}
+
+std::uint32_t NamePool::look_up(std::string_view text, std::uint32_t hash) {
+  const std::size_t at = slot_of(text, hash);
+  if (slots_[at].entry != 0) return slots_[at].entry - 1;
   ensure(texts_.size() < std::numeric_limits<std::uint32_t>::max() - 1, "more than 2^32 names");
   texts_.push_back(store(text));
   slots_[at] = {hash, static_cast<std::uint32_t>(texts_.size())};

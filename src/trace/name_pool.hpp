@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,8 @@ class NamePool {
   /// Writes the number of each of `texts` to `numbers`. In a large pool this is faster than to intern them one by one:
   /// each look-up waits for memory, and these wait at the same time.
   void intern(std::span<const std::string_view> texts, std::span<std::uint32_t> numbers);
+  /// Returns the number of `text`, or nothing if the pool does not hold it.
+  std::optional<std::uint32_t> find(std::string_view text) const;
   /// Tells the pool that a file begins. Its texts are likely to be those of the file before, in the same order, so
   /// `intern` compares each with the text at its place there before it looks it up.
   void start_file() { at_ = 0; }
@@ -40,6 +43,8 @@ class NamePool {
 
   static constexpr std::size_t most_expected = std::size_t{1} << 16;
 
+  /// Returns the slot of `text`: a free one if the pool does not hold it.
+  std::size_t slot_of(std::string_view text, std::uint32_t hash) const;
   std::uint32_t look_up(std::string_view text, std::uint32_t hash);
   const char* store(std::string_view text);
   void grow();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "orrery/base/text.hpp"
 
 namespace orrery::trace {
@@ -10,8 +12,9 @@ namespace {
 /// Makes the contents of each trace as soon as it is complete.
 class ContentsSink final : public TraceSink {
  public:
-  ContentsSink(const TraceFile& file, NpuId npu, ReadContext& context, FileContents& contents, Faults& faults)
-      : file_(file), npu_(npu), context_(context), contents_(contents), faults_(faults) {}
+  ContentsSink(const TraceFile& file, NpuId npu, ReadContext& context, SharedParts& parts, FileContents& contents,
+               Faults& faults)
+      : file_(file), npu_(npu), context_(context), parts_(parts), contents_(contents), faults_(faults) {}
 
   ParsedTrace& begin() override { return start({}); }
 
@@ -27,9 +30,15 @@ class ContentsSink final : public TraceSink {
   void finish() {
     if (!parsed_) return;
     faults_.attempt([&] { check_precision(); });
-    contents_.traces.back().contents =
-        make_contents(*parsed_, context_.groups, context_.options, context_.tensors, faults_);
+    FileContents::Trace& trace = contents_.traces.back();
+    trace.contents = make_contents(*parsed_, context_.groups, context_.options, context_.tensors, faults_);
     parsed_.reset();
+    if (!faults_.empty()) return;
+    if (const std::size_t count = contents_.traces.size(); count > 1) {
+      const auto& before = contents_.traces[count - 2].contents.tags;
+      if (*before == *trace.contents.tags) trace.contents.tags = before;
+    }
+    trace.parts = parts_.keep(std::exchange(trace.contents.graph, {}), std::exchange(trace.contents.labels, {}));
   }
 
  private:
@@ -66,13 +75,14 @@ class ContentsSink final : public TraceSink {
     context_.names.start_file();
     Source source = file_.source();
     if (npu) source.npu = npu->value();
-    contents_.traces.push_back({npu, {}});
+    contents_.traces.push_back({npu, {}, {}});
     return parsed_.emplace(std::move(source), context_.names);
   }
 
   const TraceFile& file_;
   NpuId npu_;
   ReadContext& context_;
+  SharedParts& parts_;
   FileContents& contents_;
   Faults& faults_;
   std::optional<ParsedTrace> parsed_;
@@ -80,14 +90,14 @@ class ContentsSink final : public TraceSink {
 
 }  // namespace
 
-FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext& context, Faults& faults,
-                       std::span<const Reader> formats) {
+FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext& context, SharedParts& parts,
+                       Faults& faults, std::span<const Reader> formats) {
   FileContents contents;
   faults.attempt([&] {
     TraceFile file(path, {path.string(), npu.value()}, context.while_reading);
     const Reader& reader = find_reader(file, formats);
     contents.format = reader.name;
-    ContentsSink sink(file, npu, context, contents, faults);
+    ContentsSink sink(file, npu, context, parts, contents, faults);
     reader.read(file, sink);
     sink.finish();
     contents.digest = file.digest();

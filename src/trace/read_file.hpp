@@ -16,6 +16,7 @@
 #include "orrery/base/ids.hpp"
 #include "orrery/trace/store.hpp"
 #include "registry.hpp"
+#include "shared_parts.hpp"
 #include "tensor_lists.hpp"
 
 namespace orrery::trace {
@@ -37,7 +38,8 @@ struct ReadContext {
 struct FileContents {
   struct Trace {
     std::optional<NpuId> npu;  ///< nothing: the trace is that of whichever NPU the file is read for
-    TraceContents contents;
+    SharedParts::Parts parts;
+    TraceContents contents;  ///< contents without graph and labels, which are among the parts
   };
 
   std::string_view format;   ///< name of the reader that recognised the file
@@ -48,8 +50,9 @@ struct FileContents {
 
 /// Reads a file for an NPU. Of a file that names NPUs, reads the traces of this NPU and of those that
 /// `ReadOptions::hosts` names; of a trace that is looked at without its system, the first one. What is wrong with the
-/// file are faults; with any, what is returned has no use. Cost O(bytes of the file).
-FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext& context, Faults& faults,
-                       std::span<const Reader> formats = readers());
+/// file are faults; with any, what is returned has no use. Graphs and labels are kept in `parts` as soon as each trace
+/// is complete, so that equal ones are in memory once. Cost O(bytes of the file).
+FileContents read_file(const std::filesystem::path& path, NpuId npu, ReadContext& context, SharedParts& parts,
+                       Faults& faults, std::span<const Reader> formats = readers());
 
 }  // namespace orrery::trace

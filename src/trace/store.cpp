@@ -92,7 +92,7 @@ std::optional<NpuTrace> Store::read(const std::filesystem::path& path, NpuId npu
   trace.graph = loaded->parts.graph;
   trace.labels = loaded->parts.labels;
   trace.first_id = contents.first_id;
-  trace.tags = contents.tags;
+  trace.tags = *contents.tags;
   trace.file = loaded->file;
   trace.recorded = contents.recorded;
   trace.groups.reserve(contents.groups.size());

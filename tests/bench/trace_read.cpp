@@ -1,6 +1,6 @@
-// Reading of traces: nodes per second, bytes per second, and bytes kept per node. The files are made here and resemble
-// what STAGE (about 300 bytes a node), the PyTorch converter (about 600), Chakra's jsonizer and PyTorch's profiler
-// write.
+// Reading of traces: nodes (of GOAL: messages) and bytes per second, and bytes kept per node. The files are made here
+// and resemble what STAGE (about 300 bytes a node), the PyTorch converter (about 600), Chakra's jsonizer, PyTorch's
+// profiler and schedgen write.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -143,6 +143,34 @@ void chakra_json(benchmark::State& state) {
   read_json_text(state, bytes);
 }
 
+/// A ring of ranks as schedgen writes it: each passes messages on, one after the other.
+void goal(benchmark::State& state) {
+  const auto num_ranks = static_cast<std::uint32_t>(state.range(0));
+  const std::uint32_t num_rounds = 2 * (num_ranks - 1);
+  std::string bytes = fmt::format("num_ranks {}\n", num_ranks);
+  for (std::uint32_t rank = 0; rank < num_ranks; ++rank) {
+    bytes += fmt::format("\nrank {} {{\n", rank);
+    const std::uint32_t next = (rank + 1) % num_ranks, before = (rank + num_ranks - 1) % num_ranks;
+    for (std::uint32_t i = 0; i < num_rounds; ++i) {
+      bytes += fmt::format("l{}: send 2048b to {} tag {}\n", 2 * i + 1, next, i);
+      if (i > 0) bytes += fmt::format("l{} requires l{}\n", 2 * i + 1, 2 * i);
+      bytes += fmt::format("l{}: recv 2048b from {} tag {}\n", 2 * i + 2, before, i);
+    }
+    bytes += "}\n";
+  }
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "ring.goal";
+  et::write(path, bytes);
+  for (auto _ : state) {
+    Store store({.num_npus = num_ranks}, {});
+    benchmark::DoNotOptimize(store.read(path, NpuId(0)));
+  }
+  const std::int64_t messages = std::int64_t{num_ranks} * num_rounds;
+  state.SetItemsProcessed(state.iterations() * messages);
+  state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(bytes.size()));
+}
+
+BENCHMARK(goal)->Arg(64)->Arg(512)->Unit(benchmark::kMillisecond);
 BENCHMARK(kineto)->Arg(5'000)->Arg(200'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(chakra_json)->Arg(5'000)->Arg(200'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(stage)->Arg(5'000)->Arg(500'000)->Unit(benchmark::kMillisecond);

@@ -120,22 +120,30 @@ class Warnings(harness.Folder):
         self.assertEqual(self.warnings(config), [])
         self.assertEqual(self.warnings(config, "--network=congestion-aware"), [])
 
-    def test_a_dimension_without_latency_that_joins_ranks(self):
-        """4 NPUs in 2 x 2 with links of no latency in one dimension, on two ranks: a warning if ranks host neighbours there, and none if
-        the dimension stays within ranks, on one rank, or without simulated links."""
-        fast, slow = (
-            f"{{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: {latency}}}" for latency in ("0 ns", "500 ns")
+    def test_short_links_that_join_ranks(self):
+        """4 NPUs in 2 x 2 with links of 0 or 3 ns in one dimension, on two ranks: a warning if ranks host neighbours there, with the
+        latency and how many ranks avoid it. None if the dimension stays within ranks, where the default partition keeps it, on one rank,
+        or without simulated links. With links of 3 ns in both dimensions no partition helps."""
+        zero, three, slow = (
+            f"{{shape: Ring, size: 2, bandwidth: 50 GB/s, latency: {latency}}}"
+            for latency in ("0 ns", "3 ns", "500 ns")
         )
         workload = f"{MODEL}, parallel: {{tp: 2, dp: 2}}"
-        crossing = self.config(f"{slow}, {fast}", workload, model="congestion-aware")
-        said = self.warnings(crossing, ranks=(2,))
+        for short, found in ((zero, "has no latency"), (three, "has a latency of only 3 ns")):
+            crossing = self.config(f"{slow}, {short}", workload, model="congestion-aware")
+            said = self.warnings(crossing, "--partition=dimension:0", ranks=(2,))
+            self.assertEqual(len(said), 1, said)
+            self.assertIn(f"dimension 1 {found} and joins NPUs of different ranks", said[0])
+            self.assertIn("as --partition block does for up to 2 ranks", said[0])
+            for dimensions in (f"{slow}, {short}", f"{short}, {slow}"):
+                kept = self.config(dimensions, workload, model="congestion-aware")
+                self.assertEqual(self.warnings(kept, ranks=(0, 1, 2)), [])
+            self.assertEqual(
+                self.warnings(self.config(f"{slow}, {short}", workload), "--partition=dimension:0", ranks=(2,)), []
+            )
+        said = self.warnings(self.config(f"{three}, {three}", workload, model="congestion-aware"), ranks=(2,))
         self.assertEqual(len(said), 1, said)
-        self.assertIn("dimension 1 has no latency and joins NPUs of different ranks", said[0])
-        self.assertEqual(self.warnings(crossing, ranks=(0, 1)), [])
-        self.assertEqual(
-            self.warnings(self.config(f"{fast}, {slow}", workload, model="congestion-aware"), ranks=(2,)), []
-        )
-        self.assertEqual(self.warnings(self.config(f"{slow}, {fast}", workload), ranks=(2,)), [])
+        self.assertTrue(said[0].endswith("one rank may be faster"), said[0])
 
     def test_a_group_of_traces_that_is_no_grid(self):
         """12 NPUs in 4 x 3, of which 0, 1 and 4 form a group: the warning names the group and workload.groups. There is none with

@@ -12,4 +12,7 @@ std::string host_name();
 /// it.
 std::uint64_t peak_memory();
 
+/// Returns the seconds for which the calling thread has run on a processor. Cost 0.3 us.
+double cpu_time();
+
 }  // namespace orrery

@@ -19,7 +19,7 @@ struct Statistics {
   std::uint64_t peak_pending_events = 0;     ///< largest number of events that waited at one moment
   std::uint64_t critical_path = 0;           ///< events on the longest chain of causes
   double blocked_time = 0;                   ///< wall-clock seconds in which no event could be handled
-  double busy_time = 0;                      ///< the other wall-clock seconds of the run
+  double busy_time = 0;                      ///< seconds of the processor that the run took otherwise
 };
 
 }  // namespace orrery::pdes

@@ -165,7 +165,7 @@ struct PathFigures {
 struct Gathered {
   std::filesystem::path file;  ///< where the results are; empty: in no file
   NpuRecords npus;
-  std::vector<KernelRecord> ranks;                 ///< [num_ranks]
+  std::vector<KernelRecord> ranks;                 ///< [num_ranks]; peak memory with the writing of the results
   std::vector<orrery::network::LinkRecord> links;  ///< links of all ranks that carried data, each once, in order
   std::vector<JobFigures> jobs;                    ///< if there are jobs
   std::optional<Metrics> metrics;                  ///< metrics of a complete run in which time has passed

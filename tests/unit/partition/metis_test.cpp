@@ -46,6 +46,23 @@ TEST(Metis, KeepsClustersTogether) {
   }
 }
 
+// METIS would cut between neighbours of the ids, which exchange least. Their links take 1 ns, so it cuts elsewhere.
+TEST(Metis, KeepsShortLinksWithinRanks) {
+  const auto graph = scattered_clusters(4, 4);
+  auto inner = topology::dimension_of(topology::Shape("Ring"), 4), outer = inner;
+  for (const double latency : {1.0, 500.0}) {
+    inner.latency_ns = latency;
+    outer.latency_ns = 500;
+    const topology::Topology topology({inner, outer});
+    const Partition partition = PartitionOptions("metis", {}).make({topology, 2, &graph});
+    bool keeps = true;
+    for (std::uint32_t i = 0; i < 16; ++i)
+      keeps = keeps && partition.rank_of(NpuId(i)) == partition.rank_of(NpuId(i - i % 4));
+    EXPECT_EQ(keeps, latency < 20) << latency;
+    EXPECT_DOUBLE_EQ(balance(graph.loads, partition), 1);
+  }
+}
+
 // Five clusters do not divide evenly among four ranks. The result is the same each time.
 TEST(Metis, IsTheSameEachTime) {
   const auto graph = scattered_clusters(5, 6);

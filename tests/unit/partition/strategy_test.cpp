@@ -50,6 +50,33 @@ TEST(Block, IsContiguousAndEven) {
   }
 }
 
+/// NPUs in rings of these sizes, with these latencies in ns.
+topology::Topology rings(std::vector<std::uint32_t> sizes, std::vector<double> latencies) {
+  std::vector<topology::Dimension> dimensions;
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    dimensions.push_back(topology::dimension_of(topology::Shape("Ring"), sizes[d]));
+    dimensions.back().latency_ns = latencies[d];
+  }
+  return topology::Topology(dimensions);
+}
+
+// Links of 1 or 19 ns, inside or outside, stay within ranks if there are as many sets as ranks; links of 20 ns need
+// not.
+TEST(Block, KeepsShortLinksWithinRanks) {
+  const auto rank_of = [](const topology::Topology& topology, int num_ranks) {
+    const Partition partition = made("block", topology, num_ranks);
+    std::vector<int> ranks;
+    for (const Rank rank : partition.ranks()) ranks.push_back(rank.value());
+    return ranks;
+  };
+  EXPECT_EQ(rank_of(rings({3, 3}, {1, 500}), 2), (std::vector{0, 0, 0, 0, 0, 0, 1, 1, 1}));
+  EXPECT_EQ(rank_of(rings({4, 2}, {500, 19}), 2), (std::vector{0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(rank_of(rings({4, 2}, {500, 20}), 2), (std::vector{0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(rank_of(rings({2, 2, 2}, {0, 500, 1}), 2), (std::vector{0, 0, 1, 1, 0, 0, 1, 1}));
+  EXPECT_EQ(rank_of(rings({4, 2}, {1, 500}), 3), (std::vector{0, 0, 0, 1, 1, 1, 2, 2}));  // two sets for three ranks
+  EXPECT_EQ(rank_of(rings({4}, {1}), 2), (std::vector{0, 0, 1, 1}));
+}
+
 // Seven NPUs are on three ranks. `round-robin` gives NPU i to rank i mod 3.
 TEST(RoundRobin, DealsOneByOne) {
   const Partition partition = made("round-robin", ring(7), 3);
