@@ -229,6 +229,8 @@ class GlobalOrder final : public AstraOrder {
 
   bool next_end_awaits_answer() const override { return histories_.is_blocked(); }
   void handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) override;
+  void handle_alone(EventHandler& handler, const pdes::Event& event, Time now);
+  void begin(EventPlace history, const pdes::Event& event, bool is_in_store);
   std::vector<Ordered> in_order(std::span<const pdes::Event> all, EventPlace& first);
   EventPlace take_history_of(const pdes::Event& event);
   bool handle(EventHandler& handler, const pdes::Event& event, Time now);
@@ -246,6 +248,9 @@ class GlobalOrder final : public AstraOrder {
 
 /// Handles the events of a time. If it is not known whether an access ends at once, what comes after that waits.
 void GlobalOrder::handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) {
+  const bool is_alone = all.size() == 1 && !has_ends();
+  if (is_alone && static_cast<EventKind>(all.front().kind) != EventKind::goes_on)
+    return handle_alone(handler, all.front(), now);
   const bool is_new_time = !has_ends();
   EventPlace first;  // of what the NPU has had pending since before this time
   std::vector<Ordered> events = in_order(all, first);
@@ -259,6 +264,15 @@ void GlobalOrder::handle_all(EventHandler& handler, std::span<const pdes::Event>
     const auto others = events.begin() + static_cast<std::ptrdiff_t>(i);
     events.insert(std::find_if_not(others, events.end(), std::mem_fn(&Ordered::is_in_store)), one);
   }
+}
+
+/// Handles the only event of a time, while no node ends at this time.
+void GlobalOrder::handle_alone(EventHandler& handler, const pdes::Event& event, Time now) {
+  EventPlace history = take_history_of(event);
+  const bool is_in_store = this->is_in_store(event);
+  histories_.expect_store(is_in_store ? history : EventPlace());
+  begin(std::move(history), event, is_in_store);
+  if (!handle(handler, event, now)) handle(handler, event, now);
 }
 
 /// Sorts the events of a time. What the NPU has pending for itself has the history of what has been pending for
@@ -337,13 +351,18 @@ bool GlobalOrder::begin_event(EventHandler& handler, const Ordered& one, Time no
     if (histories_.is_blocked()) return false;
     npu().end_instant_nodes(now);
   }
-  const auto kind = static_cast<EventKind>(one.event.kind);
+  begin(one.history, one.event, one.is_in_store);
+  return true;
+}
+
+/// Begins an event. What the NPU has pending for itself has been expected.
+void GlobalOrder::begin(EventPlace history, const pdes::Event& event, bool is_in_store) {
+  const auto kind = static_cast<EventKind>(event.kind);
   const bool is_from_elsewhere = kind == EventKind::arrived || kind == EventKind::received;
-  if (one.is_in_store)
+  if (is_in_store)
     histories_.begin_store();
   else
-    histories_.begin(one.history, is_from_elsewhere ? Histories::of_receiver : 0);
-  return true;
+    histories_.begin(std::move(history), is_from_elsewhere ? Histories::of_receiver : 0);
 }
 
 /// Takes note that an event of the NPU ends a collective of a host, whose last queue is not free before `free_queue`.

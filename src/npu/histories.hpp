@@ -42,11 +42,21 @@ class Histories final : public EventPlaces {
     is_in_store_ = true;
   }
   /// Keeps the history of an event to come, by pdes::Event::order.
-  void keep_known(std::uint64_t event, EventPlace history) override { kept_[event] = std::move(history); }
+  void keep_known(std::uint64_t event, EventPlace history) override {
+    const auto found = std::ranges::find(kept_, event, &Kept::first);
+    if (found == kept_.end())
+      kept_.emplace_back(event, std::move(history));
+    else
+      found->second = std::move(history);
+  }
   /// Returns the history of an event that has come; of no event if none was kept.
   EventPlace take(std::uint64_t event) {
-    auto found = kept_.extract(event);
-    return found.empty() ? EventPlace() : std::move(found.mapped());
+    const auto found = std::ranges::find(kept_, event, &Kept::first);
+    if (found == kept_.end()) return {};
+    EventPlace history = std::move(found->second);
+    if (found != kept_.end() - 1) *found = std::move(kept_.back());
+    kept_.pop_back();
+    return history;
   }
 
   /// Takes note of one more node that ends at the time at hand, in an event of its own or in that of a message, which
@@ -98,6 +108,7 @@ class Histories final : public EventPlaces {
   }
 
   void serialize(Archive& archive) override {
+    std::ranges::sort(kept_, {}, &Kept::first);
     archive(kept_, posted_, deferred_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
   }
 
@@ -122,6 +133,7 @@ class Histories final : public EventPlaces {
     return at_hand_.next(now, number);
   }
 
+  using Kept = std::pair<std::uint64_t, EventPlace>;
   using Deferred = std::pair<std::uint64_t, Time>;
   struct Instant {
     EventPlace history;
@@ -141,7 +153,7 @@ class Histories final : public EventPlaces {
 
   EventPlace at_hand_;
   std::uint32_t next_number_ = 0;
-  std::map<std::uint64_t, EventPlace> kept_;
+  std::vector<Kept> kept_;  // few
   std::map<NodeId, EventPlace> posted_;
   std::vector<Deferred> deferred_;  // few
   std::vector<Instant> instants_;
