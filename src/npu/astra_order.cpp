@@ -26,12 +26,23 @@ class AstraOrder : public EventOrder {
  public:
   AstraOrder(Execution& npu, EventPlaces* places) : EventOrder(places), npu_(npu) {}
 
-  std::span<const pdes::Event> kept() const override { return kept_; }
-  void serialize_kept(Archive& archive) override { archive(kept_); }
+  std::span<const pdes::Event> kept() const override { return has_one_ ? std::span(&one_, 1) : std::span(kept_); }
+  void serialize_kept(Archive& archive) override {
+    if (std::exchange(has_one_, false)) kept_.push_back(one_);
+    archive(kept_);
+  }
 
  protected:
   Execution& npu() const { return npu_; }
-  void keep_again(const pdes::Event& event) { kept_.push_back(event); }
+  void keep_again(const pdes::Event& event) {
+    if (!has_one_ && kept_.empty()) {
+      one_ = event;
+      has_one_ = true;
+      return;
+    }
+    if (std::exchange(has_one_, false)) kept_.push_back(one_);
+    kept_.push_back(event);
+  }
   NodeId take_end(std::size_t index) {
     const NodeId id = ends()[index];
     ends().erase(ends().begin() + static_cast<std::ptrdiff_t>(index));
@@ -48,10 +59,14 @@ class AstraOrder : public EventOrder {
   virtual void handle_all(EventHandler& handler, std::span<const pdes::Event> events, Time now) = 0;
 
   bool keep_event(const pdes::Event& event) override {
-    kept_.push_back(event);
+    keep_again(event);
     return true;
   }
   void handle_in_order(EventHandler& handler, Time now) override {
+    if (std::exchange(has_one_, false)) {
+      const pdes::Event one = one_;
+      return handle_all(handler, std::span(&one, 1), now);
+    }
     if (kept_.empty()) return;
     std::vector<pdes::Event> all;
     all.swap(kept_);
@@ -62,7 +77,9 @@ class AstraOrder : public EventOrder {
   }
 
   Execution& npu_;
-  std::vector<pdes::Event> kept_;
+  bool has_one_ = false;
+  pdes::Event one_;                // the only event that is kept, which mostly is the only one of its time
+  std::vector<pdes::Event> kept_;  // more
 };
 
 /// The order where only that of the events on one NPU matters. It follows from the times at which it became known that

@@ -71,7 +71,7 @@ class EventPlace {
     std::uint32_t size_before;    ///< 0 without `before`
     std::uint32_t length_before;  ///< steps from there to the end
     NpuId root;
-    std::uint32_t uses;  ///< by places and by blocks behind it
+    std::uint32_t uses;  ///< places, and blocks behind it, that hold it
     std::uint32_t size;
     std::uint32_t capacity;
 
