@@ -12,18 +12,20 @@ void LinkOrder::keep(std::uint32_t slot, EventPlace place) {
 EventPlace LinkOrder::offered(const pdes::Event& event, NpuId source) const {
   EventPlace its = at(event.node);
   if (!its.is_known()) return EventPlace::first_of(source).next(event.time, 0);
-  return event.source() < first_link_ ? its : its.next(event.time, 0);
+  return event.source() < first_link_ ? its : std::move(its).next(event.time, 0);
 }
 
 /// A message that has waited is handed on because of the end of the service before. One that comes when that service
 /// ends has waited if its event comes before that end.
-void LinkOrder::note_service(EventPlace& end, const pdes::Event& event, NpuId source, Time free, Time start) {
+void LinkOrder::note_service(EventPlace& last, const pdes::Event& event, NpuId source, Time free, Time start) {
   EventPlace onward = offered(event, source);
-  if (start > event.time || (free == event.time && end.is_known())) {
-    const EventPlace after_end = end.next(start, 0);
-    if (start > event.time || onward < after_end) onward = after_end;
+  if (start > event.time || (free == event.time && last.is_known())) {
+    // The end of a service comes directly after what hands its message on.
+    const EventPlace end = last.is_known() ? last.beside() : EventPlace();
+    EventPlace after_end = end.next(start, 0);
+    if (start > event.time || onward < after_end) onward = std::move(after_end);
   }
-  end = onward.beside();
+  last = onward;
   keep(event.node, std::move(onward));
 }
 

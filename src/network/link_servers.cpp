@@ -220,7 +220,7 @@ void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& ev
   const Time free = server.server.begins(Time::zero());
   const Time start = server.server.serve(event.time, holds, message.size), there = start + passes;
   if (there == Time::max()) return note_overrun(event);
-  if (options_.rules.orders_messages) order_.note_service(server.end, event, message.source, free, start);
+  if (options_.rules.orders_messages) order_.note_service(server.last, event, message.source, free, start);
   pass_on(server, event, next_link(server, message, there), there);
 }
 
@@ -417,7 +417,7 @@ std::vector<LpId> LinkServers<Links>::used() {
 template <class Links>
 void LinkServers<Links>::serialize(LpId process, Archive& archive) {
   Server& server = server_of(process);
-  archive(server.server, server.sequence, server.end);
+  archive(server.server, server.sequence, server.last);
   combiner_.serialize(process, archive);
 }
 

@@ -26,12 +26,23 @@ class AstraOrder : public EventOrder {
  public:
   AstraOrder(Execution& npu, EventPlaces* places) : EventOrder(places), npu_(npu) {}
 
-  std::span<const pdes::Event> kept() const override { return kept_; }
-  void serialize_kept(Archive& archive) override { archive(kept_); }
+  std::span<const pdes::Event> kept() const override { return has_one_ ? std::span(&one_, 1) : std::span(kept_); }
+  void serialize_kept(Archive& archive) override {
+    if (std::exchange(has_one_, false)) kept_.push_back(one_);
+    archive(kept_);
+  }
 
  protected:
   Execution& npu() const { return npu_; }
-  void keep_again(const pdes::Event& event) { kept_.push_back(event); }
+  void keep_again(const pdes::Event& event) {
+    if (!has_one_ && kept_.empty()) {
+      one_ = event;
+      has_one_ = true;
+      return;
+    }
+    if (std::exchange(has_one_, false)) kept_.push_back(one_);
+    kept_.push_back(event);
+  }
   NodeId take_end(std::size_t index) {
     const NodeId id = ends()[index];
     ends().erase(ends().begin() + static_cast<std::ptrdiff_t>(index));
@@ -48,10 +59,14 @@ class AstraOrder : public EventOrder {
   virtual void handle_all(EventHandler& handler, std::span<const pdes::Event> events, Time now) = 0;
 
   bool keep_event(const pdes::Event& event) override {
-    kept_.push_back(event);
+    keep_again(event);
     return true;
   }
   void handle_in_order(EventHandler& handler, Time now) override {
+    if (std::exchange(has_one_, false)) {
+      const pdes::Event one = one_;
+      return handle_all(handler, std::span(&one, 1), now);
+    }
     if (kept_.empty()) return;
     std::vector<pdes::Event> all;
     all.swap(kept_);
@@ -62,7 +77,9 @@ class AstraOrder : public EventOrder {
   }
 
   Execution& npu_;
-  std::vector<pdes::Event> kept_;
+  bool has_one_ = false;
+  pdes::Event one_;                // the only event that is kept, which mostly is the only one of its time
+  std::vector<pdes::Event> kept_;  // more
 };
 
 /// The order where only that of the events on one NPU matters. It follows from the times at which it became known that
@@ -229,6 +246,8 @@ class GlobalOrder final : public AstraOrder {
 
   bool next_end_awaits_answer() const override { return histories_.is_blocked(); }
   void handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) override;
+  void handle_alone(EventHandler& handler, const pdes::Event& event, Time now);
+  void begin(EventPlace history, const pdes::Event& event, bool is_in_store);
   std::vector<Ordered> in_order(std::span<const pdes::Event> all, EventPlace& first);
   EventPlace take_history_of(const pdes::Event& event);
   bool handle(EventHandler& handler, const pdes::Event& event, Time now);
@@ -246,6 +265,9 @@ class GlobalOrder final : public AstraOrder {
 
 /// Handles the events of a time. If it is not known whether an access ends at once, what comes after that waits.
 void GlobalOrder::handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) {
+  const bool is_alone = all.size() == 1 && !has_ends();
+  if (is_alone && static_cast<EventKind>(all.front().kind) != EventKind::goes_on)
+    return handle_alone(handler, all.front(), now);
   const bool is_new_time = !has_ends();
   EventPlace first;  // of what the NPU has had pending since before this time
   std::vector<Ordered> events = in_order(all, first);
@@ -259,6 +281,15 @@ void GlobalOrder::handle_all(EventHandler& handler, std::span<const pdes::Event>
     const auto others = events.begin() + static_cast<std::ptrdiff_t>(i);
     events.insert(std::find_if_not(others, events.end(), std::mem_fn(&Ordered::is_in_store)), one);
   }
+}
+
+/// Handles the only event of a time, while no node ends at this time.
+void GlobalOrder::handle_alone(EventHandler& handler, const pdes::Event& event, Time now) {
+  EventPlace history = take_history_of(event);
+  const bool is_in_store = this->is_in_store(event);
+  histories_.expect_store(is_in_store ? history : EventPlace());
+  begin(std::move(history), event, is_in_store);
+  if (!handle(handler, event, now)) handle(handler, event, now);
 }
 
 /// Sorts the events of a time. What the NPU has pending for itself has the history of what has been pending for
@@ -337,13 +368,18 @@ bool GlobalOrder::begin_event(EventHandler& handler, const Ordered& one, Time no
     if (histories_.is_blocked()) return false;
     npu().end_instant_nodes(now);
   }
-  const auto kind = static_cast<EventKind>(one.event.kind);
+  begin(one.history, one.event, one.is_in_store);
+  return true;
+}
+
+/// Begins an event. What the NPU has pending for itself has been expected.
+void GlobalOrder::begin(EventPlace history, const pdes::Event& event, bool is_in_store) {
+  const auto kind = static_cast<EventKind>(event.kind);
   const bool is_from_elsewhere = kind == EventKind::arrived || kind == EventKind::received;
-  if (one.is_in_store)
+  if (is_in_store)
     histories_.begin_store();
   else
-    histories_.begin(one.history, is_from_elsewhere ? Histories::of_receiver : 0);
-  return true;
+    histories_.begin(std::move(history), is_from_elsewhere ? Histories::of_receiver : 0);
 }
 
 /// Takes note that an event of the NPU ends a collective of a host, whose last queue is not free before `free_queue`.

@@ -41,7 +41,10 @@ class NodeContention final : public Contention {
         those_(those),
         yielding_(those.yield ? npu.context().streams.num_sets : 0),
         held_(npu.context().options.compute.experts_share),
-        sms_([&npu](NodeId id, std::uint32_t held) { return npu.context().gpus->stretch(npu.node(id), held); }) {}
+        sms_([&npu](NodeId id, std::uint32_t held) { return npu.context().gpus->stretch(npu.node(id), held); }) {
+    if (those.yield) find_sets_that_yield();
+    only_yields_ = !those.share_units && !those.hold_units && !those.share_sms;
+  }
 
   bool depends_on_events() const override { return those_.share_units || those_.hold_units; }
 
@@ -61,11 +64,12 @@ class NodeContention final : public Contention {
   }
 
   void begin_yielding(NodeId id, Time now) override {
-    if (those_.yield) yielding_.begin(set_of(id), tier_of(*npu_.npu().program->graph, id), id, now);
+    if (yields(id)) yielding_.begin(set_of(id), tier_of(*npu_.npu().program->graph, id), id, now);
   }
 
   bool defer(NodeId id, Time now) override {
     const NodeKind kind = npu_.node(id).kind;
+    if (only_yields_ && (kind != NodeKind::collective || !yields(id))) return false;
     // A node whose end has changed has several events, of which one counts.
     if (those_.share_sms && kind == NodeKind::compute && !sms_.end(id, now)) return true;
     Time owed = Time::zero();
@@ -109,10 +113,27 @@ class NodeContention final : public Contention {
   }
 
  private:
+  /// Finds the sets of dimensions in which some collectives of this NPU are in a tier that yields. In the others
+  /// nothing is ever owed.
+  void find_sets_that_yield() {
+    const DimensionStreams& streams = npu_.context().streams;
+    const std::vector<std::uint8_t>& tiers = streams.tiers.at(npu_.npu().program);
+    const auto set_of_use = [&](std::size_t use) { return streams.of_group[npu_.npu().groups[use].index()]; };
+    for (std::size_t use = 0; use < tiers.size(); ++use) {
+      bool any = false;
+      for (std::size_t other = 0; other < tiers.size(); ++other)
+        any = any || (set_of_use(other) == set_of_use(use) && tiers[other] > 1);
+      yields_.push_back(any);
+    }
+  }
+
+  /// Returns whether a collective is of a set in which some yield.
+  bool yields(NodeId id) const { return those_.yield && yields_[npu_.npu().program->use_of_node(id)]; }
+
   /// Returns how much later a collective ends because it yields. One that ends counts for those that do, and for
   /// compute nodes.
   Time owed_to_collective(NodeId id, Time now) {
-    if (those_.yield) {
+    if (yields(id)) {
       const Time since = npu_.running(id).last.time;
       const std::size_t tier = tier_of(*npu_.npu().program->graph, id);
       if (const Time owed = yielding_.take_owed(set_of(id), tier, id, since, now); owed > Time::zero()) return owed;
@@ -163,6 +184,8 @@ class NodeContention final : public Contention {
   Execution& npu_;
   const std::vector<communicator::Membership>& memberships_;
   Contenders those_;
+  std::vector<bool> yields_;  // [uses] whether the set of the use has collectives that yield
+  bool only_yields_ = false;
   Yielding yielding_;
   SharedUnits shared_;
   HeldUnits held_;

@@ -42,11 +42,21 @@ class Histories final : public EventPlaces {
     is_in_store_ = true;
   }
   /// Keeps the history of an event to come, by pdes::Event::order.
-  void keep_known(std::uint64_t event, EventPlace history) override { kept_[event] = std::move(history); }
+  void keep_known(std::uint64_t event, EventPlace history) override {
+    if (!one_.second.is_known()) {
+      forget_kept(event);
+      one_ = {event, std::move(history)};
+    } else if (one_.first == event) {
+      one_.second = std::move(history);
+    } else {
+      forget_kept(event);
+      kept_.emplace_back(event, std::move(history));
+    }
+  }
   /// Returns the history of an event that has come; of no event if none was kept.
   EventPlace take(std::uint64_t event) {
-    auto found = kept_.extract(event);
-    return found.empty() ? EventPlace() : std::move(found.mapped());
+    if (one_.second.is_known() && one_.first == event) return std::move(one_.second);
+    return forget_kept(event);
   }
 
   /// Takes note of one more node that ends at the time at hand, in an event of its own or in that of a message, which
@@ -98,6 +108,8 @@ class Histories final : public EventPlaces {
   }
 
   void serialize(Archive& archive) override {
+    if (one_.second.is_known()) kept_.push_back({one_.first, std::move(one_.second)});
+    std::ranges::sort(kept_, {}, &Kept::first);
     archive(kept_, posted_, deferred_, at_hand_, next_number_, instants_, store_, is_in_store_, is_expected_);
   }
 
@@ -122,6 +134,7 @@ class Histories final : public EventPlaces {
     return at_hand_.next(now, number);
   }
 
+  using Kept = std::pair<std::uint64_t, EventPlace>;
   using Deferred = std::pair<std::uint64_t, Time>;
   struct Instant {
     EventPlace history;
@@ -139,15 +152,26 @@ class Histories final : public EventPlaces {
 
   void expect_stored_instants();
 
+  /// Takes the history of an event out of `kept_`.
+  EventPlace forget_kept(std::uint64_t event) {
+    const auto found = std::ranges::find(kept_, event, &Kept::first);
+    if (found == kept_.end()) return {};
+    EventPlace history = std::move(found->second);
+    if (found != kept_.end() - 1) *found = std::move(kept_.back());
+    kept_.pop_back();
+    return history;
+  }
+
   EventPlace at_hand_;
   std::uint32_t next_number_ = 0;
-  std::map<std::uint64_t, EventPlace> kept_;
-  std::map<NodeId, EventPlace> posted_;
+  Kept one_;                        // one of those that are kept; its history is unknown if there is none here
+  std::vector<Kept> kept_;          // few others
   std::vector<Deferred> deferred_;  // few
   std::vector<Instant> instants_;
   EventPlace store_;          // of the event that has what the NPU has pending for the time at hand
   bool is_in_store_ = false;  // this event is at hand
   bool is_expected_ = false;  // this event has been scheduled before the time at hand
+  std::map<NodeId, EventPlace> posted_;
 };
 
 }  // namespace orrery::npu

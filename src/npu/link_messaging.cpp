@@ -38,12 +38,13 @@ pdes::Event link_call(Execution& npu, Time now) {
 
 void put_on_links(Execution& npu, const Message& message, Time now, const EventPlace& place) {
   const Services& services = npu.context().services;
+  const pdes::Event call = link_call(npu, now);
   if (message.kind == Message::Kind::data || message.kind == Message::Kind::step_data)
     services.network.count_way(message.source, message.destination, message.size, message.circuits);
   if (place.is_known())
-    services.links->send_in_order(message, link_call(npu, now), place);
+    services.links->send_in_order(message, call, place);
   else
-    services.links->send(message, link_call(npu, now));
+    services.links->send(message, call);
 }
 
 void LinkMessaging::begin_send(Execution& npu, NodeId send, Time now) {

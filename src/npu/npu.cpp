@@ -28,7 +28,8 @@ Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicato
       collectives_(make_collectives(context)),
       blocks_(make_thread_blocks(context)),
       memberships_(std::move(memberships)),
-      contention_(make_contention(execution_, memberships_)) {
+      contention_(make_contention(execution_, memberships_)),
+      draws_as_(mix(context.options.noise.seed, npu.id.value())) {
   // What collectives defer, and what links and thread blocks do, is decided when the kernel hands out the event.
   runs_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
                 !execution_.order().keeps_events();
@@ -188,7 +189,7 @@ Time Npu::compute_time(NodeId id) const {
   const std::uint64_t iteration = execution_.schedule().iteration();
   double factor = 1;
   if (options.noise.amplitude > 0) {
-    const std::uint64_t bits = mix(mix(mix(options.noise.seed, npu.value()), id.value()), iteration);
+    const std::uint64_t bits = mix(mix(draws_as_, id.value()), iteration);
     factor = noise_factor(options.noise.amplitude, static_cast<double>(bits >> 11U) * 0x1p-53);
   }
   if (!options.noise.variations.all().empty()) {

@@ -104,6 +104,7 @@ class Npu : private EventHandler {
   std::unique_ptr<ThreadBlocks> blocks_;
   std::vector<communicator::Membership> memberships_;  // [uses]
   std::unique_ptr<Contention> contention_;
+  std::uint64_t draws_as_;           // what all its draws of noise begin with
   memory::MemoryServer own_memory_;  // if no memory is shared
   bool runs_ahead_ = false;          // it ends nodes before the kernel sees their events
   collective::Turn next_turn_;       // communicator::Join::turn of the next collective

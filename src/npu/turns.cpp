@@ -20,6 +20,20 @@ std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const to
   return differ;
 }
 
+namespace {
+
+/// Returns DimensionStreams::tiers of a program. O(nodes).
+std::vector<std::uint8_t> tiers_of_uses(const Program& program) {
+  const trace::Graph& graph = *program.graph;
+  std::vector<std::uint8_t> tiers(program.uses.size());
+  for (std::uint32_t i = 0; i < graph.num_nodes(); ++i)
+    if (graph.nodes[i].kind == NodeKind::collective)
+      tiers[program.use_of_node(NodeId(i))] |= static_cast<std::uint8_t>(1U << tier_of(graph, NodeId(i)));
+  return tiers;
+}
+
+}  // namespace
+
 DimensionStreams dimension_streams_of(const RunContext& run) {
   if (!run.options.dimension_streams || run.options.replay_only) return {};
   std::vector<std::uint64_t> together;  // sets of dimensions, none of which meet
@@ -43,6 +57,9 @@ DimensionStreams dimension_streams_of(const RunContext& run) {
   }
   streams.num_sets = static_cast<std::uint16_t>(std::max<std::size_t>(together.size(), 1));
   streams.sends = static_cast<std::uint16_t>(num_tiers * streams.num_sets + 1);
+  for (const NpuSpec& npu : run.npus)
+    if (!npu.program->graph->priorities.empty())
+      if (auto& tiers = streams.tiers[npu.program]; tiers.empty()) tiers = tiers_of_uses(*npu.program);
   return streams;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -19,6 +20,8 @@ struct DimensionStreams {
   std::vector<std::uint16_t> of_group;  ///< [communicators]
   std::uint16_t num_sets = 0;
   std::uint16_t sends = 0;  ///< the last stream; 0: nodes do not take turns so
+  /// By program of this rank: [uses] a mask, bit t for collectives of tier t. Programs without priorities have none.
+  std::map<const Program*, std::vector<std::uint8_t>> tiers;
 };
 
 /// Returns a mask: bit d is set if members of the communicator differ in dimension d. O(members * dimensions).

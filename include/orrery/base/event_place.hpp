@@ -18,63 +18,80 @@ namespace orrery {
 /// so on back to the first events of NPUs, which come in the order of the NPUs. What one event schedules comes in the
 /// order in which it does so.
 ///
-/// A history shares its earlier steps with other histories. It goes back `most_steps` steps; what lies farther back
-/// counts by its NPU, so a history means the same on every rank. A copy takes constant time. A comparison mostly takes
-/// constant time, and O(most_steps) at worst.
+/// A history shares its earlier steps with other histories. Steps lie in blocks: the first history that goes on from
+/// the last step of a block writes its step behind it, and any other begins a block of its own. It goes back
+/// `most_steps` steps; what lies farther back counts by its NPU, so a history means the same on every rank. A copy
+/// takes constant time. A comparison mostly takes constant time, and O(most_steps) at worst.
 class EventPlace {
  public:
   static constexpr std::uint32_t most_steps = 512;
 
   /// Makes an unknown place, which comes before all others.
   EventPlace() = default;
-  EventPlace(const EventPlace& other) : step_(other.step_) { hold(); }
-  EventPlace(EventPlace&& other) noexcept : step_(std::exchange(other.step_, nullptr)) {}
+  EventPlace(const EventPlace& other) : block_(other.block_), size_(other.size_) {
+    if (block_ != nullptr) ++block_->uses;
+  }
+  EventPlace(EventPlace&& other) noexcept : block_(std::exchange(other.block_, nullptr)), size_(other.size_) {}
   EventPlace& operator=(EventPlace other) noexcept {
-    std::swap(step_, other.step_);
+    std::swap(block_, other.block_);
+    std::swap(size_, other.size_);
     return *this;
   }
   ~EventPlace() {
-    if (step_ != nullptr) release(step_);
+    if (block_ != nullptr && --block_->uses == 0) free(block_);
   }
 
   /// Returns the place of the first event of an NPU.
   static EventPlace first_of(NpuId npu);
   /// Returns the place of what this event schedules at `now`. Of all that it schedules, a lower number comes first.
-  EventPlace next(Time now, std::uint32_t number) const;
+  EventPlace next(Time now, std::uint32_t number) const&;
+  EventPlace next(Time now, std::uint32_t number) &&;
   /// Returns the place of what the event that scheduled this one schedules directly after it.
   EventPlace beside() const;
   /// Returns the place of the event that scheduled this one; unknown if that event is not known.
   EventPlace cause() const;
 
-  bool is_known() const { return step_ != nullptr; }
+  bool is_known() const { return block_ != nullptr; }
 
   friend std::strong_ordering operator<=>(const EventPlace& one, const EventPlace& other);
   friend bool operator==(const EventPlace& one, const EventPlace& other) { return (one <=> other) == 0; }
 
   void serialize(Archive& archive);
+  /// Returns how many blocks of steps there are in this process, for tests.
+  static std::uint64_t num_blocks();
 
  private:
   struct Step {
     Time since;
-    Step* cause;           ///< held; null for the first event of an NPU, and where the history ends
     std::uint32_t number;  ///< among what the cause has scheduled
-    NpuId root;
-    std::uint32_t length;  ///< steps from here to the end
-    std::uint32_t uses;
   };
+  /// Steps that follow each other. Histories that end at any of them share the block.
+  struct Block {
+    Block* before;                ///< held; its first `size_before` steps come before these; null: the history ends
+    std::uint32_t size_before;    ///< 0 without `before`
+    std::uint32_t length_before;  ///< steps from there to the end
+    NpuId root;
+    std::uint32_t uses;  ///< places, and blocks behind it, that hold it
+    std::uint32_t size;
+    std::uint32_t capacity;
 
-  struct Steps;
+    Step* steps() { return reinterpret_cast<Step*>(this + 1); }
+  };
+  struct Blocks;
+  class Walk;
 
-  explicit EventPlace(Step* step) : step_(step) {}
+  EventPlace(Block* block, std::uint32_t size) : block_(block), size_(size) {}
 
   static constexpr Time before_all() { return Time::from_ps(-1); }
-  void hold() const {
-    if (step_) ++step_->uses;
-  }
-  static void release(Step* step);
+  static void free(Block* block);
+  const Step& last() const { return block_->steps()[size_ - 1]; }
+  std::uint32_t length() const { return block_->length_before + size_; }
+  bool append(const Step& step) const;
+  EventPlace branch(const Step& step) &&;
   EventPlace shortened() const;
 
-  Step* step_ = nullptr;
+  Block* block_ = nullptr;
+  std::uint32_t size_ = 0;  ///< steps of the block that belong to this history
 };
 
 }  // namespace orrery

@@ -38,8 +38,8 @@ class LinkOrder {
   /// Returns the place of what hands a message of `source` on, if its service begins when `event` brings it to a link.
   EventPlace offered(const pdes::Event& event, NpuId source) const;
   /// Takes note of a service that begins at `start`, of the message of `event`. The link was free from `free` on.
-  /// `end`: place of the end of the link's last service, which becomes that of this one.
-  void note_service(EventPlace& end, const pdes::Event& event, NpuId source, Time free, Time start);
+  /// `last`: place of what handed on the message of the link's last service, which becomes that of this one.
+  void note_service(EventPlace& last, const pdes::Event& event, NpuId source, Time free, Time start);
 
   /// Gives a receipt, for an NPU of this rank, the place of the message in a slot.
   void keep_receipt(const pdes::Event& receipt, std::uint32_t slot) { receipts_[receipt.order] = of_slot_[slot]; }

@@ -74,7 +74,7 @@ class LinkServers final : public MessageNetwork {
     std::uint32_t kind = no_kind;  ///< index into delays_, once a message has come
     // With Rules::orders_messages.
     std::uint32_t num_here = 0;  ///< messages that have come at the present time
-    EventPlace end = {};         ///< place of the end of its last service
+    EventPlace last = {};        ///< place of what handed on the message of its last service
   };
 
   /// A message that has come to a link at the present time.

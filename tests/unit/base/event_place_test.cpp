@@ -2,7 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <random>
 #include <utility>
+#include <vector>
 
 namespace orrery {
 namespace {
@@ -74,6 +79,85 @@ TEST(EventPlace, GoesBackSoManySteps) {
     EXPECT_LT(copied(other), one) << steps;
     EXPECT_LT(other, copied(one)) << steps;
   }
+}
+
+/// A history as the plain list of its steps, the last one first.
+struct PlainHistory {
+  std::uint32_t root = 0;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> steps;  // since when, and the number
+
+  PlainHistory next(std::int64_t now, std::uint32_t number) const {
+    PlainHistory longer = *this;
+    longer.steps.insert(longer.steps.begin(), {now, number});
+    return longer;
+  }
+  PlainHistory beside() const {
+    PlainHistory other = *this;
+    ++other.steps.front().second;
+    return other;
+  }
+  PlainHistory cause() const { return {root, {steps.begin() + 1, steps.end()}}; }
+
+  std::strong_ordering compared(const PlainHistory& other) const {
+    auto by_number = std::strong_ordering::equal;
+    const std::size_t common = std::min(steps.size(), other.steps.size());
+    for (std::size_t i = 0; i < std::min<std::size_t>(common, EventPlace::most_steps); ++i) {
+      if (steps[i].first != other.steps[i].first) return steps[i].first <=> other.steps[i].first;
+      if (steps[i].second != other.steps[i].second) by_number = steps[i].second <=> other.steps[i].second;
+    }
+    return root != other.root ? root <=> other.root : by_number;
+  }
+};
+
+// Histories that branch at random, in few times and numbers, so that most share steps and many are equal for long.
+TEST(EventPlace, ComparesLikeAPlainListOfSteps) {
+  std::mt19937 random(7);
+  std::vector<std::pair<EventPlace, PlainHistory>> all;
+  for (std::uint32_t npu = 0; npu < 3; ++npu) all.push_back({first_of(npu), {npu, {{-1, 0}}}});
+  for (std::int64_t now = 0; now < 1500; ++now) {
+    const auto [place, plain] = all[random() % all.size()];
+    const std::uint32_t number = random() % 2;
+    switch (random() % 8) {
+      case 0:
+        all.push_back({place.beside(), plain.beside()});
+        break;
+      case 1:
+        if (place.cause().is_known()) all.push_back({place.cause(), plain.cause()});
+        break;
+      default:
+        all.push_back({place.next(ns(now / 100), number), plain.next(now / 100, number)});
+    }
+    if (all.size() > 40) all.erase(all.begin() + random() % 37);
+    const auto& [one, plain_one] = all.back();
+    for (const auto& [other, plain_other] : all) EXPECT_EQ(one <=> other, plain_one.compared(plain_other));
+  }
+}
+
+// A chain of events in which each schedules one other takes a block for many steps, and frees what is too far back. An
+// event that schedules two begins one more block.
+TEST(EventPlace, ChainsShareBlocks) {
+  const std::uint64_t before = EventPlace::num_blocks();
+  EventPlace history = after_steps(first_of(0), 0, EventPlace::most_steps);
+  EXPECT_LT(EventPlace::num_blocks() - before, EventPlace::most_steps / 32);
+  const std::uint64_t blocks = EventPlace::num_blocks();
+  const EventPlace one = history.next(ns(1000), 0);
+  const std::uint64_t with_one = EventPlace::num_blocks();
+  EXPECT_LE(with_one, blocks + 1);
+  const EventPlace other = history.next(ns(1000), 1);
+  EXPECT_EQ(EventPlace::num_blocks(), with_one + 1);
+  history = after_steps(one, 1001, 100 * std::int64_t{EventPlace::most_steps});
+  EXPECT_LT(EventPlace::num_blocks() - before, 4 * EventPlace::most_steps / 32);
+}
+
+// Whatever histories shared is freed with the last of them.
+TEST(EventPlace, NothingIsLeft) {
+  const std::uint64_t before = EventPlace::num_blocks();
+  {
+    const EventPlace history = after_steps(first_of(1), 0, 3000);
+    const EventPlace other = history.cause().beside(), copy = copied(other);
+    EXPECT_GT(EventPlace::num_blocks(), before);
+  }
+  EXPECT_EQ(EventPlace::num_blocks(), before);
 }
 
 }  // namespace
