@@ -8,8 +8,8 @@ extern const CommandEntry init_entry, run_entry, check_entry, explore_entry, bes
     partition_entry, show_results_entry, show_provenance_entry, show_trace_entry, show_topology_entry,
     show_collective_entry, show_tables_entry, show_plan_entry, show_graph_entry, show_network_entry, show_flows_entry,
     show_collisions_entry, show_queues_entry, show_kernel_entry, show_scaling_entry, show_timeline_entry,
-    show_keys_entry, show_metrics_entry, show_models_entry, show_systems_entry, show_stacks_entry, show_prices_entry,
-    show_completion_entry, show_man_entry;
+    show_keys_entry, show_traffic_entry, show_metrics_entry, show_models_entry, show_systems_entry, show_stacks_entry,
+    show_prices_entry, show_completion_entry, show_man_entry;
 
 std::span<const CommandEntry* const> command_entries() {
   static constexpr const CommandEntry* all[] = {&init_entry,
@@ -36,6 +36,7 @@ std::span<const CommandEntry* const> command_entries() {
                                                 &show_plan_entry,
                                                 &show_graph_entry,
                                                 &show_network_entry,
+                                                &show_traffic_entry,
                                                 &show_flows_entry,
                                                 &show_collisions_entry,
                                                 &show_queues_entry,

@@ -143,6 +143,14 @@ bool has_ring_of_neighbours(const Configuration& all) {
 
 std::vector<Condition> of_collectives() {
   return {
+      {{"system.network.dimensions.flits.seed"},
+       "without a Torus2D or system.network.dimensions.flits.routing: adaptive-xy-yx, which draw",
+       [](const Subject& s) {
+         return std::ranges::any_of(s.network().flits, [](const network::FlitDimensions& flits) {
+           return flits.shape == network::FlitShape::torus ||
+                  flits.rules.routing == network::FlitRouting::adaptive_xy_yx;
+         });
+       }},
       {{"system.network.dimensions.port", "system.network.ports."},
        "where the port lets through what its dimensions can send together",
        [](const Subject& s) { return has_effective_port(s.all); }},

@@ -228,6 +228,7 @@ std::vector<KeySection> key_sections() {
   add_section(system_keys(), sections);
   add_section(network_keys(), sections);
   add_section(dimension_keys(), sections);
+  add_section(flit_keys(), sections);
   add_section(packet_keys(), sections);
   add_section(collective_keys(), sections);
   add_section(gpu_keys(), sections);

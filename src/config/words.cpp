@@ -82,6 +82,24 @@ const Words<network::Switching>& network_switchings() {
   return words;
 }
 
+const Words<network::FlitFlowControl>& flit_flow_controls() {
+  using network::FlitFlowControl;
+  static const Words<FlitFlowControl> words = {
+      {"wormhole", FlitFlowControl::wormhole, "a flit goes on when there is room for it"},
+      {"virtual-cut-through", FlitFlowControl::virtual_cut_through,
+       "a packet goes on when there is room for all of it"}};
+  return words;
+}
+
+const Words<network::FlitRouting>& flit_routings() {
+  using network::FlitRouting;
+  static const Words<FlitRouting> words = {
+      {"dor", FlitRouting::dor, "x before y"},
+      {"adaptive-xy-yx", FlitRouting::adaptive_xy_yx,
+       "Mesh2D only: x before y or y before x, whichever has more credit at the first router"}};
+  return words;
+}
+
 const Words<collective::LibraryName>& collective_libraries() {
   static const Words<collective::LibraryName> words = words_of<collective::LibraryName>();
   return words;
@@ -394,7 +412,7 @@ const Words<ShapeWord>& shapes() {
     for (const Shape shape : Shape::all()) all.push_back({shape.name(), {shape}, shape->help});
     for (const Shape shape : Shape::all())
       for (const topology::ShapeShorthand& shorthand : shape->shorthands)
-        all.push_back({shorthand.name, {shape, shorthand.dimensions}, shorthand.help});
+        all.push_back({shorthand.name, {shape, shorthand.dimensions, shorthand.is_one_router}, shorthand.help});
     return all;
   }();
   return words;

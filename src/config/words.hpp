@@ -54,6 +54,8 @@ std::string_view text_of(const Words<T>& words, const T& value) {
 const Words<RuleSet>& rule_sets();
 const Words<network::ModelName>& network_models();
 const Words<network::Switching>& network_switchings();
+const Words<network::FlitFlowControl>& flit_flow_controls();
+const Words<network::FlitRouting>& flit_routings();
 const Words<collective::Kind>& collective_kinds();
 const Words<collective::LibraryName>& collective_libraries();
 const Words<collective::ExpertKernelsName>& expert_kernels();
@@ -99,6 +101,7 @@ const Words<DistributionKind>& distribution_kinds();
 struct ShapeWord {
   topology::Shape shape;
   std::uint32_t rings = 1;
+  bool is_one_router = false;  ///< ShapeShorthand::is_one_router
 
   friend bool operator==(const ShapeWord&, const ShapeWord&) = default;
 };

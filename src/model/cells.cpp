@@ -168,6 +168,8 @@ std::vector<std::uint32_t> cells_of_links(const npu::RunContext& run) {
   if (run.npus.empty() || run.options.gpu || run.accesses_servers) return {};
   // Some networks do not know the ways of messages: not even an NPU keeps those to itself.
   if (!run.links->keeps_within(std::array{run.npus.front().id}, [](NpuId) { return true; })) return {};
+  const std::uint32_t num_processes = run.links->num_processes();
+  if (num_processes > 0 && !run.links->owner_of(num_processes - 1)) return {};  // groups come after links
   const BondFinder found(run);
   std::vector<std::uint32_t> cell_of = unite(run, found.bonds());
   if (std::ranges::max(cell_of) == 0 || !keep_most(run, cell_of, found)) cell_of.clear();

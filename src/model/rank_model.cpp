@@ -133,7 +133,7 @@ network::NetworkRecords RankModel::network_records() const {
   if (!parts_->links) return {};
   const std::string leak = parts_->is_stopped ? std::string() : parts_->links->find_leak();
   ensure(leak.empty(), leak);
-  return {parts_->links->records(), parts_->links->packet_records()};
+  return {parts_->links->records(), parts_->links->packet_records(), parts_->links->flit_records()};
 }
 
 network::MessageNetwork* links_of(RankModel& model) { return model.parts_->links.get(); }

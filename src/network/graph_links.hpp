@@ -33,6 +33,7 @@ class GraphLinks {
   topology::LinkId link_of(NpuId npu, std::uint32_t k) const { return by_owner_[first_of_[npu.index()] + k]; }
   std::uint32_t number_at_owner(const Link& link) const { return link.number; }
   Link find(topology::LinkId link) const { return links_[link.index()].link; }
+  std::uint32_t process_of(topology::LinkId link) const { return link.value(); }
   topology::Fabric::Ends ends(const Link& link) const;
 
   // The next three throw Error (bad_input) if no links lead to the destination that work at the time.

@@ -98,8 +98,7 @@ std::uint32_t LinkServers<Links>::put(const Message& message) {
 /// Hands a message to the first link of its route. Returns its slot.
 template <class Links>
 std::uint32_t LinkServers<Links>::put_into(const Message& message, pdes::Event call) {
-  const LinkId first = links_.first(message, call.time);
-  call.target = LpId(part_.first_process.value() + first.value());
+  call.target = lp(links_.first(message, call.time));
   call.kind = message_is_there;
   call.node = put(message);
   part_.kernel.send(part_.hosting.here, call);

@@ -35,7 +35,9 @@ Time ShapeLinks::least_pass_between_ranks(const Hosting& hosting) const {
   bool has_left = false;
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
     has_left = has_left || spans_ranks(topology, d, hosting);
-    if (has_left && topology.dimension(d).size > 1) least = std::min(least, delays_.least_pass(d));
+    if (!has_left || topology.dimension(d).size == 1) continue;
+    const flit::Region* const region = regions_ == nullptr ? nullptr : regions_->of_dimension(d);
+    least = std::min(least, region == nullptr ? delays_.least_pass(d) : region->cycle);
   }
   return least;
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "flit/regions.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/network/link_delays.hpp"
 #include "orrery/network/message.hpp"
@@ -24,8 +25,10 @@ class ShapeLinks {
 
   /// The topology must outlive it. Throws Error (bad_input) if it has too many links.
   /// `circuits` may be null. Links belong to the NPUs whose ports they leave, wherever these stand.
-  ShapeLinks(const topology::Topology& topology, std::shared_ptr<const topology::Circuits> circuits, Rounding rounding)
-      : fabric_(topology), delays_(fabric_, rounding), circuits_(std::move(circuits)) {}
+  /// `regions`: dimensions whose groups take the messages of their links; null: none. They must outlive it.
+  ShapeLinks(const topology::Topology& topology, std::shared_ptr<const topology::Circuits> circuits, Rounding rounding,
+             const flit::Regions* regions = nullptr)
+      : fabric_(topology), delays_(fabric_, rounding), circuits_(std::move(circuits)), regions_(regions) {}
   ShapeLinks(const ShapeLinks&) = delete;
   ShapeLinks& operator=(const ShapeLinks&) = delete;
 
@@ -34,6 +37,14 @@ class ShapeLinks {
   topology::LinkId link_of(NpuId npu, std::uint32_t k) const { return fabric_.link_of(npu, k); }
   std::uint32_t number_at_owner(const Link& link) const { return fabric_.number_at_owner(link); }
   Link find(topology::LinkId link) const { return fabric_.find(link); }
+  /// Returns the number of the logical process that takes a message for a link: that of the link, or that of a group of
+  /// dimensions of flits, which come after all links.
+  std::uint32_t process_of(topology::LinkId link) const {
+    if (regions_ == nullptr) return link.value();
+    const Link found = fabric_.find(link);
+    const flit::Region* const region = regions_->of_dimension(found.dimension);
+    return region == nullptr ? link.value() : num_links() + region->group_of(found.owner);
+  }
   topology::Fabric::Ends ends(const Link& link) const { return fabric_.ends(link); }
 
   topology::LinkId first(const Message& message, Time) const {
@@ -84,6 +95,7 @@ class ShapeLinks {
   topology::Fabric fabric_;
   LinkDelays delays_;
   std::shared_ptr<const topology::Circuits> circuits_;
+  const flit::Regions* regions_;
 };
 
 }  // namespace orrery::network

@@ -46,6 +46,9 @@ std::vector<network::LinkRecord> write_links(Output& output, const NetworkDescri
 void write_flows(Output& output, const NetworkDescription& network, const network::PacketRecords& mine,
                  std::span<const std::uint32_t> group_position);
 
+/// Writes /network/flits if some dimensions were simulated flit by flit.
+void write_flits(Output& output, const NetworkDescription& network, std::span<const network::FlitRecord> mine);
+
 /// Writes /network/queues and /network/pauses if queues were recorded.
 void write_queues(Output& output, const NetworkDescription& network, const network::PacketRecords& mine);
 

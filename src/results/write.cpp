@@ -37,6 +37,7 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   write_collectives(output, mine, group_position);
   const auto network = write_network(output, run, mine.network, simulated_time);
   gathered.links = write_links(output, run.network, mine.links);
+  write_flits(output, run.network, mine.network.flits);
   write_flows(output, run.network, mine.packets, group_position);
   write_queues(output, run.network, mine.packets);
   write_gpu(output, mine, group_position);

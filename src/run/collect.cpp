@@ -40,6 +40,7 @@ results::NetworkDescription network_of(const config::Configuration& configuratio
   network.has_links = configuration.execution.goes_over_links();
   network.lies_on_graph = configuration.execution.network.graph != nullptr;
   network.has_packets = network.has_links && configuration.execution.network.model->sends_packets;
+  network.has_flits = network.has_links && !configuration.execution.network.flits.empty();
   if (network.has_packets) network.recording = configuration.execution.network.recording;
   return network;
 }
@@ -189,6 +190,7 @@ results::RankResults collect(const Preparation& preparation, const Simulation& s
   mine.network = {{bytes.begin(), bytes.end()}, {busy.begin(), busy.end()}};
   network::NetworkRecords of_network = model.network_records();
   mine.links = std::move(of_network.links);
+  mine.network.flits = std::move(of_network.flits);
   mine.packets = std::move(of_network.packets);
   mine.gpu_kernels = model.npus().gpu_kernels();
   mine.gpu_requests = model.npus().gpu_requests();

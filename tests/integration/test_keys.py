@@ -50,6 +50,12 @@ PACKETS = "(packets.*|.*, packet)"
 EXCEPTIONS = [
     ("packets.*", "workload.dependencies", "no node of these traces waits for another one"),
     ("experts.*|dualpipe", "parallel.expert-tp", "is the size of tp by default"),
+    ("traces, (adaptive )?flits", "collectives.directions", "groups have two members of a ring"),
+    (
+        "traces, (adaptive )?flits",
+        "network.model|dimensions.0.size",
+        "the value that is tried is the default, or another spelling of two rows of two NPUs",
+    ),
     ("request|prefill|decode", "parallel.gradients", "the value that is tried is the default"),
     (
         "layers.*|dlrm|step, ddp",

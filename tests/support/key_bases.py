@@ -19,6 +19,11 @@ def dimension(shape, size, **more):
     return {"shape": shape, "size": size, "bandwidth": "50 GB/s", "latency": "500 ns", **more}
 
 
+def flits(shape, **more):
+    """Returns a dimension of four NPUs that is simulated flit by flit, with buffers that fill."""
+    return {"shape": shape, "size": [2, 2], "bandwidth": "50 GB/s", "flits": {"flit": "500 B", "buffer": 2, **more}}
+
+
 def joined(mapping, more):
     """Returns a mapping with what `more` has beside it or in place of it, at all depths; None in `more` removes a key."""
     result = dict(mapping)
@@ -405,6 +410,8 @@ BASES = {
     "traces, congestion-aware": traces(AWARE),
     "traces, packet": traces({"model": "packet"}),
     "traces, switches": traces({"dimensions": SWITCHES}),
+    "traces, flits": traces({"dimensions": [flits("Mesh2D"), dimension("Ring", 2)]}),
+    "traces, adaptive flits": traces({"dimensions": [flits("Mesh2D", routing="adaptive-xy-yx"), dimension("Ring", 2)]}),
     "memory per node": traces(**{"remote-memory": {"kind": "per-node", "npus-per-node": 4}}),
     "memory pool": traces(**{"remote-memory": {"kind": "pool"}}),
     "memory hierarchical": traces(

@@ -104,7 +104,8 @@ class LinkServers final : public MessageNetwork {
   void hand_over(Server& server, std::uint32_t slot, const std::optional<Link>& next, Time there);
   void give_receipt(Server& server, std::uint32_t slot, Time there);
   void note_overrun(const pdes::Event& event);
-  LpId lp(const Link& link) const { return LpId(part_.first_process.value() + link.id.value()); }
+  LpId lp(topology::LinkId link) const { return LpId(part_.first_process.value() + links_.process_of(link)); }
+  LpId lp(const Link& link) const { return lp(link.id); }
   pdes::Event event(Server& server, Time time, pdes::Stage stage, LpId target) const;
 
   const Links& links_;

@@ -14,6 +14,7 @@
 #include "orrery/base/hosting.hpp"
 #include "orrery/base/overrun.hpp"
 #include "orrery/network/credit_waits.hpp"
+#include "orrery/network/flit_records.hpp"
 #include "orrery/network/message.hpp"
 #include "orrery/network/options.hpp"
 #include "orrery/network/record.hpp"
@@ -73,6 +74,9 @@ class MessageNetwork {
   virtual std::vector<LinkRecord> records() const = 0;
   /// Returns what is kept of messages and queues of this rank (PacketRecording); nothing by default.
   virtual PacketRecords packet_records() const;
+  /// Returns one record per link of this rank in dimensions that are simulated flit by flit, by dimension, group and
+  /// link, of those that carried flits.
+  virtual std::vector<FlitRecord> flit_records() const { return {}; }
   /// Returns which packets wait at devices of this rank for credits, when no event is left; none by default.
   virtual std::vector<CreditWait> credit_waits() const { return {}; }
   /// Returns what is wrong when no event is left and all messages have come: packets that are nowhere, or buffers that
@@ -111,8 +115,8 @@ class SimulatedNetwork {
   /// Returns whether all messages among these NPUs pass processes of NPUs of a set only, as far as it is known.
   /// `is_in`: whether an NPU is one of the set.
   virtual bool keeps_within(std::span<const NpuId>, const std::function<bool(NpuId)>&) const { return false; }
-  /// Returns the NPU that a process belongs to: it lives on the same rank, and in the same cell. None if that is not
-  /// known, and then `keeps_within` keeps nothing.
+  /// Returns the NPU that a process belongs to: it lives on the same rank, and in the same cell. None if a process
+  /// belongs to several; then a rank has one cell.
   virtual std::optional<NpuId> owner_of(std::uint32_t) const { return {}; }
   /// Makes the processes of one rank. The network must outlive them.
   virtual std::unique_ptr<MessageNetwork> on_rank(const RankPart& part) const = 0;

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "orrery/network/flit_records.hpp"
 #include "orrery/network/flow_records.hpp"
 #include "orrery/network/record.hpp"
 
@@ -11,6 +12,7 @@ namespace orrery::network {
 struct NetworkRecords {
   std::vector<LinkRecord> links;  ///< links that carried data, ascending
   PacketRecords packets;          ///< records of a network that sends packets, as PacketRecording asks for them
+  std::vector<FlitRecord> flits;  ///< links of dimensions that are simulated flit by flit
 };
 
 }  // namespace orrery::network

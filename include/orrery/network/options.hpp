@@ -4,9 +4,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
+#include "orrery/network/flit_rules.hpp"
 #include "orrery/network/packet_recording.hpp"
 #include "orrery/network/packet_rules.hpp"
 
@@ -71,6 +73,8 @@ struct Options {
   ModelName model;
   Switching switching = Switching::store_and_forward;  ///< where links are simulated
   bool has_requests = false;                           ///< links tell sources of requests that these have left
+  std::vector<FlitDimensions>
+      flits;                       ///< dimensions that are simulated flit by flit, ascending; others as the model does
   Bytes packet;                    ///< with cut-through links serve messages in pieces of this size; 0: whole
   PacketRules packets;             ///< rules of a model that sends packets
   PacketRecording recording = {};  ///< recording of a model that sends packets

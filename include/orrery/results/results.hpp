@@ -14,6 +14,7 @@
 #include "orrery/cost/cost.hpp"
 #include "orrery/gpu/record.hpp"
 #include "orrery/memory/record.hpp"
+#include "orrery/network/flit_records.hpp"
 #include "orrery/network/flow_records.hpp"
 #include "orrery/network/packet_recording.hpp"
 #include "orrery/network/record.hpp"
@@ -54,6 +55,7 @@ struct KernelRecord : pdes::Statistics {
 struct NetworkRecord {
   std::vector<Bytes> bytes;           ///< [num_dimensions] sent by the NPUs of this rank
   std::vector<SumOfTimes> busy_time;  ///< [num_dimensions] serialisation times, summed over links
+  std::vector<orrery::network::FlitRecord> flits = {};  ///< links of this rank in dimensions of flits
 };
 
 /// A communicator whose members are in several blocks of NPUs.
@@ -117,6 +119,7 @@ struct NetworkDescription {
   std::vector<std::uint32_t> sharers = {};
   bool has_links = false;                               ///< the network was simulated link by link
   bool has_packets = false;                             ///< and packet by packet
+  bool has_flits = false;                               ///< and flit by flit in some dimensions
   orrery::network::PacketRecording recording = {};      ///< records kept of such a network
   bool lies_on_graph = false;                           ///< links are those of a graph, which dimensions share
   std::vector<topology::Fabric::Switch> switches = {};  ///< switches of such a network; only rank 0 needs them

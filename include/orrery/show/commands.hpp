@@ -6,7 +6,7 @@
 namespace orrery::show {
 
 /// `orrery show trace`, `topology`, `collective`, `tables`, `plan`, `graph`, `flows`, `collisions`, `queues`,
-/// `network` and `kernel`: print figures as text or JSON.
+/// `network`, `traffic` and `kernel`: print figures as text or JSON.
 void show_trace(const ShowTraceCommand& command);
 void show_topology(const ShowTopologyCommand& command);
 void show_collective(const ShowCollectiveCommand& command);
@@ -17,6 +17,7 @@ void show_flows(const ShowFlowsCommand& command);
 void show_collisions(const ShowCollisionsCommand& command);
 void show_queues(const ShowQueuesCommand& command);
 void show_network(const ShowNetworkCommand& command);
+void show_traffic(const ShowTrafficCommand& command);
 void show_kernel(const ShowKernelCommand& command);
 /// `orrery show scaling`: prints what more ranks would gain.
 void show_scaling(const ShowScalingCommand& command);

@@ -110,6 +110,18 @@ struct ShowNetworkCommand {
   bool json = false;
 };
 
+/// `orrery show traffic CONFIG`: latency over load in a network that is simulated flit by flit.
+struct ShowTrafficCommand {
+  config::Inputs inputs;                   ///< system_only
+  std::string pattern = "uniform";         ///< name of a network::FlitPattern
+  std::vector<double> rates;               ///< flits of an NPU and cycle
+  std::optional<std::uint32_t> dimension;  ///< none: the first one with flits
+  std::uint32_t cycles = 20'000;           ///< measured
+  std::uint32_t warm_up = 3000;            ///< cycles before these
+  std::uint32_t seed = 1;
+  TableForm form = TableForm::text;
+};
+
 /// `orrery show kernel FILE`: how a run went, from its results.
 struct ShowKernelCommand {
   std::filesystem::path file;

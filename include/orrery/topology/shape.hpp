@@ -34,7 +34,8 @@ struct ShapeParameter {
 struct ShapeShorthand {
   std::string_view name;
   std::uint32_t dimensions = 1;
-  std::string_view help;  ///< one line
+  std::string_view help;       ///< one line
+  bool is_one_router = false;  ///< a group may be simulated flit by flit, as one router
 };
 
 /// Which renumberings of the positions of a dimension group keep the hops between any two of them. Delays are computed

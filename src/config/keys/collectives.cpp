@@ -53,6 +53,9 @@ Algorithms as_algorithms(const Value& value, const std::string& path, const Read
   auto given = parse_algorithms(as_list(value, path, expected), path, expected, reading.faults);
   const bool is_whole = given.size() == 1 && given[0].whole_communicator;
   if (is_whole || entries.empty()) return given;
+  // Resolved configurations list each dimension, and keep two of flits in one entry.
+  const Configuration& all = reading.configuration;
+  if (!all.execution.network.flits.empty() && given.size() == all.dimensions.size()) return given;
   if (given.size() != entries.size())
     throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()), expected);
   Algorithms algorithms;

@@ -54,7 +54,7 @@ constexpr Handling<DimensionEntry> size_handling() {
               entry.sizes = {as_count(value, path)};
           },
           [](const DimensionEntry& entry, std::string_view path, Writer& writer) {
-            writer.put(path, fmt::to_string(entry.sizes.front()));
+            writer.put(path, fmt::format("{}", fmt::join(entry.sizes, "x")));
           },
           [](const DimensionEntry& a, const DimensionEntry& b) { return a.sizes == b.sizes; }};
 }
@@ -65,11 +65,35 @@ bool has_no_graph(const DimensionEntry&, const Reading& reading) {
 
 bool has_own_links(const DimensionEntry& entry) { return !entry.lies_on_graph; }
 
+bool has_own_latency(const DimensionEntry& entry) { return has_own_links(entry) && !entry.flits; }
+
+bool needs_latency(const DimensionEntry& entry, const Reading& reading) {
+  return has_no_graph(entry, reading) && !entry.flits;
+}
+
 /// Throws Error (bad_input) for a key of links where the graph says what they are.
 void refuse_on_graph(const DimensionEntry& entry, const Place& place, const Reading& reading) {
   if (!has_no_graph(entry, reading))
     throw Error(ErrorCode::bad_input, place, "found a property of links beside system.network.graph, which has them",
                 "dimensions with a shape and a size only");
+}
+
+/// Throws Error (bad_input) for a latency where routers say what it is.
+void refuse_latency(const DimensionEntry& entry, const Place& place, const Reading& reading) {
+  refuse_on_graph(entry, place, reading);
+  if (entry.flits)
+    throw Error(ErrorCode::bad_input, place, "found it beside `flits`, whose routers say what a hop takes",
+                "no latency, but flits.link and flits.route");
+}
+
+constexpr Handling<DimensionEntry> flit_handling() {
+  return {read_flits,
+          [](const DimensionEntry& entry, std::string_view, Writer& writer) {
+            if (entry.flits) write_keys(flit_keys(), *entry.flits, writer);
+          },
+          [](const DimensionEntry& a, const DimensionEntry& b) {
+            return a.flits.has_value() == b.flits.has_value() && (!a.flits || a.flits->rules == b.flits->rules);
+          }};
 }
 
 const topology::ShapeParameter* parameter_of(Shape shape, std::string_view name) {
@@ -127,8 +151,8 @@ constexpr Row<DimensionEntry> dimension_rows[] = {
      word<shapes>(), [](auto& entry) { return &entry.shape; }, see("network.md"),
      prepare([](DimensionEntry& entry) { entry.sizes = {0}; })},
     {"system.network.dimensions.size",
-     "NPUs in one group of the dimension; for a torus the sizes of its rings, as `4x8`, or the number of "
-     "its NPUs",
+     "NPUs in one group of the dimension; for a torus or a Mesh2D the sizes of its rings or rows, as `4x8`, or the "
+     "number of its NPUs",
      "8", Default::needed(), ValueInfo("whole number", "a whole number, 1 or more", "-", "1 or more"), size_handling(),
      prepare([](DimensionEntry& entry) { entry.sizes.assign(entry.shape.rings, 0); })},
     {"system.network.dimensions.bandwidth", "bandwidth of one link", "400 GB/s",
@@ -137,10 +161,16 @@ constexpr Row<DimensionEntry> dimension_rows[] = {
      needed_if(has_no_graph, "there is no system.network.graph"),
      prepare([](DimensionEntry& entry) { entry.dimension.bandwidth = Bandwidth::from_bytes_per_ns(1); }),
      check(refuse_on_graph), written_if(has_own_links)},
+    {"system.network.dimensions.flits",
+     "routers of a Mesh2D, a Torus2D or a Crossbar that are simulated flit by flit; may be `{}`",
+     "{virtual-channels: 4, buffer: 8}", Default::described("the links of the shape"),
+     ValueInfo("mapping", "a mapping of properties of routers", "-", "any"), flit_handling(), see("flit-networks.md"),
+     check(refuse_on_graph)},
     {"system.network.dimensions.latency", "latency of one hop", "500 ns",
-     Default::described("that of the graph; needed without one"), nanoseconds(),
+     Default::described("that of the graph or of the routers of flits; needed without these"), nanoseconds(),
      [](auto& entry) { return &entry.dimension.latency_ns; },
-     needed_if(has_no_graph, "there is no system.network.graph"), check(refuse_on_graph), written_if(has_own_links)},
+     needed_if(needs_latency, "there are neither flits nor a system.network.graph"), check(refuse_latency),
+     written_if(has_own_latency)},
     {"system.network.dimensions.in-switch-operations",
      "Switch only: reductions and multicasts that the switch of a dimension group carries out at a time, "
      "for `inSwitch`",

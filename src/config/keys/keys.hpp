@@ -56,14 +56,31 @@ const Keys<Configuration>& job_list_keys();
 const Keys<Configuration>& provenance_keys();
 const Keys<Configuration>& run_keys();
 
+/// Where the defaults of the rules of flits come from.
+enum class FlitPreset : std::uint8_t { booksim, garnet };
+/// The rules of a dimension that is simulated flit by flit.
+struct FlitEntry {
+  network::FlitRules rules;
+  FlitPreset preset = FlitPreset::booksim;
+  bool is_torus = false;
+};
+const Keys<FlitEntry>& flit_keys();
+
 /// An entry of system.network.dimensions, which stands for one dimension, or for several of one shape and bandwidth.
 struct DimensionEntry {
   ShapeWord shape;
   std::vector<std::uint32_t> sizes;  ///< sizes of each of its dimensions; 0: not known
   topology::Dimension dimension;     ///< all but the size
-  bool lies_on_graph = false;        ///< bandwidth and latency are those of system.network.graph
+  std::optional<FlitEntry> flits = {};
+  bool lies_on_graph = false;  ///< bandwidth and latency are those of system.network.graph
 };
 const Keys<DimensionEntry>& dimension_keys();
+void read_flits(const Value& value, const std::string& path, DimensionEntry& entry, Reading& reading);
+/// Returns the dimensions, from `first` on, that an entry with flits stands for, and gives the entry the latency of a
+/// hop. Throws Error (bad_input) below `place`, that of the entry, for what contradicts it.
+network::FlitDimensions flits_of(DimensionEntry& entry, std::uint32_t first, const Place& place);
+/// Returns the entry that stands for dimensions with flits.
+DimensionEntry entry_of(const network::FlitDimensions& flits, std::span<const topology::Dimension> dimensions);
 
 /// The family of workload.model, which decides its other keys.
 struct ModelChoice {

@@ -59,32 +59,46 @@ namespace {
 void read_dimensions(const Value& value, const std::string& path, Configuration& target, Reading& reading) {
   const auto& items = as_list(value, path, find_key("system.network.dimensions")->info().expected(std::string_view()));
   target.dimensions.clear();
+  target.execution.network.flits.clear();
   reading.dimensions_of_entry.clear();
-  read_items(dimension_keys(), items, path, reading,
-             [&](const DimensionEntry& entry, const Place& place, bool is_faultless) {
-               for (const std::uint32_t size : entry.sizes) {
-                 topology::Dimension dimension = entry.dimension;
-                 dimension.shape = entry.shape.shape;
-                 dimension.size = size;
-                 if (is_faultless)
-                   reading.faults.attempt([&] {
-                     topology::validate(dimension, target.dimensions.size(), text_of(shapes(), entry.shape), place);
-                   });
-                 target.dimensions.push_back(dimension);
-               }
-               reading.dimensions_of_entry.push_back(entry.shape.rings);
-             });
+  read_items(dimension_keys(), items, path, reading, [&](DimensionEntry entry, const Place& place, bool is_faultless) {
+    if (entry.flits && is_faultless)
+      reading.faults.attempt([&] {
+        const auto first = static_cast<std::uint32_t>(target.dimensions.size());
+        target.execution.network.flits.push_back(flits_of(entry, first, place));
+      });
+    for (const std::uint32_t size : entry.sizes) {
+      topology::Dimension dimension = entry.dimension;
+      dimension.shape = entry.shape.shape;
+      dimension.size = size;
+      if (is_faultless)
+        reading.faults.attempt(
+            [&] { topology::validate(dimension, target.dimensions.size(), text_of(shapes(), entry.shape), place); });
+      target.dimensions.push_back(dimension);
+    }
+    reading.dimensions_of_entry.push_back(entry.shape.rings);
+  });
+  // Only this model simulates flits, so it need not be named.
+  if (!target.execution.network.flits.empty() && !target.places.contains("system.network.model"))
+    target.execution.network.model = network::ModelName("congestion-aware");
   if (target.execution.network.graph && reading.faults.count() == 0) take_delays_of_graph(target, value.place(path));
 }
 
 void write_dimensions(const Configuration& target, std::string_view path, Writer& writer) {
   std::vector<std::string> items;
-  for (const auto& dimension : target.dimensions)
+  const auto& flits = target.execution.network.flits;
+  for (std::uint32_t d = 0; d < target.dimensions.size(); ++d) {
+    const topology::Dimension& dimension = target.dimensions[d];
+    const auto own = std::ranges::find_if(flits, [d](const auto& one) { return one.contains(d); });
+    if (own != flits.end() && own->first != d) continue;  // written with the first one
     items.push_back(
-        flow_text(dimension_keys(), DimensionEntry{.shape = {dimension.shape},
-                                                   .sizes = {dimension.size},
-                                                   .dimension = dimension,
-                                                   .lies_on_graph = target.execution.network.graph != nullptr}));
+        flow_text(dimension_keys(), own != flits.end()
+                                        ? entry_of(*own, target.dimensions)
+                                        : DimensionEntry{.shape = {dimension.shape},
+                                                         .sizes = {dimension.size},
+                                                         .dimension = dimension,
+                                                         .lies_on_graph = target.execution.network.graph != nullptr}));
+  }
   writer.put_list(path, items);
 }
 
@@ -139,8 +153,11 @@ constexpr Row<Configuration> system_rows[] = {
 };
 
 constexpr Row<Configuration> network_rows[] = {
-    {"system.network.model", "how messages share links", "congestion-aware", Default::built_in(),
-     word<network_models>(), [](auto& c) { return &c.execution.network.model; }, see("network.md"),
+    {"system.network.model",
+     "how messages share links; a dimension with `flits` needs congestion-aware, which it then is "
+     "by default",
+     "congestion-aware", Default::built_in(), word<network_models>(),
+     [](auto& c) { return &c.execution.network.model; }, see("network.md"),
      flag("network", Heading::model, "MODEL",
           {Taker::run, Taker::check, Taker::show_topology, Taker::show_collective})},
     {"system.network.switching", "when a device passes a message on, in the congestion-aware network",
@@ -169,7 +186,9 @@ constexpr Row<Configuration> network_rows[] = {
      Default::needed(),
      ValueInfo("list", dimensions_expected, "-", "1 to 64 entries"),
      {read_dimensions, write_dimensions,
-      [](const Configuration& a, const Configuration& b) { return a.dimensions == b.dimensions; }}},
+      [](const Configuration& a, const Configuration& b) {
+        return a.dimensions == b.dimensions && a.execution.network.flits == b.execution.network.flits;
+      }}},
     {"system.network.circuits",
      "connections of optical switches: configurations with the NPU at each position, the groups that use them, and the "
      "time "
@@ -234,6 +253,7 @@ void Validation::validate_network() {
   if (network.graph) validate_graph();
   if (network.circuits)
     for (const Contradiction& one : contradictions_of_circuits(c_)) refuse(one.key, one.found, one.expected);
+  validate_flits();
   validate_ports();
   validate_recording();
   if (network.model->sends_packets) validate_packets();

@@ -49,6 +49,7 @@ class Validation {
   void validate_compute_share();
   void validate_modules();
   void validate_network();
+  void validate_flits();
   void validate_ports();
   void validate_graph();
   void validate_packets();

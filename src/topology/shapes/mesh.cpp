@@ -43,12 +43,15 @@ class Mesh final : public Wiring {
   std::uint32_t direction(std::uint32_t from, std::uint32_t to) const { return size() == 2 || from < to ? up : down; }
 };
 
+constexpr ShapeShorthand meshes[] = {{"Mesh2D", 2, "two Meshes"}};
+
 }  // namespace
 
 extern const ShapeType mesh_shape;
 constinit const ShapeType mesh_shape{
     .name = "Mesh",
     .help = "a row: a link from each NPU to the next one and back",
+    .shorthands = meshes,
     .symmetry = HopSymmetry::translations,
     .pattern = TrafficPattern::neighbours,
     .make = [](const Dimension& dimension) -> std::unique_ptr<const Wiring> {

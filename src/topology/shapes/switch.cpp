@@ -52,12 +52,15 @@ class Switch final : public Wiring {
   std::uint32_t output_;  // switch
 };
 
+constexpr ShapeShorthand crossbars[] = {{"Crossbar", 1, "one Switch, or one router with `flits`", true}};
+
 }  // namespace
 
 extern const ShapeType switched_shape;
 constinit const ShapeType switched_shape{
     .name = "Switch",
     .help = "one switch that all NPUs have a link to; it may be oversubscribed and may reduce and copy data",
+    .shorthands = crossbars,
     .symmetry = HopSymmetry::permutations,
     .pattern = TrafficPattern::exchanges,
     .sends_over_one_link = true,

@@ -40,6 +40,7 @@ template <class Look>
 void for_all_keys(Look look) {
   for (const auto* const keys : configuration_keys()) look(*keys, full_configuration());
   look(dimension_keys(), DimensionEntry{});
+  look(flit_keys(), FlitEntry{});
   look(model_keys(), ModelChoice{});
   look(transformer_keys(), workload::Transformer{});
   look(dlrm_keys(), workload::Dlrm{});

@@ -446,7 +446,7 @@ TEST(OwnFormat, WrongTypesAndValues) {
   refused(with("size: 8", "size: '8'"), {"the text '8'", "whole number"});
   refused(with("size: 8", "size: [8]"), {"a list of 1"});
   refused(with("shape: Ring", "shape: ring"),
-          {"Ring, Mesh, FullyConnected, Switch, FatTree, Dragonfly, Torus2D or Torus3D", "Did you mean 'Ring'?"});
+          {"Ring, Mesh, FullyConnected, Switch, FatTree, Dragonfly, Torus2D, Torus3D, Mesh2D or Crossbar", "Did you mean 'Ring'?"});
   refused(with("500 ns", "2000 s"), {"at most 1000 s"});
   refused(ring + "run: {force: yes}\n", {"c.yaml:7", "'run.force'", "found 'yes'", "true or false"});
   refused(ring + "run: 5\n", {"'run'", "found '5'", "mapping"});
