@@ -6,7 +6,9 @@ how many flows then agree to the picosecond.
 usage: check_packet.py [FOLDER] [--case TEXT ...] [--ranks 1,2] [--exact-only] [--seeds N]
 
 FOLDER is by default the folder reference/packet/golden of shared/. The exit code is 1 if a case differs, 2 if a case
-cannot be run, 77 if there is no folder. Cases of rules that Orrery does not have are named and skipped."""
+cannot be run, 77 if there is no folder. Cases of rules that Orrery does not have are named and skipped.
+
+Cases of the form `{id, kind, inputs, expected, tolerance}` have a module of their own for each kind (FORMS)."""
 
 import argparse
 import json
@@ -17,7 +19,13 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
+import tcp_cases  # noqa: E402
 
+# Functions check(case, ranks) of the kinds of cases that have `inputs`. They print a line for the case, and return
+# whether it agrees.
+FORMS = {
+    "tcp": tcp_cases.check,
+}
 CONTROLS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 12: "none"}
 UEC_CONTROLS = {"NSCC": "nscc", "RCCC": "rccc"}
 LONG = 500  # hosts; a case of more is run only if it is named
@@ -298,6 +306,19 @@ def main():
     for file in files:
         try:
             case = json.loads(file.read_text())
+            if "inputs" in case:
+                form = FORMS.get(case["kind"])
+                if form is None:
+                    print(f"{case['id']:36} skipped: the kind {case['kind']}, which has no row in FORMS")
+                    skipped += 1
+                elif not form(case, ranks):
+                    failed.append(case["id"])
+                continue
+        except (RuntimeError, KeyError, TypeError, ValueError) as error:
+            print(f"{file.name:36} {type(error).__name__}: {error}")
+            broken.append(file.name)
+            continue
+        try:
             reason, hosts = unsupported(case), sum(node["kind"] == "host" for node in case["topology"]["nodes"])
             name = case["name"]
         except (ValueError, KeyError, TypeError) as error:  # no JSON, or no case
