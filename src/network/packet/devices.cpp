@@ -70,6 +70,8 @@ void PacketDevices::prefetch(const pdes::Event& event) const {
 
 void PacketDevices::collect(const std::function<std::uint32_t(const Port&)>& number_of, PacketRecords& records) const {
   for_each_port([&](const Port& port) { observer_->collect(port, number_of(port), records); });
+  const auto connections = transport_.hosts->connections();
+  records.connections.insert(records.connections.end(), connections.begin(), connections.end());
 }
 
 std::string PacketDevices::find_leak() const {
