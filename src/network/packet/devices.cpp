@@ -47,7 +47,7 @@ void PacketDevices::handle(const pdes::Event& event) {
     case NodeEvents::arrival:
       return switching_.arrive(node, event.reserved, event.node);
     case NodeEvents::transmission_end:
-      return ports_.end_transmission(ports_.at(node, event.reserved));
+      return switching_.end_transmission(ports_.at(node, event.reserved));
     case NodeEvents::port_timer:
     case NodeEvents::flow_timer:
       return transport_.hosts->expire(event);

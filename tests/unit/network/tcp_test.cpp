@@ -13,7 +13,7 @@ namespace orrery::network {
 namespace {
 
 constexpr std::uint32_t mss = 1000;
-constexpr Time microsecond = Time::from_ns(1000);
+constexpr Time one_us = Time::from_ns(1000);
 
 /// Keeps what a sender sends.
 class SentSegments final : public TcpOutput {
@@ -47,7 +47,7 @@ struct OpenSender {
   explicit OpenSender(std::string_view control, std::uint64_t bytes)
       : sender(rules, ControlName(control)->make_tcp(), output) {
     sender.offer(bytes);
-    output.time = microsecond * 100;
+    output.time = one_us * 100;
     sender.establish(1'000'000);
   }
   void receive(std::uint64_t byte, std::vector<std::uint64_t> blocks = {}, bool has_echo = false) {
@@ -94,32 +94,32 @@ TEST(TcpSegments, TakeBlocksOfWholeSegments) {
 // Of what an acknowledgement covers, only a segment that was not sent again gives a round trip.
 TEST(TcpSegments, SayWhetherTheOldestWasSentOnce) {
   TcpSegments segments(mss);
-  segments.append(mss, microsecond);
-  segments.append(mss, microsecond * 2);
+  segments.append(mss, one_us);
+  segments.append(mss, one_us * 2);
   segments.repeat(0);
   EXPECT_FALSE(segments.acknowledge(1001).is_sent_once);
   const TcpSegments::Covered covered = segments.acknowledge(2001);
   EXPECT_TRUE(covered.is_sent_once);
-  EXPECT_EQ(covered.sent, microsecond * 2);
+  EXPECT_EQ(covered.sent, one_us * 2);
 }
 
 // The first window has four segments. Each acknowledgement of two lets out three: one more than was acknowledged.
 TEST(TcpSender, DoublesItsWindowEachRoundTrip) {
   OpenSender one("newreno", 20'000);
   EXPECT_EQ(one.output.take(), (Segments{{1, mss}, {1001, mss}, {2001, mss}, {3001, mss}}));
-  one.output.time = microsecond * 200;
+  one.output.time = one_us * 200;
   one.receive(2001);
   EXPECT_EQ(one.output.take(), (Segments{{4001, mss}, {5001, mss}, {6001, mss}}));
-  EXPECT_EQ(one.sender.round_trip(), microsecond * 100);
+  EXPECT_EQ(one.sender.round_trip(), one_us * 100);
   EXPECT_EQ(one.sender.timeout(), Time::from_ns(5'000'000));
 }
 
 // RFC 6298: a first round trip of 100 us gives a variation of 50 us; the second one, of 180 us, moves both.
 TEST(TcpSender, SmoothsRoundTrips) {
   OpenSender one("newreno", 20'000);
-  one.output.time = microsecond * 280;
+  one.output.time = one_us * 280;
   one.receive(1001);
-  EXPECT_EQ(one.sender.round_trip(), microsecond * 110);
+  EXPECT_EQ(one.sender.round_trip(), one_us * 110);
   // 110 us + 4 (50 us x 3 / 4 + 80 us / 4) = 340 us, below the least time-out
   EXPECT_EQ(one.sender.timeout(), Time::from_ns(5'000'000));
 }
@@ -146,11 +146,11 @@ TEST(TcpSender, RecoversFromALossByDuplicates) {
 TEST(TcpSender, BeginsAgainAfterATimeout) {
   OpenSender one("newreno", 20'000);
   one.output.take();
-  EXPECT_EQ(one.output.due, microsecond * 5100);
+  EXPECT_EQ(one.output.due, one_us * 5100);
   one.output.time = one.output.due;
   EXPECT_TRUE(one.sender.expire());
   EXPECT_EQ(one.output.take(), (Segments{{1, mss}}));
-  EXPECT_EQ(one.output.due, microsecond * 15'100);
+  EXPECT_EQ(one.output.due, one_us * 15'100);
   EXPECT_EQ(one.sender.counts().timeouts, 1U);
 }
 
@@ -301,9 +301,9 @@ TEST(TcpControls, DctcpFollowsTheShareOfMarks) {
   TcpWindow window = window_of(100, 10);
   window.next = 1001;
   window.acknowledged = 1001;
-  control->acknowledge(window, {.segments = 1});
+  control->acknowledge(window, {.now = {}, .segments = 1, .has_echo = false, .round_trip = {}});
   EXPECT_EQ(control->reduced(window, 0), 53'125U);  // (1 - 15/32) of 100 segments
-  control->acknowledge(window, {.segments = 1, .has_echo = true});
+  control->acknowledge(window, {.now = {}, .segments = 1, .has_echo = true, .round_trip = {}});
   EXPECT_EQ(control->reduced(window, 0), 52'929U);  // alpha is 225/256 + 1/16
 }
 
@@ -325,7 +325,7 @@ FlowScenario incast(std::uint32_t senders, std::uint64_t bytes) {
   FlowScenario scenario;
   for (std::uint32_t h = 0; h <= senders; ++h) scenario.graph.add_host();
   scenario.graph.add_switch({});
-  for (std::uint32_t h = 0; h <= senders; ++h) scenario.graph.add_link({h, senders + 1, 10'000'000'000, microsecond});
+  for (std::uint32_t h = 0; h <= senders; ++h) scenario.graph.add_link({h, senders + 1, 10'000'000'000, one_us});
   scenario.rules.transport = TransportName("tcp");
   scenario.rules.control = ControlName("newreno");
   scenario.rules.tcp.min_rto = Time::from_ns(5'000'000);
@@ -358,7 +358,9 @@ TEST(TcpFlows, LoseWhatAQueueHasNoRoomFor) {
   EXPECT_GT(drops_of(results), 0U);
   for (const FlowTimes& flow : results.flows) EXPECT_GE(flow.acknowledged, flow.received);
   for (const PortRecord& port : results.ports)
-    if (port.node == 10) EXPECT_LE(port.deepest_queue, 150'000U);
+    if (port.node == 10) {
+      EXPECT_LE(port.deepest_queue, 150'000U);
+    }
   scenario.rules.queue = 10'000'000;
   EXPECT_EQ(drops_of(run_flows(scenario, *world)), 0U);
 }

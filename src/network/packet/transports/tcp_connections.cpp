@@ -42,9 +42,9 @@ bool TcpTransport::Connection::is_over(const pdes::Event& event) {
 void TcpTransport::Connection::put(const Packet& packet, std::span<const std::uint64_t> words) {
   const std::uint32_t slot = services_.packets.put(packet);
   if (!words.empty()) services_.packets.attach(services_.packets[slot], words);
-  Port* const out = services_.hops.by_flow(packet.source, packet);
-  if (out == nullptr) return services_.packets.free(slot);
-  services_.ports.enqueue(*out, slot);
+  if (out_ == nullptr || !services_.system.failures.empty()) out_ = services_.hops.by_flow(packet.source, packet);
+  if (out_ == nullptr) return services_.packets.free(slot);
+  services_.ports.enqueue(*out_, slot);
 }
 
 void TcpTransport::Connection::serialize_names(Archive& archive) {

@@ -45,6 +45,7 @@ class TcpTransport::Connection {
   };
 
   std::uint32_t slot_;
+  Port* out_ = nullptr;  // port by which its packets leave; null: not known yet
   Alarm alarm_;
 };
 
