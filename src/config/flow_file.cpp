@@ -157,6 +157,11 @@ std::int32_t FlowReader::label_of(const Value& value, const std::string& path) {
 }
 
 void FlowReader::read_window(Section& section, std::uint32_t flow) {
+  for (const std::string_view key : {"window", "round-trip"})
+    if (const Value* const given = section.find(key); given != nullptr && scenario_.rules.transport->has_connections)
+      throw Error(ErrorCode::bad_input, given->place(section.path(key)),
+                  "found it with transport tcp, whose connections have windows of their own",
+                  "system.network.packets.tcp.receive-buffer, or none of it");
   const std::string path = section.path("window");
   if (const Value* const given = section.find("window"))
     windows_[flow] =

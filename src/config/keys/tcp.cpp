@@ -92,7 +92,7 @@ constexpr Row<Configuration> tcp_rows[] = {
     Row<Configuration>("system.network.packets.tcp.receive-buffer",
                        "bytes that a receiver offers: a size, or {least, most} if it raises them as they are used",
                        "64 KiB", Default::described("6 MiB"),
-                       ValueInfo("size or mapping", "a size, or {least: 64 KiB, most: 6 MiB}", "-", "-"),
+                       ValueInfo("size or mapping", "a size, or {least: 64 KiB, most: 6 MiB}", "-", "2 `mss` or more"),
                        receive_buffer_handling(), written_if(has_connections), see("tcp.md")),
     tcp_rule("system.network.packets.tcp.connections",
              "connections from each host to each other one, which its messages take in turn", "per-message",

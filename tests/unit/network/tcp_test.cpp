@@ -270,12 +270,13 @@ TEST(TcpReceiver, RaisesItsBuffer) {
   EXPECT_EQ(one.answers.last_window, 60'000U);
 }
 
-// DCTCP: a change of the mark first acknowledges what waits, with the old mark.
+// DCTCP: where a segment waits, one with another mark first sends what was known before the one that waits, with the
+// old mark, as ns-3 does.
 TEST(TcpReceiver, AcknowledgesBeforeAMarkChanges) {
   TestReceiver one(rules_of_test(), true);
   one.take(1);
   EXPECT_TRUE(one.take(1001).empty());
-  EXPECT_EQ(one.take(2001, true), (AllAnswers{{2001, false, {}}}));
+  EXPECT_EQ(one.take(2001, true), (AllAnswers{{1001, false, {}}}));
   EXPECT_EQ(one.take(3001, true), (AllAnswers{{4001, true, {}}}));
 }
 
@@ -287,6 +288,8 @@ TcpWindow window_of(std::uint64_t segments, std::uint64_t threshold) {
   return window;
 }
 
+// After a loss, NewReno keeps half of what was under way, at least two segments, and CUBIC 0.7 of the window. DCTCP
+// halves the window at first.
 TEST(TcpControls, ReduceTheirWindows) {
   const TcpWindow window = window_of(100, 1000);
   EXPECT_EQ(ControlName("newreno")->make_tcp()->reduced(window, 80'000), 40'000U);
