@@ -19,13 +19,27 @@ PacketSwitching::PacketSwitching(const NodeServices& services, QueueDiscipline& 
   gathers_ = rules.queues()->has_queues && !rules.transport->has_own_queues && !services.events.in_scheduling_order();
 }
 
-void PacketSwitching::admit_arrived() {
-  std::ranges::sort(arrived_, {}, [](const Arrived& one) { return std::tuple(one.key, one.in->node, one.in->number); });
-  for (const Arrived& one : arrived_) queues_.admit(*one.in, *one.out, one.slot);
-  arrived_.clear();
+void PacketSwitching::gather(Port& in, Port& out, std::uint32_t slot) {
+  const auto time = static_cast<std::uint64_t>(services_.events.now().ps());
+  const std::uint64_t key = mix(services_.system.rules.seed + order_of_arrivals, time);
+  arrived_.push_back({mix(key, std::uint64_t{in.node} << 16U | in.number), &in, &out, slot});
 }
 
-void PacketSwitching::end_transmissions() {
+void PacketSwitching::note_end(Port& port) {
+  if (services_.ports.is_host(port)) return services_.ports.end_transmission(port);
+  ended_.push_back(&port);
+}
+
+void PacketSwitching::handle_gathered() {
+  if (arrived_.size() > 1)
+    std::ranges::sort(arrived_, {},
+                      [](const Arrived& one) { return std::tuple(one.key, one.in->node, one.in->number); });
+  for (const Arrived& one : arrived_)
+    if (one.out->is_down)  // its link has failed at this time
+      services_.ports.drop(*one.out, one.slot);
+    else
+      queues_.admit(*one.in, *one.out, one.slot);
+  arrived_.clear();
   for (Port* const port : ended_) services_.ports.end_transmission(*port);
   ended_.clear();
 }
@@ -45,11 +59,9 @@ void PacketSwitching::arrive(std::uint32_t node, std::uint32_t number, std::uint
     queues_.pass(in, packet);
     return services_.ports.drop(in, slot);
   }
-  if (!gathers_) return queues_.admit(in, *out, slot);
-  const auto time = static_cast<std::uint64_t>(services_.events.now().ps());
-  arrived_.push_back(
-      {mix(mix(services_.system.rules.seed + order_of_arrivals, time), std::uint64_t{node} << 16U | number), &in, out,
-       slot});
+  if (gathers_) [[unlikely]]
+    return gather(in, *out, slot);
+  queues_.admit(in, *out, slot);
 }
 
 void PacketSwitching::fail_link(std::uint32_t node, std::uint32_t link) {

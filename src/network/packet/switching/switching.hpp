@@ -22,13 +22,14 @@ class PacketSwitching {
 
   /// Handles the end of a transmission of a port.
   void end_transmission(Port& port) {
-    if (gathers_ && !services_.ports.is_host(port)) return ended_.push_back(&port);
+    if (gathers_) [[unlikely]]
+      return note_end(port);
     services_.ports.end_transmission(port);
   }
   /// Ends a time: packets that came at this time go to their queues, and ports whose transmissions ended send the next.
   void settle() {
-    if (!arrived_.empty()) admit_arrived();
-    if (!ended_.empty()) end_transmissions();
+    if (gathers_) [[unlikely]]
+      handle_gathered();
   }
 
  private:
@@ -41,8 +42,10 @@ class PacketSwitching {
     std::uint32_t slot = 0;
   };
 
-  void admit_arrived();
-  void end_transmissions();
+  // Rarely used, and apart from the path of packets that wait in the order in which they come.
+  [[gnu::noinline]] void gather(Port& in, Port& out, std::uint32_t slot);
+  [[gnu::noinline]] void note_end(Port& port);
+  [[gnu::noinline]] void handle_gathered();
 
   NodeServices services_;
   QueueDiscipline& queues_;
