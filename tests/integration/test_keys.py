@@ -122,6 +122,12 @@ EXCEPTIONS = [
     ),
     (".*", "(compute|communication).streams|communication.order|workload.streams", ONE_CHAIN),
     (".*", "workload.model.heads", "heads divide what they compute together"),
+    (PACKETS, "packets.discipline", "the value that is tried is the default of the transport, or refused"),
+    (
+        "packets, tcp.*",
+        "packets.tcp.(syn-timeout|connections|slow-start-after-idle|granularity)",
+        "no SYN is lost, each pair of hosts has one message, none is idle, and the least time-out is longer",
+    ),
     (
         ".*",
         "model.(rotary|causal|fused-attention)|compute.efficiency|local-memory.latency|cache.bandwidth",
@@ -134,12 +140,6 @@ EXCEPTIONS = [
     ),
     ("layers.*", r"layers.\d.activations", "the last layer hands nothing on"),
     (".*", "in-switch-operations", "there is one collective at a time in the switch"),
-    (PACKETS, "packets.discipline", "the value that is tried is the default of the transport, or refused"),
-    (
-        "packets, tcp.*",
-        "packets.tcp.(syn-timeout|connections|slow-start-after-idle|granularity)",
-        "no SYN is lost, each pair of hosts has one message, none is idle, and the least time-out is longer",
-    ),
     (
         PACKETS,
         "packets.(resume-offset|marks|seed|window|window-follows-rate|loss|retransmission-timeout|least-rate)",
