@@ -24,6 +24,16 @@ namespace {
 
 using network::FlowResults;
 
+/// Returns where the connection of a flow of TCP stands that did not end; an empty text with other transports.
+std::string standing_of(const network::FlowSpec& flow, const FlowResults& results) {
+  for (const network::ConnectionRecord& connection : results.records.connections)
+    if (connection.source == flow.source && connection.destination == flow.destination &&
+        connection.acknowledged < connection.offered)
+      return fmt::format(", connection {} with {} of {} B acknowledged and a time-out of {}", connection.number,
+                         connection.acknowledged, connection.offered, readable(connection.timeout));
+  return {};
+}
+
 /// Throws Error (stuck) that names the first flows that did not end.
 void require_all_over(const network::FlowScenario& scenario, const FlowResults& results) {
   constexpr std::size_t most_named = 5;
@@ -32,14 +42,18 @@ void require_all_over(const network::FlowScenario& scenario, const FlowResults& 
   for (std::size_t i = 0; i < results.flows.size(); ++i) {
     if (results.flows[i].received.ps() >= 0) continue;
     if (num_left++ >= most_named) continue;
-    named += fmt::format("{}#{} ({} to {})", named.empty() ? "" : ", ", i, scenario.flows[i].source,
-                         scenario.flows[i].destination);
+    const network::FlowSpec& flow = scenario.flows[i];
+    named += fmt::format("{}#{} ({} to {}{})", named.empty() ? "" : ", ", i, flow.source, flow.destination,
+                         standing_of(flow, results));
   }
   if (num_left == 0) return;
-  throw Error(ErrorCode::stuck,
-              fmt::format("{} did not end: {}{}. Packets were lost that nobody sends again, or wait for ever. "
-                          "system.network.packets.loss: selective sends lost packets again.",
-                          counted(num_left, "flow"), named, num_left > most_named ? ", ..." : ""));
+  const std::string_view why =
+      scenario.rules.transport->has_connections
+          ? "A sender gives up after 15 time-outs without news, and after 6 without an answer to its SYN."
+          : "Packets were lost that nobody sends again, or wait for ever. system.network.packets.loss: selective sends "
+            "lost packets again.";
+  throw Error(ErrorCode::stuck, fmt::format("{} did not end: {}{}. {}", counted(num_left, "flow"), named,
+                                            num_left > most_named ? ", ..." : "", why));
 }
 
 void flows(const FlowsCommand& command, const CommandJob& job) {

@@ -260,7 +260,7 @@ collective::Options Configuration::collective_options() const {
   options.circuits = network.circuits;
   if (network.model->sends_packets) {
     // Members receive what they send, and acknowledge it.
-    const auto& packets = network.packets;
+    const network::PacketRules packets = network.packets.with_sizes();
     const double with_overhead = static_cast<double>(packets.full_packet() + packets.acknowledgement);
     options.library.goodput = static_cast<double>(packets.payload) / with_overhead;
   }

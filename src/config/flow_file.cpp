@@ -51,6 +51,7 @@ class FlowReader {
   void read_flows();
   void read_flow(const Value& item, const std::string& path);
   std::int32_t label_of(const Value& value, const std::string& path);
+  std::uint32_t as_connection(const Value& value, const std::string& path) const;
   void read_window(Section& section, std::uint32_t flow);
   void set_windows();
   std::uint32_t as_host(const Value& value, const std::string& key) const;
@@ -69,10 +70,12 @@ void FlowReader::read_rules() {
   configuration.execution.network.model = network::ModelName("packet");
   Reading reading{configuration, faults_};
   read_keys(packet_keys(), sections_, configuration, reading);
+  read_keys(tcp_keys(), sections_, configuration, reading);
   scenario_.rules = configuration.execution.network.packets;
   warnings_ = std::move(configuration.warnings);
   if (const auto rules = contradiction_of(scenario_.rules, true))
     faults_.add(Error(ErrorCode::bad_input, configuration.place_of(rules->key), rules->found, rules->expected));
+  scenario_.rules = scenario_.rules.with_sizes();
 }
 
 void FlowReader::read_graph() {
@@ -87,6 +90,8 @@ void FlowReader::read_graph() {
   scenario_.graph.set_buffers(Bytes(scenario_.rules.buffer));
   scenario_.failures = std::move(given.failures);
   scenario_.routes = given.routes;
+  if (const auto of_links = contradiction_of_links(scenario_.graph, scenario_.rules))
+    faults_.add(Error(ErrorCode::bad_input, graph->place(path), of_links->found, of_links->expected));
 }
 
 std::uint32_t FlowReader::as_host(const Value& value, const std::string& key) const {
@@ -127,9 +132,20 @@ void FlowReader::read_flow(const Value& item, const std::string& path) {
   if (const Value* const after = section.find("after"))
     for (const Value& before : as_list(*after, section.path("after"), "numbers of flows in this list, from 0 on"))
       flow.after.push_back(as_count(before, section.path("after"), 0, number == 0 ? 0 : number - 1));
+  if (const Value* const connection = section.find("connection"))
+    flow.connection = as_connection(*connection, section.path("connection"));
   if (const Value* const label = section.find("label")) flow.label = label_of(*label, section.path("label"));
   read_window(section, number);
   section.refuse_unknown();
+}
+
+/// Returns the number of a connection of TCP.
+std::uint32_t FlowReader::as_connection(const Value& value, const std::string& path) const {
+  if (!scenario_.rules.transport->has_connections)
+    throw Error(ErrorCode::bad_input, value.place(path),
+                fmt::format("found a connection with transport {}, which has none", scenario_.rules.transport.name()),
+                "transport: tcp, or no connection");
+  return as_count(value, path, 0, network::TcpRules::most_named);
 }
 
 /// Returns the number of a label, in the order in which the file has them first.
@@ -141,6 +157,11 @@ std::int32_t FlowReader::label_of(const Value& value, const std::string& path) {
 }
 
 void FlowReader::read_window(Section& section, std::uint32_t flow) {
+  for (const std::string_view key : {"window", "round-trip"})
+    if (const Value* const given = section.find(key); given != nullptr && scenario_.rules.transport->has_connections)
+      throw Error(ErrorCode::bad_input, given->place(section.path(key)),
+                  "found it with transport tcp, whose connections have windows of their own",
+                  "system.network.packets.tcp.receive-buffer, or none of it");
   const std::string path = section.path("window");
   if (const Value* const given = section.find("window"))
     windows_[flow] =

@@ -26,7 +26,8 @@ namespace {
 using network::GivenGraph;
 using network::PacketGraph;
 
-constexpr std::string_view link_expected = "rows [node, node, rate, delay] such as [0, 16, 100 Gb/s, 1 us]";
+constexpr std::string_view link_expected =
+    "rows [node, node, rate, delay] such as [0, 16, 100 Gb/s, 1 us], or with a queue such as 150 kB behind the delay";
 constexpr std::string_view ways_expected =
     "one value for both directions, or two: [from the first node to the second, back]";
 constexpr std::string_view failure_expected =
@@ -42,6 +43,12 @@ const std::vector<Value>& as_row(const Value& value, const std::string& key, std
                                  std::string_view expected) {
   if (value.kind == Value::Kind::sequence && value.items.size() == size) return value.items;
   throw Error(ErrorCode::bad_input, value.place(key), fmt::format("found {}", value.description()), expected);
+}
+
+/// Returns how many bytes may wait for a link: a size, or `none` if there is no limit.
+std::uint64_t as_queue(const Value& value, const std::string& key) {
+  const std::string text = as_text(value, key, "a size such as 150 kB, or none");
+  return text == "none" ? ~std::uint64_t{0} : parse_bytes(text, value.place(key)).count();
 }
 
 /// Returns a value for both directions of a link, or a list of one for each.
@@ -187,12 +194,19 @@ void GraphReader::read_links() {
 }
 
 void GraphReader::read_link(const Value& item, const std::string& key) {
-  const auto& row = as_row(item, key, 4, link_expected);
+  const bool has_queue = item.kind == Value::Kind::sequence && item.items.size() == 5;
+  const auto& row = as_row(item, key, has_queue ? 5 : 4, link_expected);
   const auto [rate, rate_back] = as_ways(row[2], key);
   const auto [delay, delay_back] = as_ways(row[3], key);
-  const PacketGraph::Way way{as_bit_rate(rate, key), as_graph_time(delay, key)};
-  const PacketGraph::Way back{as_bit_rate(rate_back, key), as_graph_time(delay_back, key)};
+  PacketGraph::Way way{as_bit_rate(rate, key), as_graph_time(delay, key)};
+  PacketGraph::Way back{as_bit_rate(rate_back, key), as_graph_time(delay_back, key)};
+  if (has_queue) {
+    const auto [queue, queue_back] = as_ways(row[4], key);
+    way.queue = as_queue(queue, key);
+    back.queue = as_queue(queue_back, key);
+  }
   PacketGraph::Link link{as_node(row[0], key), as_node(row[1], key), way.rate, way.delay};
+  link.queue = way.queue;
   if (link.a == link.b)
     throw Error(ErrorCode::bad_input, item.place(key), "found a link from a node to itself", link_expected);
   if (back != way) link.back = back;

@@ -24,6 +24,9 @@ struct Subject {
   const network::Options& network() const { return all.execution.network; }
   const network::PacketRules& packets() const { return network().packets; }
   bool is_uec() const { return packets().transport.name() == "uec"; }
+  bool is_tcp() const { return packets().transport->has_connections; }
+  bool shares_buffers() const { return packets().queues()->shares_buffers; }
+  bool has_window() const { return !is_uec() && !is_tcp() && !packets().control->sets_window; }
   bool has_control(std::initializer_list<std::string_view> names) const {
     return std::ranges::find(names, name(packets().control)) != names.end();
   }
@@ -75,6 +78,11 @@ std::vector<Condition> of_packets() {
        [](const Subject& s) {
          return s.has_control({"dcqcn", "dctcp"});
        }},
+      {{"system.network.packets.payload", "system.network.packets.header", "system.network.packets.acknowledgement",
+        "system.network.packets.time-unit", "system.network.packets.gain", "system.network.packets.least-rate",
+        "system.network.packets.additive-increase"},
+       "with system.network.packets.transport: tcp",
+       [](const Subject& s) { return !s.is_tcp(); }},
       {{"system.network.packets.alpha-interval", "system.network.packets.decrease-interval",
         "system.network.packets.increase-interval", "system.network.packets.fast-recovery-steps",
         "system.network.packets.clamps-target"},
@@ -86,26 +94,24 @@ std::vector<Condition> of_packets() {
        [](const Subject& s) { return s.has_control({"hpcc"}); }},
       {{"system.network.packets.window-follows-rate"},
        "with a system.network.packets.control that sets no rates",
-       [](const Subject& s) {
-         return !s.is_uec() && s.packets().control->make != nullptr && !s.packets().control->sets_window;
-       }},
+       [](const Subject& s) { return s.has_window() && s.packets().control->make != nullptr; }},
       {{"system.network.packets.window"},
        "with a system.network.packets.control that sets the windows itself",
-       [](const Subject& s) { return !s.is_uec() && !s.packets().control->sets_window; }},
-      {{"system.network.packets.buffer", "system.network.packets.reserve", "system.network.packets.headroom",
-        "system.network.packets.marks"},
-       "with system.network.packets.transport: uec, whose switches have a queue for each port",
-       [](const Subject& s) { return !s.is_uec(); }},
-      {{"system.network.packets.flow-control", "system.network.packets.pauses"},
-       "with system.network.packets.transport: uec",
-       [](const Subject& s) { return !s.is_uec(); }},
+       [](const Subject& s) { return s.has_window(); }},
+      {{"system.network.packets.flow-control", "system.network.packets.pauses", "system.network.packets.buffer",
+        "system.network.packets.reserve", "system.network.packets.headroom"},
+       "with a system.network.packets.discipline whose ports have queues of their own",
+       [](const Subject& s) { return s.shares_buffers(); }},
+      {{"system.network.packets.marks"},
+       "with system.network.packets.transport: uec, or discipline: drop-tail",
+       [](const Subject& s) { return !s.is_uec() && s.packets().queues()->marks; }},
       {{"system.network.packets.buffer", "system.network.packets.reserve", "system.network.packets.headroom"},
        "with system.network.packets.flow-control: credits",
        [](const Subject& s) { return !s.packets().uses_credits; }},
       {{"system.network.packets.pause-frame", "system.network.packets.share-shift",
         "system.network.packets.resume-offset"},
        "without system.network.packets.flow-control: pauses",
-       [](const Subject& s) { return !s.is_uec() && !s.packets().uses_credits && s.packets().pauses; }},
+       [](const Subject& s) { return s.shares_buffers() && !s.packets().uses_credits && s.packets().pauses; }},
       {{"system.network.packets.seed"},
        "without marks, a system.network.packets.routing that draws, or transport: uec",
        [](const Subject& s) { return s.is_uec() || !s.packets().marks.empty() || s.packets().chooses_hops(); }},

@@ -230,6 +230,7 @@ std::vector<KeySection> key_sections() {
   add_section(dimension_keys(), sections);
   add_section(flit_keys(), sections);
   add_section(packet_keys(), sections);
+  add_section(tcp_keys(), sections);
   add_section(collective_keys(), sections);
   add_section(gpu_keys(), sections);
   add_section(custom_collective_keys(), sections);

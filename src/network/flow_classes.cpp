@@ -69,6 +69,9 @@ void put_in_order(PacketRecords& records) {
   std::ranges::sort(records.links, {},
                     [](const FlowLinkRecord& use) { return std::tuple(use.link, use.source, use.number); });
   std::ranges::sort(records.pauses, {}, &PauseRecord::link);
+  std::ranges::sort(records.connections, {}, [](const ConnectionRecord& connection) {
+    return std::tuple(connection.source, connection.destination, connection.number);
+  });
   std::uint32_t shift = 0;
   for (const QueueRecord& queue : records.queues) shift = std::max(shift, queue.shift);
   for (QueueRecord& queue : records.queues) {

@@ -93,6 +93,39 @@ std::vector<network::LinkMeeting> meetings_of(const FlowResults& results) {
   return network::find_meetings(results.records.links, results.ports.size());
 }
 
+ordered_json connections_json(std::span<const network::ConnectionRecord> connections) {
+  ordered_json rows = ordered_json::array();
+  for (const network::ConnectionRecord& connection : connections)
+    rows.push_back({{"from", connection.source},
+                    {"to", connection.destination},
+                    {"connection", connection.number},
+                    {"segments", connection.segments},
+                    {"repeated", connection.repeated},
+                    {"timeouts", connection.timeouts},
+                    {"round_trip_ps", connection.round_trip.ps()},
+                    {"greatest_window_bytes", connection.greatest_window},
+                    {"acknowledged_bytes", connection.acknowledged},
+                    {"offered_bytes", connection.offered},
+                    {"timeout_ps", connection.timeout.ps()}});
+  return rows;
+}
+
+/// Prints what the connections of TCP did together, and which of them waited for the most time-outs.
+void print_connections(std::span<const network::ConnectionRecord> connections) {
+  network::ConnectionRecord sum, worst;
+  for (const network::ConnectionRecord& connection : connections) {
+    sum.segments += connection.segments;
+    sum.repeated += connection.repeated;
+    sum.timeouts += connection.timeouts;
+    if (connection.timeouts > worst.timeouts) worst = connection;
+  }
+  fmt::print("{}, {}, {} of them sent again, {}\n", counted(connections.size(), "connection"),
+             counted(sum.segments, "segment"), sum.repeated, counted(sum.timeouts, "time-out"));
+  if (worst.timeouts > 0)
+    fmt::print("most time-outs: {} from host {} to host {}, which sent {} again\n", worst.timeouts, worst.source,
+               worst.destination, counted(worst.repeated, "segment"));
+}
+
 ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& results,
                      std::span<const network::FlowClass> classes) {
   ordered_json json;
@@ -117,6 +150,7 @@ ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& r
                              {"deepest_queue_bytes", port.deepest_queue},
                              {"trims", port.trims},
                              {"credit_wait_ps", port.credit_wait.ps()}});
+  if (scenario.rules.transport->has_connections) json["connections"] = connections_json(results.records.connections);
   const LinkTexts texts = texts_of(scenario, results);
   if (scenario.recording.flows) json["meetings"] = meetings_json(meetings_of(results), texts);
   if (scenario.recording.queue_bins > 0) json["queues"] = queues_json(results.records, texts);
@@ -127,6 +161,7 @@ ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& r
 
 void print_flow_run(const network::FlowScenario& scenario, const network::FlowResults& results) {
   print(scenario, results, network::classify(records_of(scenario, results)));
+  if (scenario.rules.transport->has_connections) print_connections(results.records.connections);
   const LinkTexts texts = texts_of(scenario, results);
   if (scenario.recording.flows) print_meetings(network::find_meetings(results.records.links, most_links), texts);
   if (scenario.recording.queue_bins > 0) print_queues(results.records, most_links, texts);

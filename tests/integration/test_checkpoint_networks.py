@@ -114,6 +114,19 @@ class Packets(checkpoints.KilledRuns):
                 self.clear_folder()
 
     @harness.long
+    def test_tcp(self):
+        """TCP on short queues, by drops and by marks: connections, lost segments, delayed acknowledgements and their timers."""
+        short = "--set=system.network.packets.queue=20 kB"
+        cases = {
+            "newreno": ["preset=tcp-linux", "control=newreno", "tcp.min-rto=1 ms", "tcp.connections=2"],
+            "cubic": ["preset=tcp-linux", "tcp.min-rto=1 ms", "tcp.receive-buffer={least: 20 kB, most: 1 MB}"],
+            "dctcp": ["preset=tcp-datacenter", "marks=[[any, 5 kB, 15 kB, 0.5]]", "ewma=0.5"],
+        }
+        for name, settings in cases.items():
+            with self.subTest(name):
+                more = [short, *(f"--set=system.network.packets.{setting}" for setting in settings)]
+                self.check(self.step(f"{{dimensions: [{test_packet_network.SHAPES['switch']}]}}", "false", 3, more), 8)
+
     def test_selective_losses(self):
         """Adaptive routes and spraying with small buffers: receivers keep what comes out of order, and senders wait for time-outs."""
         (self.folder / "leaves.yaml").write_text(json.dumps(graphs.leaves([6, 4])))

@@ -24,6 +24,7 @@ VALUES = {
     "system.compute.local-memory.size": ["1 MB"],
     "system.network.packets.pauses": [False],
     "system.network.packets.marks": [[["100 Gb/s", "4 kB", "20 kB", 0.5], ["40 Gb/s", "4 kB", "20 kB", 0.5]]],
+    "system.network.packets.discipline": ["drop-tail", "shared-buffer"],
     "system.network.packets.window": ["4 kB", "largest", "none"],
     "system.network.packets.least-rate": ["1 Gb/s", "20 Gb/s", "60 Gb/s"],
     "system.network.packets.buffer": ["30 kB", "90 kB", "400 kB"],
@@ -127,6 +128,12 @@ EXCEPTIONS = [
     ),
     (".*", "(compute|communication).streams|communication.order|workload.streams", ONE_CHAIN),
     (".*", "workload.model.heads", "heads divide what they compute together"),
+    (PACKETS, "packets.discipline", "the value that is tried is the default of the transport, or refused"),
+    (
+        "packets, tcp.*",
+        "packets.tcp.(syn-timeout|connections|slow-start-after-idle|granularity)",
+        "no SYN is lost, each pair of hosts has one message, none is idle, and the least time-out is longer",
+    ),
     (
         ".*",
         "model.(rotary|causal|fused-attention)|compute.efficiency|local-memory.latency|cache.bandwidth",

@@ -20,12 +20,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 import flit_cases  # noqa: E402
+import tcp_cases  # noqa: E402
 
 # Functions check(case, ranks) of the kinds of cases that have `inputs`. They print a line for the case, and return
 # whether it agrees.
 FORMS = {
     "flit-ring": flit_cases.check_ring,
     "flit-traffic": flit_cases.check_traffic,
+    "tcp": tcp_cases.check,
 }
 CONTROLS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 12: "none"}
 UEC_CONTROLS = {"NSCC": "nscc", "RCCC": "rccc"}

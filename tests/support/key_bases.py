@@ -387,6 +387,12 @@ BASES = {
     ),
     "packets, uec": packets(preset="uec", payload=None, buffer="200 kB"),
     "packets, uec, rccc": packets(preset="uec", payload=None, buffer="200 kB", control="rccc"),
+    "packets, tcp": packets(
+        preset="tcp-linux", payload=None, buffer=None, queue="20 kB", tcp={"min-rto": "1 ms", "initial-window": 20}
+    ),
+    "packets, tcp, dctcp": packets(
+        preset="tcp-datacenter", payload=None, buffer=None, queue="30 kB", marks=[["any", "5 kB", "15 kB", 0.5]]
+    ),
     "packets, simai-ns3": packets(preset="simai-ns3", control="dcqcn"),
     "library": plain(
         {"dimensions": [dimension("Switch", 2), dimension("Switch", 4)]},

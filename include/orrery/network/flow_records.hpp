@@ -62,12 +62,27 @@ struct PauseRecord {
   Time total, longest, first, last;  ///< time stopped; when the first pause began and the last one ended
 };
 
+/// What a connection of TCP has done.
+struct ConnectionRecord {
+  std::uint32_t source = 0, destination = 0;  ///< NPUs, or hosts of a graph
+  std::uint32_t number = 0;                   ///< among the connections from one to the other
+  std::uint64_t segments = 0, repeated = 0;   ///< segments sent, and how many of them were sent again
+  std::uint64_t timeouts = 0;
+  Time round_trip = {};                         ///< smoothed round trip at the end; zero: never measured
+  std::uint64_t greatest_window = 0;            ///< bytes
+  std::uint64_t acknowledged = 0, offered = 0;  ///< bytes of the stream
+  Time timeout = {};                            ///< retransmission time-out at the end
+
+  friend bool operator==(const ConnectionRecord&, const ConnectionRecord&) = default;
+};
+
 /// All that is recorded at one rank.
 struct PacketRecords {
   FlowRecords flows;
   std::vector<FlowLinkRecord> links;
   std::vector<QueueRecord> queues;
   std::vector<PauseRecord> pauses;
+  std::vector<ConnectionRecord> connections;
 };
 
 /// Orders the records of links, queues and pauses of all ranks by link, and gives all queues intervals of one length:

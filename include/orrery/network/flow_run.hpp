@@ -24,6 +24,7 @@ struct FlowSpec {
   Time round_trip = {};                       ///< round trip of a packet that is alone
   std::vector<std::uint32_t> after = {};      ///< flows that end at its source
   std::int32_t label = FlowRecord::no_label;  ///< index into FlowScenario::labels
+  std::uint32_t connection = ~0U;             ///< TCP: among those of its hosts; ~0: the transport chooses
 };
 
 /// Flows over a packet network.

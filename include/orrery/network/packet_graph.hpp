@@ -21,8 +21,9 @@ class PacketGraph {
   };
   /// One direction of a link.
   struct Way {
-    std::uint64_t rate = 0;  ///< bits per second
-    Time delay;              ///< time from the end of a transmission to the arrival
+    std::uint64_t rate = 0;                   ///< bits per second
+    Time delay;                               ///< time from the end of a transmission to the arrival
+    std::optional<std::uint64_t> queue = {};  ///< bytes that may wait for it; none: as the rules say
 
     friend bool operator==(const Way&, const Way&) = default;
   };
@@ -31,10 +32,11 @@ class PacketGraph {
     std::uint64_t rate = 0;      ///< b/s from a to b, and from b to a unless `back` is given
     Time delay;                  ///< delay from a to b, and from b to a unless `back` is given
     std::uint32_t dimension = 0;
-    bool turns_channel = false;    ///< whether packets change channels (topology::Wiring::turns_channel)
-    std::optional<Way> back = {};  ///< way from b to a; none: as from a to b
+    bool turns_channel = false;               ///< whether packets change channels (topology::Wiring::turns_channel)
+    std::optional<Way> back = {};             ///< way from b to a; none: as from a to b
+    std::optional<std::uint64_t> queue = {};  ///< bytes that may wait from a to b (Way::queue)
 
-    Way way_to(std::uint32_t node) const { return node == a && back ? *back : Way{rate, delay}; }
+    Way way_to(std::uint32_t node) const { return node == a && back ? *back : Way{rate, delay, queue}; }
   };
   /// One end of a link, from which packets leave for the other end.
   struct Port {

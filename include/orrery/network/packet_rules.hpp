@@ -12,13 +12,32 @@
 #include "orrery/base/registry.hpp"
 #include "orrery/base/time.hpp"
 #include "orrery/network/delivery_rules.hpp"
+#include "orrery/network/tcp_rules.hpp"
 
 namespace orrery::network {
 
 class Control;
 struct ControlParameters;
+class QueueDiscipline;
+class TcpControl;
 struct NodeServices;
 struct TransportSide;
+
+/// A queue discipline of the registry: which packets wait for the ports of switches, and which are dropped or marked.
+struct DisciplineType {
+  std::string_view name;  ///< spelling in configurations
+  std::string_view help;  ///< one line
+  /// Makes the queues of one rank. Null if the transport that has them makes them.
+  std::unique_ptr<QueueDiscipline> (*make)(const NodeServices& services) = nullptr;
+  bool shares_buffers = false;  ///< whether the ports of a switch share its buffer
+  bool has_queues = false;      ///< whether `queue` limits the bytes that wait for each port
+  bool marks = false;           ///< whether it sets ECN marks
+
+  /// Returns all disciplines: the table of src/network/packet/ports/discipline_registry.cpp.
+  static std::span<const DisciplineType* const> registry();
+};
+
+using DisciplineName = Registered<DisciplineType>;
 
 /// A transport of the registry: how hosts send the packets of a message, and again those that were lost.
 struct TransportType {
@@ -26,8 +45,10 @@ struct TransportType {
   std::string_view help;  ///< one line
   /// Makes the hosts of one rank, and the queues that go with them.
   TransportSide (*make)(const NodeServices& services);
-  bool has_own_queues = false;  ///< whether it brings its queues; otherwise switches share buffers or use credits
-  bool tells_again = false;     ///< whether it may repeat the last acknowledgement of a message
+  bool has_own_queues = false;                    ///< whether it brings its queues; otherwise `discipline` says which
+  bool tells_again = false;                       ///< whether it may repeat the last acknowledgement of a message
+  std::string_view discipline = "shared-buffer";  ///< name of the discipline that it has by default
+  bool has_connections = false;  ///< whether messages share connections, whose packets have the sizes of TcpRules
 
   /// Returns all transports: the table of src/network/packet/transports/transport_registry.cpp.
   static std::span<const TransportType* const> registry();
@@ -45,6 +66,8 @@ struct ControlType {
   bool uses_telemetry = false;  ///< whether switches append telemetry of their ports to each packet
   bool sets_window = false;     ///< whether it sets the windows of its flows, by the number of links on their paths
   std::string_view transport = "roce";  ///< name of the transport whose flows it controls
+  /// Makes the control of one connection of TCP. Null if it controls none.
+  std::unique_ptr<TcpControl> (*make_tcp)() = nullptr;
 
   /// Returns all controls: the table of src/network/packet/control_registry.cpp.
   static std::span<const ControlType* const> registry();
@@ -124,7 +147,17 @@ struct SwitchRules {
   std::uint32_t reserve = 4096;           ///< bytes of buffer that belong to each port alone
   std::uint32_t resume_offset = 3072;     ///< bytes below the threshold of a pause at which the peer resumes
   std::optional<std::uint64_t> headroom;  ///< bytes of each port for packets after a pause; none: 1.5 round trips
-  std::map<std::uint64_t, MarkThresholds> marks;  ///< ECN thresholds by rate in b/s; other rates have no marks
+  /// ECN thresholds by rate in b/s. Other rates have those of `any_rate`, or no marks.
+  std::map<std::uint64_t, MarkThresholds> marks;
+  static constexpr std::uint64_t any_rate = 0;
+  double mean_weight = 1;  ///< weight of the newest length of a queue in the mean by which `red` marks
+
+  /// Returns the thresholds of ports of a rate; null if they mark nothing.
+  const MarkThresholds* marks_at(std::uint64_t rate) const {
+    auto found = marks.find(rate);
+    if (found == marks.end()) found = marks.find(any_rate);
+    return found == marks.end() ? nullptr : &found->second;
+  }
 
   friend bool operator==(const SwitchRules&, const SwitchRules&) = default;
 };
@@ -141,8 +174,10 @@ enum class Spraying : std::uint8_t {
 /// The rules of UEC, in addition to the rules of all transports.
 struct UecRules {
   Spraying spraying = Spraying::mixed;
-  bool trimming = true;                ///< whether switches cut packets that do not fit to headers; else they drop them
-  std::optional<std::uint64_t> queue;  ///< bytes of data that may wait for a port; none: by the round trip
+  bool trimming = true;  ///< whether switches cut packets that do not fit to headers; else they drop them
+  /// Bytes that may wait for a port; none: with UEC by the round trip, otherwise `usual_queue`.
+  std::optional<std::uint64_t> queue;
+  static constexpr std::uint64_t usual_queue = 150'000;
 
   friend bool operator==(const UecRules&, const UecRules&) = default;
 };
@@ -164,6 +199,8 @@ struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRu
   PacketRules();  // in a source, because g++ 12 takes `marks` for uninitialised where it can see the constructor
 
   TransportName transport;
+  std::optional<DisciplineName> discipline;  ///< none: that of the transport
+  TcpRules tcp;
   ControlName control;
   ControlParameters parameters;
   PacketWindow window;
@@ -178,7 +215,12 @@ struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRu
   /// Returns whether the last acknowledgement of a message may be repeated.
   bool tells_again() const { return transport->tells_again || repeats(); }
   /// Returns whether the ports of a switch share its buffer. Otherwise each queue or link has bytes of its own.
-  bool keeps_buffers() const { return !transport->has_own_queues && !uses_credits; }
+  bool keeps_buffers() const { return queues()->shares_buffers && !uses_credits; }
+  DisciplineName queues() const { return discipline.value_or(DisciplineName(transport->discipline)); }
+  /// Returns the bytes that may wait for a port, with a discipline that limits them.
+  std::uint64_t queue_limit() const { return queue.value_or(usual_queue); }
+  /// Returns the rules with the sizes of packets that the transport has.
+  PacketRules with_sizes() const;
   bool has_enough_credits() const { return !uses_credits || !credits || *credits >= largest_packet(); }
 
   friend bool operator==(const PacketRules&, const PacketRules&) = default;
@@ -197,5 +239,7 @@ using PacketPresetName = Registered<PacketPreset>;
 
 /// Returns the time of a packet at a rate in b/s, rounded to the nearest multiple of the tick; max() if it is longer.
 Time transmission_time(std::uint64_t bytes, std::uint64_t rate, Time tick);
+/// Returns the time of a packet as the rules say. Packets of connections take whole picoseconds, rounded down.
+Time transmission_time(std::uint64_t bytes, std::uint64_t rate, const PacketRules& rules);
 
 }  // namespace orrery::network

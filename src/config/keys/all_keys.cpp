@@ -23,6 +23,7 @@ std::span<const Keys<Configuration>* const> configuration_keys() {
   static const Keys<Configuration>* const all[] = {&system_keys(),
                                                    &network_keys(),
                                                    &packet_keys(),
+                                                   &tcp_keys(),
                                                    &collective_keys(),
                                                    &gpu_keys(),
                                                    &custom_collective_keys(),

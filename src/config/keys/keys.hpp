@@ -40,6 +40,7 @@ void take_delays_of_graph(Configuration& target, const Place& place);
 const Keys<Configuration>& system_keys();
 const Keys<Configuration>& network_keys();
 const Keys<Configuration>& packet_keys();
+const Keys<Configuration>& tcp_keys();
 const Keys<Configuration>& collective_keys();
 const Keys<Configuration>& gpu_keys();
 const Keys<Configuration>& collective_library_keys();

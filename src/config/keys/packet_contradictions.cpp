@@ -23,17 +23,87 @@ using network::PacketRules;
 std::vector<std::string_view> controls_of(network::TransportName transport) {
   std::vector<std::string_view> names;
   for (const auto control : network::ControlName::all())
-    if (control->transport == transport.name()) names.push_back(control.name());
+    if (control->transport == transport.name() || (transport->has_connections && control->make_tcp != nullptr))
+      names.push_back(control.name());
   if (names.empty()) names.push_back(network::ControlName().name());
   return names;
+}
+
+/// Finds a discipline that the transport cannot have, and a queue that is too short.
+std::optional<Contradiction> contradiction_of_queues(const PacketRules& rules) {
+  const network::DisciplineName queues = rules.queues();
+  const std::string key = "system.network.packets.discipline";
+  const bool is_of_transport = queues.name() == rules.transport->discipline;
+  const auto found = [&](std::string_view what) { return fmt::format("found {} {}", queues.name(), what); };
+  if (!is_of_transport && (rules.transport->has_own_queues || queues->make == nullptr))
+    return Contradiction{key, found(fmt::format("with transport: {}", rules.transport.name())),
+                         fmt::format("no discipline, or another transport")};
+  if (!queues->has_queues || rules.transport->has_own_queues) return {};
+  if (rules.uses_credits)
+    return Contradiction{"system.network.packets.flow-control",
+                         fmt::format("found credits with discipline: {}, whose switches drop packets", queues.name()),
+                         "no flow-control, or discipline: shared-buffer"};
+  if (!rules.transport->has_connections && rules.loss == network::PacketLoss::go_back_n)
+    return Contradiction{key, found("with loss: go-back-n, which repairs no loss of a last packet"),
+                         "loss: selective, or discipline: shared-buffer"};
+  const std::uint64_t least = 2 * rules.with_sizes().full_packet();
+  if (rules.queue_limit() < least)
+    return Contradiction{"system.network.packets.queue", fmt::format("found {} B", rules.queue_limit()),
+                         fmt::format("at least {} B, two full packets", least)};
+  if (queues.name() == "red" && rules.marks.empty())
+    return Contradiction{key, found("without marks, so that it would be drop-tail"),
+                         "marks such as [[any, 66 kB, 66 kB, 1]], or discipline: drop-tail"};
+  return {};
+}
+
+/// Finds what TCP does not have.
+std::optional<Contradiction> contradiction_of_tcp(const PacketRules& rules) {
+  const network::TcpRules& tcp = rules.tcp;
+  const auto key = [](std::string_view name) { return fmt::format("system.network.packets.{}", name); };
+  if (rules.uses_credits)
+    return Contradiction{key("flow-control"), "found credits with transport: tcp", "pauses or none"};
+  if (rules.chooses_hops())
+    return Contradiction{key("routing"),
+                         fmt::format("found {} with transport: tcp, whose connections keep one path",
+                                     text_of(routings(), rules.routing)),
+                         "routing: flow-hash"};
+  if (rules.completion != network::PacketCompletion::last_byte)
+    return Contradiction{key("completion"), "found acknowledged with transport: tcp", "last-byte"};
+  if (tcp.mss > network::TcpRules::most_mss)
+    return Contradiction{key("tcp.mss"), fmt::format("found {} B", tcp.mss),
+                         fmt::format("at most {} B", network::TcpRules::most_mss)};
+  if (tcp.least_buffer > tcp.most_buffer)
+    return Contradiction{key("tcp.receive-buffer"),
+                         fmt::format("found least {} B above most {} B", tcp.least_buffer, tcp.most_buffer),
+                         "a least size that is not above the most"};
+  if (tcp.least_buffer < 2 * std::uint64_t{tcp.mss})
+    return Contradiction{key("tcp.receive-buffer"), fmt::format("found {} B", tcp.least_buffer),
+                         fmt::format("at least {} B, two full segments", 2 * std::uint64_t{tcp.mss})};
+  if (tcp.most_buffer > network::TcpRules::most_window)
+    return Contradiction{key("tcp.receive-buffer"), fmt::format("found {} B", tcp.most_buffer),
+                         fmt::format("at most {} B", network::TcpRules::most_window)};
+  if (tcp.ack_segments == 0) return Contradiction{key("tcp.delayed-ack.segments"), "found 0", "at least 1"};
+  if (tcp.min_rto == Time::zero() || tcp.syn_timeout == Time::zero())
+    return Contradiction{key(tcp.min_rto == Time::zero() ? "tcp.min-rto" : "tcp.syn-timeout"), "found 0 s",
+                         "more than 0 s"};
+  return {};
 }
 
 std::optional<Contradiction> contradiction_of_transport(const PacketRules& rules) {
   const auto controls = controls_of(rules.transport);
   if (std::ranges::find(controls, rules.control.name()) == controls.end())
+    return Contradiction{
+        "system.network.packets.control",
+        fmt::format("found {} with transport {}", rules.control.name(), rules.transport.name()),
+        fmt::format("{}, or another transport; presets such as uec and tcp-linux set both", fmt::join(controls, ", "))};
+  if (auto of_queues = contradiction_of_queues(rules)) return of_queues;
+  if (rules.transport->has_connections)
+    if (auto of_tcp = contradiction_of_tcp(rules)) return of_tcp;
+  if (rules.control->needs_marks && !rules.queues()->marks)
     return Contradiction{"system.network.packets.control",
-                         fmt::format("found {} with transport {}", rules.control.name(), rules.transport.name()),
-                         fmt::format("{}, or another transport; preset: uec sets both", fmt::join(controls, ", "))};
+                         fmt::format("found {} with discipline: {}, which marks no packets", rules.control.name(),
+                                     rules.queues().name()),
+                         "discipline: red, or another control"};
   if (rules.control->needs_marks && rules.marks.empty())
     return Contradiction{"system.network.packets.control",
                          fmt::format("found {} without marks, by which alone its rates change", rules.control.name()),
@@ -88,19 +158,22 @@ std::optional<Contradiction> contradiction_of_routing(const PacketRules& rules, 
 /// Finds a key that has no effect beside the others.
 std::optional<Contradiction> idle_key(const PacketRules& rules) {
   const PacketRules none;
-  const bool is_uec = rules.transport.name() == "uec";
+  const bool is_uec = rules.transport.name() == "uec", is_tcp = rules.transport->has_connections;
   struct Condition {
     std::string_view key, needs;
     bool is_idle;
   };
-  const Condition conditions[] = {{"spraying", "transport: uec", !is_uec && rules.spraying != none.spraying},
-                                  {"trimming", "transport: uec", !is_uec && rules.trimming != none.trimming},
-                                  {"queue", "transport: uec", !is_uec && rules.queue},
-                                  {"loss", "transport: roce", is_uec && rules.loss != none.loss},
-                                  {"retransmission-timeout", "transport: roce", is_uec && rules.timeout},
-                                  {"credits", "flow-control: credits", !rules.uses_credits && rules.credits},
-                                  {"virtual-channels", "flow-control: credits",
-                                   !rules.uses_credits && rules.virtual_channels != none.virtual_channels}};
+  const Condition conditions[] = {
+      {"spraying", "transport: uec", !is_uec && rules.spraying != none.spraying},
+      {"trimming", "transport: uec", !is_uec && rules.trimming != none.trimming},
+      {"queue", "a discipline with queues (drop-tail, red, trimming)", !rules.queues()->has_queues && rules.queue},
+      {"ewma", "discipline: red", rules.queues().name() != "red" && rules.mean_weight != none.mean_weight},
+      {"tcp", "transport: tcp", !is_tcp && rules.tcp != none.tcp},
+      {"loss", "transport: roce", (is_uec || is_tcp) && rules.loss != none.loss},
+      {"retransmission-timeout", "transport: roce", (is_uec || is_tcp) && rules.timeout},
+      {"credits", "flow-control: credits", !rules.uses_credits && rules.credits},
+      {"virtual-channels", "flow-control: credits",
+       !rules.uses_credits && rules.virtual_channels != none.virtual_channels}};
   for (const Condition& condition : conditions)
     if (condition.is_idle)
       return Contradiction{fmt::format("system.network.packets.{}", condition.key),
@@ -135,7 +208,7 @@ std::optional<std::string> warning_of_marks(const Configuration& configuration) 
     return {};
   std::vector<std::string> without;
   for (const std::uint64_t rate : rates_of_ports(configuration))
-    if (!rules.marks.contains(rate)) without.push_back(fmt::format("{:.6g} Gb/s", static_cast<double>(rate) / 1e9));
+    if (rules.marks_at(rate) == nullptr) without.push_back(fmt::format("{:.6g} Gb/s", static_cast<double>(rate) / 1e9));
   if (without.empty()) return {};
   return fmt::format(
       "switches mark no packets at ports of {}, so that {} does not slow flows that meet there: give thresholds of "
@@ -152,6 +225,26 @@ std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has
   return idle_key(rules);
 }
 
+std::optional<Contradiction> contradiction_of_links(const network::PacketGraph& graph, const PacketRules& rules) {
+  const bool has_queues = rules.queues()->has_queues && !rules.transport->has_own_queues;
+  const std::uint64_t least = rules.with_sizes().full_packet();
+  for (const network::PacketGraph::Link& link : graph.links())
+    for (const std::uint32_t node : {link.a, link.b}) {
+      const auto& queue = link.way_to(node).queue;
+      if (!queue) continue;
+      const std::string found = fmt::format("found a queue of {} B for the link from node {} to node {}", *queue,
+                                            node == link.a ? link.b : link.a, node);
+      if (!has_queues)
+        return Contradiction{
+            "system.network.graph",
+            fmt::format("{} with discipline: {}, where it has no effect", found, rules.queues().name()),
+            "rows of four values, or discipline: drop-tail or red"};
+      if (*queue < least)
+        return Contradiction{"system.network.graph", found, fmt::format("at least {} B, a full packet", least)};
+    }
+  return {};
+}
+
 /// Switches that work on data, and links without two equal directions, are not there.
 void Validation::validate_packets() {
   require(c_.execution.network.switching == network::Switching::store_and_forward, "system.network.switching",
@@ -161,6 +254,9 @@ void Validation::validate_packets() {
           "physical; system.network.packets.preset: astra-sim-ns3 has the rules of ASTRA-sim's ns-3");
   if (const auto rules = contradiction_of(c_.execution.network.packets, c_.execution.network.graph != nullptr))
     refuse(rules->key, rules->found, rules->expected);
+  if (const auto& given = c_.execution.network.graph)
+    if (const auto links = contradiction_of_links(given->graph, c_.execution.network.packets))
+      refuse(links->key, links->found, links->expected);
   for (std::size_t d = 0; d < c_.dimensions.size(); ++d) {
     const auto& dimension = c_.dimensions[d];
     const auto refuse = [&](std::string_view found, std::string_view expected) {

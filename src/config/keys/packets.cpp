@@ -16,6 +16,9 @@ using network::PacketWindow;
 constexpr std::string_view marks_expected =
     "rows [rate, least, most, probability] such as [100 Gb/s, 400 kB, 1600 kB, 0.2]";
 
+/// The rate of a row of marks for all ports whose rate has no row.
+constexpr std::string_view any_rate = "any";
+
 /// What keeps switches from losing packets.
 enum class FlowControl : std::uint8_t { pauses, credits, none };
 
@@ -125,13 +128,17 @@ constexpr Handling<Configuration> marks_handling() {
               if (thresholds.least > thresholds.most || thresholds.probability > 1)
                 throw Error(ErrorCode::bad_input, row.place(path),
                             "found a least threshold above the most, or a probability above 1", marks_expected);
-              marks[as_bit_rate(row.items[0], path)] = thresholds;
+              const bool is_any = row.items[0].kind == Value::Kind::scalar && row.items[0].text == any_rate;
+              marks[is_any ? PacketRules::any_rate : as_bit_rate(row.items[0], path)] = thresholds;
             }
           },
           [](const Configuration& target, std::string_view path, Writer& writer) {
             std::vector<std::string> rows;
             for (const auto& [rate, marks] : target.execution.network.packets.marks)
-              rows.push_back(fmt::format("[{} b/s, {} B, {} B, {}]", rate, marks.least, marks.most, marks.probability));
+              rows.push_back(
+                  fmt::format("[{}, {} B, {} B, {}]",
+                              rate == PacketRules::any_rate ? std::string(any_rate) : fmt::format("{} b/s", rate),
+                              marks.least, marks.most, marks.probability));
             writer.put_list(path, rows);
           },
           [](const Configuration& a, const Configuration& b) {
@@ -208,6 +215,19 @@ constexpr Handling<Configuration> file_handling() {
     const auto read = graphfile::read_ns3_config(text, file, target.execution.network.packets);
     if (std::string notice = read.notice(file); !notice.empty()) target.warnings.push_back(std::move(notice));
   }};
+}
+
+constexpr Handling<Configuration> discipline_handling() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+            target.execution.network.packets.discipline = as_word(value, path, registered<network::DisciplineName>());
+          },
+          [](const Configuration& target, std::string_view path, Writer& writer) {
+            if (const auto& discipline = target.execution.network.packets.discipline)
+              writer.put(path, std::string(discipline->name()));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.execution.network.packets.discipline == b.execution.network.packets.discipline;
+          }};
 }
 
 constinit const ValueKind<std::uint64_t> bit_rate = kind_of<std::uint64_t>(
@@ -328,9 +348,18 @@ constexpr Row<Configuration> packet_rows[] = {
     rule("system.network.packets.trimming",
          "switches cut packets that do not fit down to their headers; without it they drop them (transport uec)",
          "false", Default::built_in(), boolean(), [](auto& rules) { return &rules.trimming; }),
-    rule("system.network.packets.queue", "bytes of data that may wait for a port of a switch (transport uec)", "200 kB",
-         Default::described("those of the longest round trip; five times as many without trimming"),
-         byte_count<std::uint64_t>(1), optional_bytes<&PacketRules::queue, 1>()),
+    rule("system.network.packets.discipline",
+         "which packets wait for ports of switches, and which are dropped, marked or trimmed", "red",
+         Default::described("drop-tail with tcp, trimming with uec, otherwise shared-buffer"),
+         word<registered<network::DisciplineName>>(), discipline_handling(), see("tcp.md, *Queues*")),
+    rule(
+        "system.network.packets.queue",
+        "bytes of data that may wait for a port of a switch (discipline drop-tail, red or trimming)", "200 kB",
+        Default::described("150 kB; with uec the bytes of the longest round trip, five times as many without trimming"),
+        byte_count<std::uint64_t>(1), optional_bytes<&PacketRules::queue, 1>()),
+    rule("system.network.packets.ewma",
+         "weight of the newest length of a queue in the mean by which packets are marked (discipline red)", "0.002",
+         Default::built_in(), efficiency(), [](auto& rules) { return &rules.mean_weight; }),
     rule(
         "system.network.packets.routing",
         "which of the next hops that are equally near a switch takes for a data packet", "adaptive",

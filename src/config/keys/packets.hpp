@@ -8,6 +8,7 @@
 
 #include "contradiction.hpp"
 #include "keys.hpp"
+#include "orrery/network/packet_graph.hpp"
 #include "orrery/network/packet_rules.hpp"
 #include "section.hpp"
 
@@ -40,5 +41,8 @@ const Words<network::PacketRouting>& routings();
 std::optional<std::string> warning_of_marks(const Configuration& configuration);
 /// Finds one, in a network with the links of shapes or with those of a graph.
 std::optional<Contradiction> contradiction_of(const network::PacketRules& rules, bool has_graph);
+/// Finds a queue of a link that has no effect, or that no packet passes.
+std::optional<Contradiction> contradiction_of_links(const network::PacketGraph& graph,
+                                                    const network::PacketRules& rules);
 
 }  // namespace orrery::config

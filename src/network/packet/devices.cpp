@@ -47,7 +47,7 @@ void PacketDevices::handle(const pdes::Event& event) {
     case NodeEvents::arrival:
       return switching_.arrive(node, event.reserved, event.node);
     case NodeEvents::transmission_end:
-      return ports_.end_transmission(ports_.at(node, event.reserved));
+      return switching_.end_transmission(ports_.at(node, event.reserved));
     case NodeEvents::port_timer:
     case NodeEvents::flow_timer:
       return transport_.hosts->expire(event);
@@ -70,6 +70,8 @@ void PacketDevices::prefetch(const pdes::Event& event) const {
 
 void PacketDevices::collect(const std::function<std::uint32_t(const Port&)>& number_of, PacketRecords& records) const {
   for_each_port([&](const Port& port) { observer_->collect(port, number_of(port), records); });
+  const auto connections = transport_.hosts->connections();
+  records.connections.insert(records.connections.end(), connections.begin(), connections.end());
 }
 
 std::string PacketDevices::find_leak() const {

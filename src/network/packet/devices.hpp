@@ -41,7 +41,10 @@ class PacketDevices {
     handle(event);
   }
   /// Ends a time: the kernel has handled all events of the nodes of this rank for this time.
-  void settle() { observer_->settles(); }
+  void settle() {
+    switching_.settle();
+    observer_->settles();
+  }
   /// Fetches the packet and the port of an event from memory.
   void prefetch(const pdes::Event& event) const;
   /// Keeps a packet that has come with an event of another rank, or reads the bytes that `pack` has returned.

@@ -55,7 +55,8 @@ void FlowModel::begin(std::uint32_t i) {
                   .bytes = flow.bytes,
                   .ports = flow.ports,
                   .window = flow.window,
-                  .round_trip = flow.round_trip});
+                  .round_trip = flow.round_trip,
+                  .connection = flow.connection});
 }
 
 /// Begins the flows that waited for this one alone, or schedules that.

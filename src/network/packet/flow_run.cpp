@@ -78,6 +78,7 @@ FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, con
   results.records.links = world.gather(std::span<const FlowLinkRecord>(mine.links), Rank(0));
   results.records.queues = world.gather(std::span<const QueueRecord>(mine.queues), Rank(0));
   results.records.pauses = world.gather(std::span<const PauseRecord>(mine.pauses), Rank(0));
+  results.records.connections = world.gather(std::span<const ConnectionRecord>(mine.connections), Rank(0));
   put_in_order(results.records);
   ensure(scenario.flows.size() == results.flows.size(), "each flow has a result");
   return results;
@@ -124,11 +125,11 @@ Time time_alone(const PacketGraph& graph, const PacketRouter& router, const Pack
     if (number == PacketRouter::no_way || hops > graph.num_nodes()) return Time::max();
     const PacketGraph::Port& port = graph.ports(node)[number];
     const PacketGraph::Way way = graph.way_of(port);
-    const Time full = transmission_time(rules.full_packet(), way.rate, rules.tick);
+    const Time full = transmission_time(rules.full_packet(), way.rate, rules);
     first_leaves += full;
     most = std::max(most, full);
     const Time free = num_full == 0 ? Time::zero() : first_leaves + most * static_cast<std::int64_t>(num_full - 1);
-    there = std::max(there, free) + transmission_time(last_size, way.rate, rules.tick) + way.delay;
+    there = std::max(there, free) + transmission_time(last_size, way.rate, rules) + way.delay;
     first_leaves += way.delay;
     node = port.peer;
   }

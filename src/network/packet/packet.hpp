@@ -27,6 +27,7 @@ inline std::uint64_t flow_key(std::uint32_t source, std::uint32_t number) {
 /// A packet on its way or in a queue, in one line of a cache. Trivially copyable: it travels between ranks as it is.
 struct alignas(64) Packet {
   enum class Kind : std::uint8_t { data, acknowledgement, negative_acknowledgement, pause, resume, credit, request };
+  static constexpr std::uint8_t has_words = 128;  ///< flag: the transport has attached words (PacketStore::attach)
 
   std::uint32_t source = 0, destination = 0;  ///< nodes, in the direction of this packet
   std::uint32_t ports = 0;                    ///< source port | destination port << 16
@@ -37,16 +38,16 @@ struct alignas(64) Packet {
   std::uint32_t next = no_slot;               ///< slot of the packet behind it in a queue
   std::uint64_t sequence = 0;                 ///< data: its first byte; acknowledgements: the next byte expected
   Time stamp;                                 ///< time at which the data left the source
-  std::uint32_t telemetry = no_slot;          ///< slot of the telemetry that switches have appended
+  std::uint32_t telemetry = no_slot;          ///< slot of the telemetry, or of the words (`has_words`)
   std::uint16_t port = 0;                     ///< number of the port by which it came into the node
   Kind kind = Kind::data;
   bool is_marked : 1 = false;      ///< ECN mark of the data, or in acknowledgements of the data that came
   bool is_last : 1 = false;        ///< data: last packet of its flow; acknowledgements: all bytes have come
   bool is_detouring : 1 = false;   ///< whether it is on its way to the switch that Valiant routing has drawn
   std::uint8_t channel : 4 = 0;    ///< virtual channel of the link by which it comes
-  std::uint8_t flags = 0;          ///< UecFlags
+  std::uint8_t flags = 0;          ///< uec_flags, or tcp_flags, and has_words
   std::uint16_t out_of_order = 0;  ///< UEC, acknowledgements: packets that have overtaken others
-  std::uint32_t number = 0;        ///< place in its flow, where packets may come in any order
+  std::uint32_t number = 0;        ///< place in its flow, where packets may come in any order; TCP: connection
 
   bool is_data() const { return kind == Kind::data; }
   bool is_pfc_frame() const { return kind == Kind::pause || kind == Kind::resume; }

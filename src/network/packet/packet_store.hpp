@@ -19,15 +19,18 @@ class PacketStore {
   struct Bytes {
     std::array<std::byte, sizeof(Packet) + sizeof(Telemetry)> all;
     std::size_t size = 0;
+    std::vector<std::byte> longer;  ///< all bytes if the array is too short for them
 
-    std::span<const std::byte> span() const { return {all.data(), size}; }
+    std::span<const std::byte> span() const {
+      return longer.empty() ? std::span<const std::byte>(all.data(), size) : std::span<const std::byte>(longer);
+    }
   };
 
   Packet& operator[](std::uint32_t slot) { return packets_[slot]; }
   const Packet& operator[](std::uint32_t slot) const { return packets_[slot]; }
   std::uint32_t put(const Packet& packet) { return packets_.put(packet); }
   void free(std::uint32_t slot) {
-    if (packets_[slot].telemetry != no_slot) telemetry_.free(packets_[slot].telemetry);
+    if (packets_[slot].telemetry != no_slot) free_more(packets_[slot]);
     packets_.free(slot);
   }
   /// Returns how many packets there are.
@@ -43,6 +46,13 @@ class PacketStore {
     return packet.telemetry == no_slot ? nullptr : &telemetry_[packet.telemetry];
   }
 
+  /// Attaches words of the transport to a packet, which has no telemetry.
+  void attach(Packet& packet, std::span<const std::uint64_t> words);
+  /// Returns the words of a packet, until the next call of `attach`.
+  std::span<const std::uint64_t> words_of(const Packet& packet) const {
+    return (packet.flags & Packet::has_words) == 0 ? std::span<const std::uint64_t>() : words_[packet.telemetry].span();
+  }
+
   /// Writes a packet for another rank.
   void write(std::uint32_t slot, Bytes& bytes) const;
   /// Returns a packet for a checkpoint, without the slots that it knows.
@@ -53,8 +63,22 @@ class PacketStore {
   void serialize(PacketQueue& queue, Archive& archive);
 
  private:
+  /// Words of a packet: mostly a few, and any number of them.
+  struct Words {
+    std::array<std::uint64_t, 8> few = {};
+    std::uint32_t num_few = 0;
+    std::vector<std::uint64_t> many;
+
+    std::span<const std::uint64_t> span() const {
+      return many.empty() ? std::span<const std::uint64_t>(few.data(), num_few) : std::span<const std::uint64_t>(many);
+    }
+  };
+
+  void free_more(const Packet& packet);
+
   Slots<Packet> packets_;
   Slots<Telemetry> telemetry_;
+  Slots<Words> words_;
 };
 
 }  // namespace orrery::network

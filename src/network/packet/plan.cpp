@@ -11,7 +11,7 @@
 namespace orrery::network {
 
 PacketPlan::PacketPlan(const topology::Topology& topology, const Options& options)
-    : rules_(options.packets), recording_(options.recording) {
+    : rules_(options.packets.with_sizes()), recording_(options.recording) {
   if (options.graph)
     use_graph(*options.graph, topology.num_npus());
   else

@@ -54,19 +54,49 @@ PacketRules uec() {
   return rules;
 }
 
+/// Linux on Ethernet: CUBIC, and switches that drop what does not fit.
+PacketRules tcp_linux() {
+  PacketRules rules;
+  rules.transport = TransportName("tcp");
+  rules.control = ControlName("cubic");
+  return rules;
+}
+
+/// DCTCP as its RFC 8257 recommends it in data centers: marks above 66 kB, and short time-outs.
+PacketRules tcp_datacenter() {
+  PacketRules rules = tcp_linux();
+  rules.control = ControlName("dctcp");
+  rules.discipline = DisciplineName("red");
+  rules.marks = {{SwitchRules::any_rate, {66'000, 66'000, 1}}};
+  rules.tcp.min_rto = Time::from_ns(5'000'000);
+  return rules;
+}
+
 constexpr PacketPreset astra_sim_ns3_preset{"astra-sim-ns3", "ASTRA-sim's ns-3: windows, no congestion control",
                                             astra_sim_ns3};
 constexpr PacketPreset simai_ns3_preset{"simai-ns3", "SimAI's ns-3: payloads of 9000 B, DCQCN", simai_ns3};
 constexpr PacketPreset hpcc_2019_preset{"hpcc-2019", "the simulations of HPCC's paper, at 100 Gb/s", hpcc_2019};
 constexpr PacketPreset uec_preset{"uec", "Ultra Ethernet as in uet-htsim: NSCC, trimming, spraying", uec};
 
+constexpr PacketPreset tcp_linux_preset{"tcp-linux", "TCP with CUBIC, over queues that drop packets", tcp_linux};
+constexpr PacketPreset tcp_datacenter_preset{"tcp-datacenter", "TCP with DCTCP, over queues that mark packets",
+                                             tcp_datacenter};
+
 }  // namespace
 
 PacketRules::PacketRules() = default;
 
+PacketRules PacketRules::with_sizes() const {
+  PacketRules rules = *this;
+  if (!transport->has_connections) return rules;
+  rules.payload = tcp.mss;
+  rules.header = rules.acknowledgement = rules.pause_frame = tcp.header;
+  return rules;
+}
+
 std::span<const PacketPreset* const> PacketPreset::registry() {
   static constexpr const PacketPreset* presets[] = {&astra_sim_ns3_preset, &simai_ns3_preset, &hpcc_2019_preset,
-                                                    &uec_preset};
+                                                    &uec_preset,           &tcp_linux_preset, &tcp_datacenter_preset};
   return presets;
 }
 

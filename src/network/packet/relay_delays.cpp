@@ -17,7 +17,7 @@ RelayDelays::RelayDelays(const PacketGraph& graph, const PacketRules& rules, std
   for (const PacketGraph::Link& link : graph.links()) {
     for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
       const PacketGraph::Way way = link.way_to(to);
-      const Time delay = std::max(way.delay + transmission_time(shortest, way.rate, rules.tick), least_link_delay);
+      const Time delay = std::max(way.delay + transmission_time(shortest, way.rate, rules), least_link_delay);
       of_all_ = std::min(of_all_, delay);
       if (graph.node(to).is_host) to_hosts = std::min(to_hosts, delay);
       Time& least = least_[of_node[from].index() * num_ranks_ + of_node[to].index()];

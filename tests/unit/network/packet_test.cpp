@@ -35,7 +35,7 @@ TEST(TransmissionTime, IsRoundedToTheNearestTick) {
   EXPECT_EQ(transmission_time(~std::uint64_t{0}, 1, Time::from_ps(1)), Time::max());
 }
 
-// RoCE is the default transport. The transport of each control is in the registry, and RoCE and UEC have controls.
+// RoCE is the default transport. The transport of each control is in the registry, and each transport has controls.
 TEST(Transports, HaveTheControlsThatNameThem) {
   EXPECT_EQ(TransportName().name(), "roce");
   std::set<std::string_view> named;
@@ -43,7 +43,7 @@ TEST(Transports, HaveTheControlsThatNameThem) {
     EXPECT_TRUE(TransportName::find(control->transport)) << control.name();
     named.insert(control->transport);
   }
-  EXPECT_EQ(named, (std::set<std::string_view>{"roce", "uec"}));
+  EXPECT_EQ(named, (std::set<std::string_view>{"roce", "tcp", "uec"}));
 }
 
 // Switches share buffers with RoCE, unless links have credits. UEC brings queues of its own, and repeats its last

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "packet/control.hpp"
+#include "packet/transports/tcp_control.hpp"
 
 namespace orrery::network {
 namespace {
@@ -58,6 +59,7 @@ constinit const ControlType dctcp_control{
       return std::make_unique<Dctcp>(parameters);
     },
     .needs_marks = true,
+    .make_tcp = make_tcp_dctcp,
 };
 
 }  // namespace orrery::network

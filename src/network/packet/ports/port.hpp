@@ -56,11 +56,11 @@ struct Port {
   PortStatistics done;
 
   /// Returns the transmission time of a packet.
-  Time takes(std::uint32_t size, Time tick) {
+  Time takes(std::uint32_t size, const PacketRules& rules) {
     for (const Known& known : known_)
       if (known.size == size) return known.time;
     std::swap(known_[0], known_[1]);
-    known_[0] = {size, transmission_time(size, rate, tick)};
+    known_[0] = {size, transmission_time(size, rate, rules)};
     return known_[0].time;
   }
 

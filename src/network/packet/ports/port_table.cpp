@@ -29,8 +29,8 @@ void PortTable::add_node(std::uint32_t node, const SwitchBuffers& buffers) {
     port.ingress.shift = buffers.share_shift(end);
     if (graph.node(node).is_host) {
       ++num_host_ports_;
-    } else if (const auto found = system_.rules.marks.find(out.rate); found != system_.rules.marks.end()) {
-      port.marking = {.thresholds = found->second, .is_on = true};
+    } else if (const MarkThresholds* const marks = system_.rules.marks_at(out.rate)) {
+      port.marking = {.thresholds = *marks, .is_on = true};
     }
   }
 }

@@ -66,7 +66,7 @@ void Ports::end_transmission(Port& port) {
 void Ports::transmit(Port& port, std::uint32_t slot) {
   const Time now = events_.now();
   const std::uint32_t size = packets_[slot].size;
-  const Time takes = port.takes(size, system().rules.tick);
+  const Time takes = port.takes(size, system().rules);
   port.free = now + takes;
   ++port.done.packets;
   port.done.bytes += size;

@@ -81,4 +81,15 @@ std::string SharedBuffers::find_leak(bool has_waiting) const {
   return {};
 }
 
+extern const DisciplineType shared_buffer_discipline;
+constinit const DisciplineType shared_buffer_discipline{
+    .name = "shared-buffer",
+    .help = "the ports of a switch share its buffer, and pause the ports before them when it fills",
+    .make = [](const NodeServices& services) -> std::unique_ptr<QueueDiscipline> {
+      return std::make_unique<SharedBuffers>(services);
+    },
+    .shares_buffers = true,
+    .marks = true,
+};
+
 }  // namespace orrery::network

@@ -72,4 +72,12 @@ void TrimmingQueues::serialize(Port& port, Archive& archive) {
   archive(service.until, service.size);
 }
 
+extern const DisciplineType trimming_discipline;
+constinit const DisciplineType trimming_discipline{
+    .name = "trimming",
+    .help = "a queue for each port, which cuts packets that do not fit to their headers; of transport uec",
+    .has_queues = true,
+    .marks = true,
+};
+
 }  // namespace orrery::network

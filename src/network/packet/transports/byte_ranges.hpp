@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,12 @@ class ByteRanges {
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t first() const { return ranges_.front().first; }
   const std::vector<Range>& ranges() const { return ranges_; }
+
+  /// Returns whether one range has all of these bytes.
+  bool contains(std::uint64_t begin, std::uint64_t end) const {
+    const auto next = std::ranges::upper_bound(ranges_, begin, {}, &Range::first);
+    return next != ranges_.begin() && std::prev(next)->second >= end;
+  }
 
   void add(std::uint64_t begin, std::uint64_t end) {
     if (begin >= end) return;

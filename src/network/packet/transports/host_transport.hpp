@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/archive.hpp"
+#include "orrery/network/flow_records.hpp"
 #include "orrery/pdes/event.hpp"
 #include "packet/node_services.hpp"
 #include "packet/port_observer.hpp"
@@ -38,6 +39,8 @@ class HostTransport {
 
   /// Returns how many packets wait at hosts, except for those in the queues of ports.
   virtual std::size_t num_waiting() const = 0;
+  /// Returns what the connections that began at hosts of this rank have done, if the transport has any.
+  virtual std::vector<ConnectionRecord> connections() const { return {}; }
   /// Returns an observer that skips repetitions of packets (docs/packet-network.md, *Long transfers*); null if none can
   /// be skipped. The function handles an event of a node. The transport must outlive the observer.
   virtual std::unique_ptr<PortObserver> make_fast_forward(std::function<void(const pdes::Event&)>) { return nullptr; }
@@ -59,7 +62,7 @@ struct TransportSide {
   std::unique_ptr<HostTransport> hosts;
 };
 
-/// Returns queues with credits, or shared buffers, as the rules say.
+/// Returns the queues of the discipline of the rules; queues with credits if the rules say so.
 std::unique_ptr<QueueDiscipline> make_queues(const NodeServices& services);
 
 }  // namespace orrery::network

@@ -10,11 +10,15 @@ namespace orrery::network {
 
 /// A message that a host is to send.
 struct FlowRequest {
+  static constexpr std::uint32_t any_connection = ~0U;
+
   FlowId id;
   std::uint64_t bytes = 0;
   std::uint32_t ports = 0;   ///< source port | destination port << 16
   std::uint64_t window = 0;  ///< bytes; 0: none
   Time round_trip;           ///< round trip of a packet that is alone
+  /// TCP: the connection among those of its hosts; `any_connection`: the transport chooses it
+  std::uint32_t connection = any_connection;
 };
 
 /// The user of the network. All calls come while an event of the host is handled.

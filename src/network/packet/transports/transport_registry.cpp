@@ -3,10 +3,10 @@
 namespace orrery::network {
 
 // Each is in a file of its own in src/network/packet/transports.
-extern const TransportType roce_transport, uec_transport;
+extern const TransportType roce_transport, tcp_transport, uec_transport;
 
 std::span<const TransportType* const> TransportType::registry() {
-  static constexpr const TransportType* transports[] = {&roce_transport, &uec_transport};
+  static constexpr const TransportType* transports[] = {&roce_transport, &uec_transport, &tcp_transport};
   return transports;
 }
 

@@ -25,6 +25,7 @@ constinit const TransportType uec_transport{
     .make = make_uec,
     .has_own_queues = true,
     .tells_again = true,
+    .discipline = "trimming",
 };
 
 }  // namespace orrery::network
