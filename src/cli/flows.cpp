@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,6 +24,7 @@ namespace orrery::cli {
 namespace {
 
 using network::FlowResults;
+using network::FlowTimes;
 
 /// Throws Error (stuck) that names the first flows that did not end.
 void require_all_over(const network::FlowScenario& scenario, const FlowResults& results) {
@@ -35,6 +37,10 @@ void require_all_over(const network::FlowScenario& scenario, const FlowResults& 
     named += fmt::format("{}#{} ({} to {})", named.empty() ? "" : ", ", i, scenario.flows[i].source,
                          scenario.flows[i].destination);
   }
+  const auto open = std::ranges::find(results.reductions, FlowTimes::never, &network::ReductionTimes::end);
+  if (open != results.reductions.end())
+    throw Error(ErrorCode::stuck,
+                fmt::format("reduction {} of the list did not end", open - results.reductions.begin()));
   if (num_left == 0) return;
   throw Error(ErrorCode::stuck,
               fmt::format("{} did not end: {}{}. Packets were lost that nobody sends again, or wait for ever. "

@@ -49,6 +49,9 @@ void write_flows(Output& output, const NetworkDescription& network, const networ
 /// Writes /network/queues and /network/pauses if queues were recorded.
 void write_queues(Output& output, const NetworkDescription& network, const network::PacketRecords& mine);
 
+/// Writes /network/reductions if switches of a packet network have reduced.
+void write_reductions(Output& output, const network::PacketRecords& mine);
+
 /// Writes /gpu if thread blocks carried out collectives. `group_position`: as write_groups returns it.
 void write_gpu(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position);
 

@@ -40,5 +40,7 @@ const Words<network::PacketRouting>& routings();
 std::optional<std::string> warning_of_marks(const Configuration& configuration);
 /// Finds one, in a network with the links of shapes or with those of a graph.
 std::optional<Contradiction> contradiction_of(const network::PacketRules& rules, bool has_graph);
+/// Finds one with reductions in switches, which lose no packets.
+std::optional<Contradiction> contradiction_of_reduction(const network::PacketRules& rules);
 
 }  // namespace orrery::config

@@ -4,6 +4,7 @@
 
 #include "packet/node_services.hpp"
 #include "packet/ports/queue_discipline.hpp"
+#include "packet/reduction/reductions.hpp"
 #include "packet/transports/host_transport.hpp"
 
 namespace orrery::network {
@@ -11,9 +12,9 @@ namespace orrery::network {
 /// Decides about each packet that comes to a node: the node is its destination, or the packet waits for its next port.
 class PacketSwitching {
  public:
-  /// The arguments must outlive it.
-  PacketSwitching(const NodeServices& services, QueueDiscipline& queues, HostTransport& hosts)
-      : services_(services), queues_(queues), hosts_(hosts) {}
+  /// The arguments must outlive it. `reductions`: null if no switch reduces.
+  PacketSwitching(const NodeServices& services, QueueDiscipline& queues, HostTransport& hosts, Reductions* reductions)
+      : services_(services), queues_(queues), hosts_(hosts), reductions_(reductions) {}
 
   /// Handles a packet that has come to a node by the port with this number.
   void arrive(std::uint32_t node, std::uint32_t number, std::uint32_t slot);
@@ -24,6 +25,7 @@ class PacketSwitching {
   NodeServices services_;
   QueueDiscipline& queues_;
   HostTransport& hosts_;
+  Reductions* reductions_;
 };
 
 }  // namespace orrery::network
