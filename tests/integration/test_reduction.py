@@ -191,7 +191,7 @@ class Runs(harness.Folder):
             with self.subTest(kind):
                 path = self.run_once(self.run_of(kind))
                 network = 257 * PACKET + 2 * DELAY + SUM
-                self.assertEqual(harness.finish_times(path), [1000 + network + 1 + 20_000] * NPUS)
+                self.assertEqual(harness.finish_times(path), [1_000_000 + network + 1 + 20_000] * NPUS)
         with h5py.File(path) as file:
             table = file["/network/reductions"]
             self.assertEqual(list(table["device"]), [-1])
