@@ -70,7 +70,9 @@ def draw_case(draw):
     if draw.random() < 0.5:  # another root above the leaves of the tree
         tops = {b for a, b in branches if a < hosts}
         links += [[leaf, hosts + switches, 10**11, draw.randrange(1000, 900_000)] for leaf in sorted(tops)]
-        trees.append([pair for pair in branches if pair[0] < hosts] + [[leaf, hosts + switches] for leaf in sorted(tops)])
+        trees.append(
+            [pair for pair in branches if pair[0] < hosts] + [[leaf, hosts + switches] for leaf in sorted(tops)]
+        )
         switches += 1
     operations, start = [], 0
     for number in range(draw.choice([1, 2, 4])):
@@ -102,7 +104,7 @@ def draw_case(draw):
 
 class Lists(harness.Folder):
     def test_against_the_specification(self):
-        """Random trees, links, operations and slots: the plain program of the specification has the same times."""
+        """Random trees, links, operations and slots: the plain program of the specification has the same times in the order of scheduling."""
         if not SPECIFICATION.is_file():
             self.skipTest(f"{SPECIFICATION} is not there")
         spec = importlib.util.spec_from_file_location("specsim", SPECIFICATION)
@@ -112,12 +114,14 @@ class Lists(harness.Folder):
             with self.subTest(seed=seed):
                 inputs = draw_case(random.Random(seed))
                 expected = [time for _, time in program.run_reduce(inputs)["operations"]]
-                results = self.simulate_flows(reduction_cases.scenario(inputs))
+                results = self.simulate_flows(reduction_cases.scenario(inputs), "--scheduling-order")
                 self.assertEqual(reduction_cases.ends(results), expected)
 
     def test_one_answer(self):
         """A list with flows, pauses and several operations gives the same JSON on any number of ranks, and so does the example."""
-        mixed = scenario([{"size": "400 kB"}, {"size": "300 kB", "kind": "broadcast", "root": 6}] * 2, 4, buffer="400 kB")
+        mixed = scenario(
+            [{"size": "400 kB"}, {"size": "300 kB", "kind": "broadcast", "root": 6}] * 2, 4, buffer="400 kB"
+        )
         mixed["workload"]["flows"] = [{"from": h, "to": (h * 5 + 1) % 12, "size": "200 kB"} for h in range(12)]
         for case in (mixed, LIST):
             alone = self.simulate_flows(case)
@@ -149,7 +153,10 @@ class Lists(harness.Folder):
 
     def test_refusals(self):
         """What cannot work is refused before the run, with the key."""
-        two_trees = {"trees": [[[h, 4] for h in range(4)]] * 2, "reductions": [{"size": "1 kB", "tree": t} for t in (0, 1)]}
+        two_trees = {
+            "trees": [[[h, 4] for h in range(4)]] * 2,
+            "reductions": [{"size": "1 kB", "tree": t} for t in (0, 1)],
+        }
         for case, *parts in (
             (scenario(LIST_OF_ONE, preset="uec", payload="4086 B"), "packets.transport", "uec"),
             (scenario(LIST_OF_ONE, **{"flow-control": "none"}), "packets.flow-control", "none"),

@@ -71,7 +71,7 @@ class ReductionTrees {
   /// Whose trees a queue serves: those of an order at a switch, those of an order and a family at a host.
   struct QueueKey {
     std::uint32_t node = 0, order = 0;
-    std::uint32_t family = none;  ///< of a host
+    std::uint32_t family = none;  ///< family of a host's trees
     friend auto operator<=>(const QueueKey&, const QueueKey&) = default;
   };
   /// The root of a tree, and the nodes below each of its nodes, ascending.

@@ -34,8 +34,8 @@ struct alignas(64) Packet {
     resume,
     credit,
     request,
-    contribution,  ///< of a reduction, on its way to the root of the tree
-    result,        ///< of a reduction, on its way to the hosts
+    contribution,  ///< part of a reduction, on its way to the root of the tree
+    result,        ///< part of a reduction, on its way to the hosts
   };
 
   std::uint32_t source = 0, destination = 0;  ///< nodes, in the direction of this packet

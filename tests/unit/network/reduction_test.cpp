@@ -78,6 +78,7 @@ std::string refusal(const FlowScenario& scenario) {
 constexpr std::int64_t star_takes = packets_of_mebibyte * packet + packet + 2 * link_delay + switch_delay;
 constexpr std::int64_t two_levels_take = packets_of_mebibyte * packet + 3 * packet + 4 * link_delay + 2 * switch_delay;
 
+// One switch: k T + T + 2 d + delay for k packets of time T. The sum leaves when the next packet has come: two slots.
 TEST(Reduction, FormulaOfAStar) {
   FlowScenario scenario = star(8);
   scenario.reductions = {reduction(scenario, mebibyte)};
@@ -92,6 +93,7 @@ TEST(Reduction, FormulaOfAStar) {
   EXPECT_EQ(results.records.reductions[0].most_slots, 2U);
 }
 
+// Two levels: k T + 3 T + 4 d + 2 delay. A second operation of the tree begins when the first one is over.
 TEST(Reduction, FormulaOfTwoLevels) {
   FlowScenario scenario = two_levels(4, 1);
   scenario.reductions = {reduction(scenario, mebibyte)};
@@ -184,6 +186,7 @@ TEST(Reduction, PausesReachTheHosts) {
   EXPECT_GT(results.reductions[0].end.ps(), two_levels_take);
 }
 
+// Two leaves and two spines: the roots for all hosts are the spines, and for hosts of one leaf that leaf.
 TEST(Reduction, RootsAreTheNearestSwitches) {
   const FlowScenario scenario = two_levels(2, 2);
   ReductionRules rules;
@@ -205,6 +208,7 @@ TEST(Reduction, RootsAreTheNearestSwitches) {
   trees.finish();
 }
 
+// Two leaves and two spines: too many trees, links that fail, and branches that are no tree are refused with the key.
 TEST(Reduction, Refuses) {
   FlowScenario scenario = two_levels(2, 2);
   scenario.rules.reduction.trees = 2;
