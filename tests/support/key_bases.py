@@ -117,11 +117,11 @@ def reductions(folder):
         "model": "packet",
         "graph": LEAVES,
         "dimensions": [{"shape": "Switch", "size": 4, "in-switch-operations": 4}],
-        "packets": {"payload": "1000 B", "reduction": {"most-trees": 2, "slots": 32}},
+        "packets": {"payload": "1000 B", "reduction": {"trees": 2, "most-trees": 4, "slots": 32}},
     }
     system = {
         "network": network,
-        "collectives": {"all-reduce": ["inSwitch"], "chunks": 2},
+        "collectives": {"all-reduce": ["inSwitch"], "chunks": 2, "active-chunks": 2},
         "communication": {"streams": 2},
     }
     return {"system": system, "workload": {"traces": "reductions"}}

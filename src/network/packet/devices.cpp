@@ -63,9 +63,8 @@ void PacketDevices::handle(const pdes::Event& event) {
       return transport_.queues->take_credit(event);
     case NodeEvents::resumption:
       return observer_->resumes(event);
-    case NodeEvents::addition:
-      return reductions_->send_on(event);
     default:
+      if (event.kind == NodeEvents::addition) return reductions_->send_on(event);
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
   }
 }

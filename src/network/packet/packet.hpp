@@ -59,7 +59,7 @@ struct alignas(64) Packet {
   std::uint32_t number = 0;        ///< place in its flow, where packets may come in any order
 
   bool is_data() const { return kind == Kind::data; }
-  bool is_of_reduction() const { return kind == Kind::contribution || kind == Kind::result; }
+  bool is_of_reduction() const { return kind >= Kind::contribution; }
   bool is_pfc_frame() const { return kind == Kind::pause || kind == Kind::resume; }
 };
 

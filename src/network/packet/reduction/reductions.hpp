@@ -26,10 +26,11 @@ class Reductions {
 
   /// Begins an operation at a host of this rank.
   void begin(const ReductionRequest& request);
+  // These two are not inlined, so that the path of all other packets stays short.
   /// Takes a packet of an operation that has come to its next node by a port.
-  void receive(Port& in, std::uint32_t slot);
+  [[gnu::noinline]] void receive(Port& in, std::uint32_t slot);
   /// Sends a packet to which a switch has added all contributions: an event of kind `addition`.
-  void send_on(const pdes::Event& event);
+  [[gnu::noinline]] void send_on(const pdes::Event& event);
 
   /// Returns how many packets wait for their operations.
   std::size_t num_waiting() const;

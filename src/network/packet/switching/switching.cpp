@@ -9,7 +9,9 @@ void PacketSwitching::arrive(std::uint32_t node, std::uint32_t number, std::uint
   if (packet.is_pfc_frame()) return services_.ports.obey(in, slot);
   if (packet.destination == node) {
     queues_.pass(in, packet);
-    return packet.is_of_reduction() ? reductions_->receive(in, slot) : hosts_.receive(in, slot);
+    if (packet.is_of_reduction()) [[unlikely]]
+      return reductions_->receive(in, slot);
+    return hosts_.receive(in, slot);
   }
   packet.port = static_cast<std::uint16_t>(number);
   Port* const out = services_.hops.find(node, packet);
