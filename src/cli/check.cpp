@@ -4,6 +4,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/config/serving.hpp"
+#include "orrery/model/reduction_groups.hpp"
 #include "orrery/network/model.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/run/checkpoints.hpp"
@@ -70,11 +71,15 @@ int check(const CheckCommand& command) {
     for (const auto& warning : configuration->warnings) spdlog::warn("{}", warning);
     configuration->run.partition = {};  // of a run on several ranks, which this is not
     const auto world = parallel::make_serial();
-    const run::Preparation preparation(*configuration, *world, faults);
+    run::Preparation preparation(*configuration, *world, faults);
     for (const auto& [kind, entry] : preparation.notices().entries())
       spdlog::warn("{} (NPU {})", entry.text, entry.npu);
     if (faults.empty())  // the network of a run has its own conditions
-      faults.attempt([&] { network::make_network(configuration->topology(), configuration->execution.network); });
+      faults.attempt([&] {
+        const npu::RunContext run = preparation.run_context();
+        network::make_network(run.topology(),
+                              model::with_reduction_groups(run.options.network, run.engine, run.communicators));
+      });
     if (faults.empty() && !configuration->run.checkpoint.empty()) print_checkpoint_size(preparation, *configuration);
     if (faults.empty())
       fmt::print("{}, {} of {}, {}: nothing wrong was found\n", counted(preparation.num_npus(), "NPU"),

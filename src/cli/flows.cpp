@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -23,6 +24,7 @@ namespace orrery::cli {
 namespace {
 
 using network::FlowResults;
+using network::FlowTimes;
 
 /// Returns where the connection of a flow of TCP stands that did not end; an empty text with other transports.
 std::string standing_of(const network::FlowSpec& flow, const FlowResults& results) {
@@ -46,6 +48,10 @@ void require_all_over(const network::FlowScenario& scenario, const FlowResults& 
     named += fmt::format("{}#{} ({} to {}{})", named.empty() ? "" : ", ", i, flow.source, flow.destination,
                          standing_of(flow, results));
   }
+  const auto open = std::ranges::find(results.reductions, FlowTimes::never, &network::ReductionTimes::end);
+  if (open != results.reductions.end())
+    throw Error(ErrorCode::stuck,
+                fmt::format("reduction {} of the list did not end", open - results.reductions.begin()));
   if (num_left == 0) return;
   const std::string_view why =
       scenario.rules.transport->has_connections

@@ -78,7 +78,8 @@ class MessageQueue {
       message.takes = takes;
       queue_.push(std::move(message));
     }
-    void send_to_switch(std::span<const MessageProgram::Receiver>, Bytes, Bytes, StepId, Payload) override {
+    void send_to_switch(std::span<const MessageProgram::Receiver>, Bytes, Bytes, StepId, Payload,
+                        std::uint32_t) override {
       ensure(false, "a message through a switch, in an order of events");
     }
     void wake(StepId step, Time time, bool reduces) override {

@@ -104,6 +104,24 @@ void Engine::validate(const GroupLayout& layout, Kind kind) const {
     for (const Phase& phase : route) validate_phase(state_->delays.topology(), state_->options, layout, phase, kind);
 }
 
+std::vector<std::vector<std::uint32_t>> groups_in_switches(const Engine& engine, const GroupLayout& layout) {
+  std::set<std::vector<std::uint32_t>> groups;
+  const Options& options = engine.state_->options;
+  if (layout.num_members == 1 || !options.uses_switch_operations()) return {};
+  for (const Kind kind : {Kind::all_reduce, Kind::reduce, Kind::broadcast}) {
+    if (layout.always_ring || algorithms_for(options, kind).empty()) continue;
+    for (const Route& route : possible_routes(options, layout, kind))
+      for (const Phase& phase : route) {
+        if (phase.shape.is_custom || !entry_of(phase.shape.algorithm).is_in_switch) continue;
+        const auto& members = phase.axis->members;
+        for (std::size_t first = 0; first < members.size(); first += phase.axis->size)
+          groups.emplace(members.begin() + static_cast<std::ptrdiff_t>(first),
+                         members.begin() + static_cast<std::ptrdiff_t>(first + phase.axis->size));
+      }
+  }
+  return {groups.begin(), groups.end()};
+}
+
 void Engine::finish(const GroupLayout& layout, Kind kind, Bytes size, std::span<const Time> arrivals,
                     std::span<Time> completions, Turn turn) {
   ensure(arrivals.size() == layout.num_members && completions.size() == layout.num_members,

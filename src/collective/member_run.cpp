@@ -152,9 +152,10 @@ bool MemberRun::begin_step(Active& here, CollectiveTransport& transport) {
   auto messages = static_cast<std::uint32_t>(step.receives.size());
   if (step.through_switch) {
     messages = 1;
-    transport.send_to_switch(step.sends, step.bytes, step.through_switch->down, {here.service, here.step},
-                             member_step.is_clear_to_send ? CollectiveTransport::Payload::clear_to_send
-                                                          : CollectiveTransport::Payload::data);
+    transport.send_to_switch(
+        step.sends, step.bytes, step.through_switch->down, {here.service, here.step},
+        member_step.is_clear_to_send ? CollectiveTransport::Payload::clear_to_send : CollectiveTransport::Payload::data,
+        program_->services()[here.service].chunk);
   } else {
     if (program_->sends_clears_first()) send_clears(here.service, here.step, step, transport);
     for (std::size_t message = 0; message < step.sends.size(); ++message)

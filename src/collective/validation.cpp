@@ -33,6 +33,13 @@ std::string fault_of_switch(const topology::Topology& topology, const Options& o
       queues == 1 ? "needs 1" : fmt::format("need {}", queues));
 }
 
+/// Returns why switches that reduce packet by packet do not carry out a kind; nothing if they do.
+std::string fault_of_packets(const Options& options, Kind kind) {
+  const bool is_carried_out = kind == Kind::all_reduce || kind == Kind::reduce || kind == Kind::broadcast;
+  if (!options.switches_send_packets || is_carried_out) return {};
+  return "switches of the packet network carry out all-reduce, reduce and broadcast";
+}
+
 /// Returns why an algorithm does not carry out a kind in a group of `size`; nothing if it does.
 std::string fault_of_algorithm(const AlgorithmEntry& entry, Kind kind, std::uint32_t size) {
   if (!entry.kinds.contains(kind)) return fmt::format("it carries out {}", scope(entry));
@@ -68,7 +75,8 @@ void validate_custom(const Options& options, const GroupLayout& layout, const Ph
 
 void validate_switch_of_custom(const topology::Topology& topology, const Options& options, const Axis& axis,
                                const CustomCollective& custom) {
-  const std::string why = fault_of_switch(topology, options, axis);
+  std::string why = fault_of_switch(topology, options, axis);
+  if (why.empty() && options.switches_send_packets) why = "switches of the packet network carry out no plans";
   if (!why.empty())
     throw Error(ErrorCode::bad_input, Place{},
                 fmt::format("{} lets the switch add up and multiply data, but {}", custom.file().string(), why),
@@ -103,6 +111,7 @@ void validate_phase(const topology::Topology& topology, const Options& options, 
   }
   const AlgorithmEntry& entry = entry_of(shape.algorithm);
   std::string why = fault_of_algorithm(entry, shape.kind, n);
+  if (why.empty() && entry.is_in_switch) why = fault_of_packets(options, shape.kind);
   if (why.empty() && entry.is_in_switch) why = fault_of_switch(topology, options, *phase.axis);
   if (why.empty()) return;
   const std::string where = phase.axis->dimensions.size() == 1 ? fmt::format("dimension {}", phase.axis->dimensions[0])

@@ -208,6 +208,7 @@ void Configuration::share_settings() {
     if (each->generated) each->generated->parallel.sharding.sums_apart = execution.dimension_streams;
   collectives.collectives_at_a_time = execution.dimension_streams ? 1 : execution.comm_streams;
   collectives.rendezvous = execution.rendezvous;
+  collectives.switches_send_packets = execution.network.model->sends_packets;
   remote_memory.may_take_no_time = rule_set == RuleSet::astra_sim && !execution.goes_over_links();
   settle_gpu();
   execution.compute = compute_in(precision());

@@ -15,6 +15,7 @@
 #include "keys/packets.hpp"
 #include "orrery/base/quantity_text.hpp"
 #include "orrery/base/text.hpp"
+#include "reduction_list.hpp"
 
 namespace orrery::config {
 namespace {
@@ -49,6 +50,7 @@ class FlowReader {
   void read_rules();
   void read_graph();
   void read_flows();
+  void check_reductions();
   void read_flow(const Value& item, const std::string& path);
   std::int32_t label_of(const Value& value, const std::string& path);
   std::uint32_t as_connection(const Value& value, const std::string& path) const;
@@ -101,13 +103,31 @@ std::uint32_t FlowReader::as_host(const Value& value, const std::string& key) co
 void FlowReader::read_flows() {
   Section& workload = sections_.at("workload");
   const std::string path = workload.path("flows");
-  const Value* const flows = workload.need("flows", "a list of flows such as {from: 0, to: 1, size: 1 MB}");
-  if (flows == nullptr) return;
+  faults_.attempt([&] { read_reductions(workload, scenario_, faults_); });
+  check_reductions();
+  const Value* const flows = workload.find("flows");
+  if (flows == nullptr) {
+    if (scenario_.reductions.empty()) workload.need("flows", "a list of flows such as {from: 0, to: 1, size: 1 MB}");
+    return;
+  }
   faults_.attempt([&] {
     const auto& items = as_list(*flows, path, "a list of flows");
     for (std::size_t i = 0; i < items.size(); ++i)
       faults_.attempt([&] { read_flow(items[i], fmt::format("{}.{}", path, i)); });
   });
+}
+
+/// Refuses reductions in a network that may lose packets, and rules of reductions that are not there.
+void FlowReader::check_reductions() {
+  const auto refuse = [&](const Contradiction& fault) {
+    faults_.add(Error(ErrorCode::bad_input, Place{.key = fault.key}, fault.found, fault.expected));
+  };
+  if (!scenario_.reductions.empty()) {
+    if (const auto fault = contradiction_of_reduction(scenario_.rules)) refuse(*fault);
+  } else if (scenario_.rules.reduction != network::ReductionRules()) {
+    refuse({"system.network.packets.reduction", "found it without workload.reductions, where it has no effect",
+            "reductions, or the default"});
+  }
 }
 
 void FlowReader::read_flow(const Value& item, const std::string& path) {

@@ -44,13 +44,13 @@ class LinkCollectives::LinkTransport final : public collective::CollectiveTransp
                  npu_.order().places().next_sending(now_, was_cleared ? Leaving::in_event : Leaving::at_once));
   }
   void send_to_switch(std::span<const collective::MessageProgram::Receiver> members, Bytes size, Bytes result,
-                      network::StepId step, Payload what) override {
+                      network::StepId step, Payload what, std::uint32_t chunk) override {
     const Services& services = npu_.context().services;
     std::vector<NpuId> npus;
     for (const auto& member : members) npus.push_back(services.communicators.member(joined_.membership, member.member));
     const bool is_first = members[0].member == joined_.membership.position;
     Message message = message_to(members[is_first ? 1 : 0].member, size, step);
-    message.combining = {static_cast<std::uint32_t>(npus.size()), result};
+    message.combining = {static_cast<std::uint32_t>(npus.size()), result, chunk};
     if (what != Payload::clear_to_send) {
       npu_.accounting().count_sent(joined_.node, now_, size);
       services.network.count_way(message.source, message.destination, size, message.circuits);

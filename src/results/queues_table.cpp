@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -14,6 +16,7 @@ namespace {
 
 using network::PauseRecord;
 using network::QueueRecord;
+using network::ReductionRecord;
 
 const std::array<Column<QueueRecord>, 6> queue_columns{{
     {"link", {"1", "link", "number of the link"}, [](const QueueRecord& q) { return q.link; }},
@@ -45,7 +48,31 @@ const std::array<Column<PauseRecord>, 6> pause_columns{{
     {"last", {"ps", "last", "when the last pause ended"}, [](const PauseRecord& p) { return p.last.ps(); }},
 }};
 
+const std::array<Column<ReductionRecord>, 4> reduction_columns{{
+    {"device", {"1", "device", "-1 - s for switch s of the network"}, [](const ReductionRecord& r) { return r.node; }},
+    {"operations",
+     {"1", "operations", "operations that the switch has carried out"},
+     [](const ReductionRecord& r) { return r.operations; }},
+    {"packets",
+     {"1", "packets", "packets to which the switch has added all contributions"},
+     [](const ReductionRecord& r) { return r.packets; }},
+    {"most_slots",
+     {"1", "most slots", "most slots in use at a time"},
+     [](const ReductionRecord& r) { return r.most_slots; }},
+}};
+
 }  // namespace
+
+void write_reductions(Output& output, const network::PacketRecords& mine) {
+  auto all = output.world().gather(std::span<const ReductionRecord>(mine.reductions), Rank(0));
+  output.on_root([&](File& file) {
+    if (all.empty()) return;
+    std::ranges::sort(all, std::ranges::greater(), &ReductionRecord::node);
+    file.group("/network/reductions", "one row per switch that has reduced");
+    write_table(file, "/network/reductions", reduction_columns, "row", {"1", "row", "row of the columns"},
+                std::span<const ReductionRecord>(all));
+  });
+}
 
 void write_queues(Output& output, const NetworkDescription& network, const network::PacketRecords& mine) {
   if (network.recording.queue_bins == 0) return;

@@ -55,6 +55,9 @@ void write_queues(Output& output, const NetworkDescription& network, const netwo
 /// Writes /network/tcp if there were connections of TCP.
 void write_connections(Output& output, const network::PacketRecords& mine);
 
+/// Writes /network/reductions if switches of a packet network have reduced.
+void write_reductions(Output& output, const network::PacketRecords& mine);
+
 /// Writes /gpu if thread blocks carried out collectives. `group_position`: as write_groups returns it.
 void write_gpu(Output& output, const RankResults& mine, std::span<const std::uint32_t> group_position);
 

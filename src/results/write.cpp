@@ -41,6 +41,7 @@ Gathered write(const std::filesystem::path& path, const RunDescription& run, con
   write_flows(output, run.network, mine.packets, group_position);
   write_queues(output, run.network, mine.packets);
   write_connections(output, mine.packets);
+  write_reductions(output, mine.packets);
   write_gpu(output, mine, group_position);
   write_memory(output, mine.memory, simulated_time);
   gathered.metrics = write_metrics(output, run, gathered.npus, network, mine.collective_sums, mine.library_sums);

@@ -60,6 +60,22 @@ std::vector<network::FlowRecord> records_of(const network::FlowScenario& scenari
   return records;
 }
 
+/// Prints when the reductions were over, and what switches needed for them.
+void print_reductions(const FlowResults& results) {
+  if (results.reductions.empty()) return;
+  Time last;
+  std::uint64_t num_over = 0;
+  for (const network::ReductionTimes& reduction : results.reductions) {
+    num_over += reduction.end == FlowTimes::never ? 0 : 1;
+    last = std::max(last, reduction.end);
+  }
+  std::uint32_t most_slots = 0;
+  for (const network::ReductionRecord& record : results.records.reductions)
+    most_slots = std::max(most_slots, record.most_slots);
+  fmt::print("{}, {} of them over after {}; switches used at most {} at a time\n",
+             counted(results.reductions.size(), "reduction"), num_over, readable(last), counted(most_slots, "slot"));
+}
+
 void print(const network::FlowScenario& scenario, const FlowResults& results,
            std::span<const network::FlowClass> classes) {
   Time last;
@@ -70,6 +86,7 @@ void print(const network::FlowScenario& scenario, const FlowResults& results,
              counted(scenario.graph.num_nodes() - scenario.graph.num_hosts(), "switch", "switches"),
              num_over == 0 ? "none of them over" : fmt::format("{} of them over after {}", num_over, readable(last)));
   print_flow_classes(classes, {scenario.labels});
+  print_reductions(results);
   const PortTotals totals = totals_of(results);
   fmt::print("{} over links, {}, {}, {}\n", counted(totals.packets, "packet"), counted(totals.marks, "mark"),
              counted(totals.pauses, "pause"), counted(totals.drops, "packet dropped", "packets dropped"));
@@ -126,6 +143,20 @@ void print_connections(std::span<const network::ConnectionRecord> connections) {
                worst.destination, counted(worst.repeated, "segment"));
 }
 
+void put_reductions(const FlowResults& results, ordered_json& json) {
+  json["reductions"] = ordered_json::array();
+  for (const network::ReductionTimes& reduction : results.reductions)
+    json["reductions"].push_back({{"start_ps", reduction.start.ps()},
+                                  {"first_end_ps", reduction.first_end.ps()},
+                                  {"end_ps", reduction.end.ps()}});
+  json["switches"] = ordered_json::array();
+  for (const network::ReductionRecord& record : results.records.reductions)
+    json["switches"].push_back({{"node", record.node},
+                                {"operations", record.operations},
+                                {"packets", record.packets},
+                                {"most_slots", record.most_slots}});
+}
+
 ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& results,
                      std::span<const network::FlowClass> classes) {
   ordered_json json;
@@ -137,6 +168,7 @@ ordered_json as_json(const network::FlowScenario& scenario, const FlowResults& r
                              {"received_ps", flow.received.ps()},
                              {"acknowledged_ps", flow.acknowledged.ps()},
                              {"alone_ps", flow.alone.ps()}});
+  if (!results.reductions.empty()) put_reductions(results, json);
   json["ports"] = ordered_json::array();
   for (const network::PortRecord& port : results.ports)
     json["ports"].push_back({{"node", port.node},

@@ -36,8 +36,8 @@ def all_reduce(dimensions, npus, algorithm, mib, **packets):
     }
 
 
-def switch(size):
-    return [{"shape": "Switch", "size": size, "bandwidth": "100 Gb/s", "latency": "1 us"}]
+def switch(size, **more):
+    return [{"shape": "Switch", "size": size, "bandwidth": "100 Gb/s", "latency": "1 us", **more}]
 
 
 def tree(size, ports):
@@ -65,6 +65,9 @@ LLAMA = {
 CASES = {
     "all-reduce of 64 MiB, ring, 16 hosts on a switch": all_reduce(switch(16), 16, "ring", 64),
     "all-reduce of 1 GiB, ring, 16 hosts on a switch": all_reduce(switch(16), 16, "ring", 1024),
+    "all-reduce of 64 MiB, in the switch, 16 hosts": all_reduce(
+        switch(16, **{"in-switch-operations": 1}), 16, "inSwitch", 64
+    ),
     "all-reduce of 16 MiB, direct, 128 hosts on a fat tree": all_reduce(tree(128, 8), 128, "direct", 16),
     "all-reduce of 64 MiB, ring, 128 hosts on a fat tree": all_reduce(tree(128, 8), 128, "ring", 64),
     "all-reduce of 64 MiB, ring, 1,024 hosts on a fat tree, payload 4,096 B": all_reduce(

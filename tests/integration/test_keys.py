@@ -146,6 +146,12 @@ EXCEPTIONS = [
     ),
     ("layers.*", r"layers.\d.activations", "the last layer hands nothing on"),
     (".*", "in-switch-operations", "there is one collective at a time in the switch"),
+    (".*", "reduction.most-trees", "it only refuses runs"),
+    (
+        "packets, reduction",
+        "packets.(acknowledgement|completion|routing)",
+        "reductions have neither flows nor acknowledgements",
+    ),
     (
         PACKETS,
         "packets.(resume-offset|marks|seed|window|window-follows-rate|loss|retransmission-timeout|least-rate)",

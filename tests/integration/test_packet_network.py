@@ -463,11 +463,6 @@ class PacketNetwork(harness.Folder):
                 "oversubscribed switch",
             ),
             (
-                "{shape: Switch, size: 4, bandwidth: 1 GB/s, latency: 1 us, in-switch-operations: 2}",
-                [],
-                "in-switch-operations",
-            ),
-            (
                 "{shape: Ring, size: 4, bandwidth: 1 GB/s, latency: 1 us}",
                 ["--set=system.network.switching=cut-through"],
                 "cut-through",

@@ -5,7 +5,7 @@ how many flows then agree to the picosecond.
 
 usage: check_packet.py [FOLDER] [--case TEXT ...] [--ranks 1,2] [--exact-only] [--seeds N]
 
-FOLDER is by default the folder reference/packet/golden of shared/. The exit code is 1 if a case differs, 2 if a case
+FOLDER is by default the folder reference/packet/golden of shared/, in which a relative FOLDER may be too. The exit code is 1 if a case differs, 2 if a case
 cannot be run, 77 if there is no folder. Cases of rules that Orrery does not have are named and skipped.
 
 Cases of the form `{id, kind, inputs, expected, tolerance}` have a module of their own for each kind (FORMS)."""
@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
 import harness  # noqa: E402
 import flit_cases  # noqa: E402
+import reduction_cases  # noqa: E402
 import tcp_cases  # noqa: E402
 
 # Functions check(case, ranks) of the kinds of cases that have `inputs`. They print a line for the case, and return
@@ -27,6 +28,7 @@ import tcp_cases  # noqa: E402
 FORMS = {
     "flit-ring": flit_cases.check_ring,
     "flit-traffic": flit_cases.check_traffic,
+    "reduction": reduction_cases.check,
     "tcp": tcp_cases.check,
 }
 CONTROLS = {1: "dcqcn", 3: "hpcc", 7: "timely", 8: "dctcp", 12: "none"}
@@ -296,6 +298,8 @@ def main():
     )
     arguments = parser.parse_args()
     ranks = [int(text) for text in arguments.ranks.split(",")]
+    if not arguments.folder.is_dir() and not arguments.folder.is_absolute():
+        arguments.folder = harness.SHARED / arguments.folder
     if not arguments.folder.is_dir():
         print(f"{arguments.folder} is not there")
         return harness.SKIPPED

@@ -109,6 +109,29 @@ def packets(**rules):
     return base
 
 
+def reductions(folder):
+    """Two all-reduces at a time in the switches of LEAVES, in two chunks."""
+    for npu in range(4):
+        nodes = [Node(1, chakra.COMP, duration=1 + npu)]
+        nodes += [
+            Node(2 + copy, chakra.COLL, data_deps=[1], comm_type=chakra.ALL_REDUCE, comm_size=80_000 * (1 + copy))
+            for copy in range(2)
+        ]
+        chakra.write(folder / f"reductions.{npu}.et", nodes)
+    network = {
+        "model": "packet",
+        "graph": LEAVES,
+        "dimensions": [{"shape": "Switch", "size": 4, "in-switch-operations": 4}],
+        "packets": {"payload": "1000 B", "reduction": {"trees": 2, "most-trees": 4, "slots": 32}},
+    }
+    system = {
+        "network": network,
+        "collectives": {"all-reduce": ["inSwitch"], "chunks": 2, "active-chunks": 2},
+        "communication": {"streams": 2},
+    }
+    return {"system": system, "workload": {"traces": "reductions"}}
+
+
 MARKS = [["100 Gb/s", "4 kB", "20 kB", 0.5]]
 
 
@@ -393,6 +416,7 @@ BASES = {
     "packets, tcp, dctcp": packets(
         preset="tcp-datacenter", payload=None, buffer=None, queue="30 kB", marks=[["any", "5 kB", "15 kB", 0.5]]
     ),
+    "packets, reduction": reductions,
     "packets, simai-ns3": packets(preset="simai-ns3", control="dcqcn"),
     "library": plain(
         {"dimensions": [dimension("Switch", 2), dimension("Switch", 4)]},

@@ -139,6 +139,9 @@ class Engine {
   friend std::uint32_t num_queues(const Engine& engine);
   /// Returns whether a library decides how collectives are carried out.
   friend bool has_library(const Engine& engine);
+  /// Returns the members of each dimension group of a communicator whose all-reduces, reduces or broadcasts a switch
+  /// carries out, as numbers of members. O(members * dimensions).
+  friend std::vector<std::vector<std::uint32_t>> groups_in_switches(const Engine& engine, const GroupLayout& layout);
   /// Returns the layout of a group of traces, in its configuration of the circuits: its members are at the positions
   /// where they stand then. Arguments and cost: as `layout`.
   friend std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group,
@@ -192,6 +195,7 @@ class Engine {
 bool turn_decides_way(const Engine& engine, const GroupLayout& layout, Kind kind);
 std::uint32_t num_queues(const Engine& engine);
 bool has_library(const Engine& engine);
+std::vector<std::vector<std::uint32_t>> groups_in_switches(const Engine& engine, const GroupLayout& layout);
 const LibraryEffect& effect_of(const Engine& engine, const GroupLayout& layout, Kind kind, Bytes size);
 
 std::shared_ptr<const GroupLayout> layout_of(Engine& engine, const trace::Group& group, std::uint64_t dimensions,

@@ -27,9 +27,9 @@ class CollectiveTransport {
   /// woken when `acknowledged_data` have been delivered.
   virtual void send(std::uint32_t to, Bytes size, StepId step, Payload payload, std::uint32_t own_step) = 0;
   /// Sends `size` bytes now to the switch of the dimension group. When the switch has the messages of all `members` for
-  /// this step, it sends one message of `result` bytes to each of them.
+  /// this step, it sends one message of `result` bytes to each of them. `chunk`: number of the chunk that is served.
   virtual void send_to_switch(std::span<const MessageProgram::Receiver> members, Bytes size, Bytes result, StepId step,
-                              Payload payload) = 0;
+                              Payload payload, std::uint32_t chunk) = 0;
   /// Calls MemberRun::wake for `step` at `time`, which is later than now. `reduces`: what has come is reduced by then,
   /// perhaps in no time.
   virtual void wake(StepId step, Time time, bool reduces) = 0;

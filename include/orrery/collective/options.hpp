@@ -183,6 +183,8 @@ struct Options {
   Time endpoint_delay = Time::from_ns(10);
   Bandwidth local_memory = Bandwidth::from_bytes_per_ns(0);  ///< 0: reductions are free
   bool rendezvous = false;
+  /// Switches reduce packet by packet, and carry out all-reduce, reduce and broadcast only.
+  bool switches_send_packets = false;
   std::shared_ptr<const topology::Circuits> circuits = {};  ///< as in network::Options
   LibraryOptions library = {};  ///< library that decides the times in place of algorithms, if one is named
   Rules rules = {};

@@ -76,6 +76,14 @@ struct ConnectionRecord {
   friend bool operator==(const ConnectionRecord&, const ConnectionRecord&) = default;
 };
 
+/// What a switch has reduced.
+struct ReductionRecord {
+  std::int64_t node = 0;         ///< node, or in results of a run the number of the device (device_number)
+  std::uint32_t most_slots = 0;  ///< slots in use at a time, from the first contribution until the sum leaves
+  std::uint64_t operations = 0;  ///< operations whose last packet it has sent towards the root, or from the root
+  std::uint64_t packets = 0;     ///< packets to which it has added all contributions
+};
+
 /// All that is recorded at one rank.
 struct PacketRecords {
   FlowRecords flows;
@@ -83,6 +91,7 @@ struct PacketRecords {
   std::vector<QueueRecord> queues;
   std::vector<PauseRecord> pauses;
   std::vector<ConnectionRecord> connections;
+  std::vector<ReductionRecord> reductions;  ///< switches that have reduced, ascending in node
 };
 
 /// Orders the records of links, queues and pauses of all ranks by link, and gives all queues intervals of one length:

@@ -10,6 +10,7 @@
 #include "orrery/network/packet_recording.hpp"
 #include "orrery/network/packet_router.hpp"
 #include "orrery/network/packet_rules.hpp"
+#include "orrery/network/reduction_trees.hpp"
 #include "orrery/parallel/communicator.hpp"
 
 namespace orrery::network {
@@ -27,6 +28,16 @@ struct FlowSpec {
   std::uint32_t connection = ~0U;             ///< TCP: among those of its hosts; ~0: the transport chooses
 };
 
+/// A reduction of a list, which switches carry out. The list is one communicator: its operations have the numbers of
+/// their places in the order of starts and of the list.
+struct ReductionSpec {
+  std::vector<std::uint32_t> hosts;  ///< ascending
+  std::vector<Time> starts;          ///< [hosts]
+  std::uint64_t bytes = 0;
+  std::uint32_t source = ReductionTrees::none;  ///< host whose data all others get (broadcast); none: all contribute
+  std::uint32_t tree = 0;  ///< index into FlowScenario::trees, or which of the trees of its hosts it takes
+};
+
 /// Flows over a packet network.
 struct FlowScenario {
   PacketGraph graph;
@@ -34,6 +45,8 @@ struct FlowScenario {
   std::vector<LinkFailure> failures;  ///< ascending in time
   RouteRules routes;
   std::vector<FlowSpec> flows;
+  std::vector<ReductionSpec> reductions = {};
+  std::vector<ReductionTrees::Branches> trees = {};  ///< trees of the reductions; empty: those of their hosts
   PacketRecording recording = {};
   std::vector<std::string> labels = {};  ///< labels of flows, in the order in which they come first
   std::string file = {};                 ///< file that describes the flows, for messages
@@ -52,6 +65,12 @@ struct FlowTimes {
   Time alone = {};  ///< from start to received in an empty network: time_alone
 };
 
+/// When a reduction began at its first host, and when its result was at its first and last host. A time before zero:
+/// never.
+struct ReductionTimes {
+  Time start = FlowTimes::never, first_end = FlowTimes::never, end = FlowTimes::never;
+};
+
 /// What a port of the graph has done.
 struct PortRecord {
   std::uint32_t node = 0, peer = 0;
@@ -64,9 +83,10 @@ struct PortRecord {
 };
 
 struct FlowResults {
-  std::vector<FlowTimes> flows;   ///< [flows]
-  std::vector<PortRecord> ports;  ///< ports of all nodes, ascending in node and port
-  PacketRecords records;          ///< without flows; a link is an index into `ports`
+  std::vector<FlowTimes> flows;                 ///< [flows]
+  std::vector<ReductionTimes> reductions = {};  ///< [reductions]
+  std::vector<PortRecord> ports;                ///< ports of all nodes, ascending in node and port
+  PacketRecords records;                        ///< without flows; a link is an index into `ports`
   std::uint64_t events = 0;
 };
 

@@ -47,6 +47,7 @@ struct Message {
   struct Combining {
     std::uint32_t parts = 0;  ///< messages to a destination that the switch makes one of; 0: it only forwards
     Bytes result = {};        ///< size of that one
+    std::uint32_t chunk = 0;  ///< chunk of the collective
   };
   /// What a message of Kind::request is for its source and destination. `step` says of which collective and thread
   /// block it is. Links look at the first two and at `after` only.

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orrery/base/ids.hpp"
 #include "orrery/base/quantity.hpp"
 #include "orrery/base/registry.hpp"
 #include "orrery/network/flit_rules.hpp"
@@ -68,6 +69,14 @@ struct Rules {
   friend bool operator==(const Rules&, const Rules&) = default;
 };
 
+/// NPUs of a communicator that reduce in switches together.
+struct ReductionGroup {
+  GroupId communicator;
+  std::vector<NpuId> members;  ///< ascending
+
+  friend bool operator==(const ReductionGroup&, const ReductionGroup&) = default;
+};
+
 struct Options {
   Rules rules = {};
   ModelName model;
@@ -78,6 +87,7 @@ struct Options {
   Bytes packet;                    ///< with cut-through links serve messages in pieces of this size; 0: whole
   PacketRules packets;             ///< rules of a model that sends packets
   PacketRecording recording = {};  ///< recording of a model that sends packets
+  std::vector<ReductionGroup> reduction_groups = {};  ///< groups whose collectives switches of packets carry out
   /// The network that the dimensions lie on; null: each dimension has the links of its shape.
   std::shared_ptr<const GivenGraph> graph;
   /// What optical switches join; null: the links stay as they are.

@@ -194,6 +194,17 @@ struct CreditRules {
   friend bool operator==(const CreditRules&, const CreditRules&) = default;
 };
 
+/// How switches reduce (docs/reduction.md).
+struct ReductionRules {
+  std::uint32_t trees = 1;          ///< trees of a communicator, which its operations take in turn
+  std::uint32_t most_trees = 1;     ///< trees that a switch takes part in at the most
+  std::uint32_t operations = 1;     ///< operations that a switch carries out at a time
+  std::uint32_t slots = 256;        ///< packets of an operation that a host may have sent and not got back
+  Time delay = Time::from_ns(100);  ///< time from the last contribution to a packet to the begin of its way on
+
+  friend bool operator==(const ReductionRules&, const ReductionRules&) = default;
+};
+
 /// The rules of a packet network (docs/packet-network.md).
 struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRules {
   PacketRules();  // in a source, because g++ 12 takes `marks` for uninitialised where it can see the constructor
@@ -209,7 +220,10 @@ struct PacketRules : PacketSizes, SwitchRules, DeliveryRules, UecRules, CreditRu
   Time tick = Time::from_ps(1);  ///< unit to which transmission times are rounded
   std::uint32_t seed = 0;        ///< seed of the draws of marks, and of equal next hops
   bool fast_forward = true;      ///< whether repeated periods of long transfers are skipped
+  ReductionRules reduction;
 
+  /// Returns whether switches lose no packet for lack of room, and can therefore reduce.
+  bool can_reduce() const { return keeps_buffers() && pauses; }
   /// Returns the bytes of the largest packet that needs credit.
   std::uint64_t largest_packet() const { return std::max<std::uint64_t>(full_packet(), acknowledgement); }
   /// Returns whether the last acknowledgement of a message may be repeated.

@@ -38,11 +38,14 @@ void take_delays_of_graph(Configuration& target, const Place& place) {
   std::vector<network::GraphDimension> lying;
   for (const auto& dimension : target.dimensions) {
     const auto partners = network::partners_on_graph(dimension.shape.name());
-    if (!partners || dimension.links > 1 || dimension.oversubscription > 1 || dimension.in_switch_operations > 0)
+    // Switches of packets form trees of their own.
+    const bool has_own_switch = dimension.in_switch_operations > 0 && !target.execution.network.model->sends_packets;
+    if (!partners || dimension.links > 1 || dimension.oversubscription > 1 || has_own_switch)
       throw Error(
           ErrorCode::bad_input, place,
           fmt::format("found a {} on a graph, whose links and routes are those of the graph", dimension.shape.name()),
-          "a Switch, a Ring or FullyConnected, with its size and no other keys");
+          "a Switch, a Ring or FullyConnected, with its size and no other keys; in the packet network also with "
+          "in-switch-operations");
     lying.push_back({dimension.size, *partners});
   }
   const auto delays = network::delays_of_dimensions(given, lying);

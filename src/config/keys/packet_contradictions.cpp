@@ -245,7 +245,30 @@ std::optional<Contradiction> contradiction_of_links(const network::PacketGraph& 
   return {};
 }
 
-/// Switches that work on data, and links without two equal directions, are not there.
+std::optional<Contradiction> contradiction_of_reduction(const PacketRules& rules) {
+  constexpr std::string_view expected = "transport: roce with flow-control: pauses, or no reduction in switches";
+  if (rules.transport.name() != "roce")
+    return Contradiction{
+        "system.network.packets.transport",
+        fmt::format("found {} with reduction in switches, whose packets nobody sends again", rules.transport.name()),
+        std::string(expected)};
+  if (!rules.can_reduce())
+    return Contradiction{"system.network.packets.flow-control",
+                         fmt::format("found {} with reduction in switches, which PFC pauses protect from losses",
+                                     rules.uses_credits ? "credits" : "none"),
+                         std::string(expected)};
+  return {};
+}
+
+/// Switches that carry out operations of collectives need a network without losses.
+void Validation::validate_reduction() {
+  const collective::Options& collectives = c_.collectives;
+  if (!collectives.uses_switch_operations()) return;
+  if (const auto found = contradiction_of_reduction(c_.execution.network.packets))
+    refuse(found->key, found->found, found->expected);
+}
+
+/// Links without two equal directions are not there.
 void Validation::validate_packets() {
   require(c_.execution.network.switching == network::Switching::store_and_forward, "system.network.switching",
           "found cut-through in the packet network, where packets are stored and forwarded", "store-and-forward");
@@ -257,6 +280,7 @@ void Validation::validate_packets() {
   if (const auto& given = c_.execution.network.graph)
     if (const auto links = contradiction_of_links(given->graph, c_.execution.network.packets))
       refuse(links->key, links->found, links->expected);
+  validate_reduction();
   for (std::size_t d = 0; d < c_.dimensions.size(); ++d) {
     const auto& dimension = c_.dimensions[d];
     const auto refuse = [&](std::string_view found, std::string_view expected) {
@@ -265,7 +289,6 @@ void Validation::validate_packets() {
                                                   "expected {}",
                                                   d, dimension.shape.name(), found, expected)));
     };
-    if (dimension.in_switch_operations > 0) refuse("in-switch-operations", "0: its switches only forward");
     if (dimension.oversubscription > 1 && topology_.wiring(static_cast<std::uint32_t>(d)).core_bandwidth() > 0)
       refuse("an oversubscribed switch", "oversubscription 1, or a FatTree");
   }

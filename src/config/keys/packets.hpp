@@ -44,5 +44,7 @@ std::optional<Contradiction> contradiction_of(const network::PacketRules& rules,
 /// Finds a queue of a link that has no effect, or that no packet passes.
 std::optional<Contradiction> contradiction_of_links(const network::PacketGraph& graph,
                                                     const network::PacketRules& rules);
+/// Finds one with reductions in switches, which lose no packets.
+std::optional<Contradiction> contradiction_of_reduction(const network::PacketRules& rules);
 
 }  // namespace orrery::config

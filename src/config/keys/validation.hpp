@@ -53,6 +53,7 @@ class Validation {
   void validate_ports();
   void validate_graph();
   void validate_packets();
+  void validate_reduction();
   void validate_recording();
   void validate_recorded_communication();
   void validate_library();

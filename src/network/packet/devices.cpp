@@ -15,13 +15,19 @@ PacketDevices::PacketDevices(const PacketSystem& system, const PacketPart& part,
       hops_(system_, events_, ports_),
       user_(user),
       transport_(system.rules.transport->make({system_, events_, packets_, ports_, hops_, user})),
-      switching_({system_, events_, packets_, ports_, hops_, user}, *transport_.queues, *transport_.hosts),
+      reductions_(system.trees == nullptr || system.trees->empty()
+                      ? nullptr
+                      : std::make_unique<Reductions>(NodeServices{system_, events_, packets_, ports_, hops_, user},
+                                                     *transport_.queues)),
+      switching_({system_, events_, packets_, ports_, hops_, user}, *transport_.queues, *transport_.hosts,
+                 reductions_.get()),
       observer_(make_observer(part)) {
   ports_.connect(*transport_.queues, *transport_.hosts, *observer_);
 }
 
 std::unique_ptr<PortObserver> PacketDevices::make_observer(const PacketPart& part) {
   if (part.recording != PacketRecording{}) return std::make_unique<PacketRecorder>(part.recording, events_, ports_);
+  if (reductions_) return std::make_unique<PortObserver>();
   auto made = transport_.hosts->make_fast_forward([this](const pdes::Event& event) { handle(event); });
   return made ? std::move(made) : std::make_unique<PortObserver>();
 }
@@ -58,6 +64,7 @@ void PacketDevices::handle(const pdes::Event& event) {
     case NodeEvents::resumption:
       return observer_->resumes(event);
     default:
+      if (event.kind == NodeEvents::addition) return reductions_->send_on(event);
       return user_.told_acknowledged({static_cast<std::uint32_t>(event.detail), node, event.node});
   }
 }
@@ -72,23 +79,27 @@ void PacketDevices::collect(const std::function<std::uint32_t(const Port&)>& num
   for_each_port([&](const Port& port) { observer_->collect(port, number_of(port), records); });
   const auto connections = transport_.hosts->connections();
   records.connections.insert(records.connections.end(), connections.begin(), connections.end());
+  if (reductions_) reductions_->collect(records.reductions);
 }
 
 std::string PacketDevices::find_leak() const {
-  const std::size_t waiting = ports_.num_waiting() + transport_.hosts->num_waiting();
+  const std::size_t waiting =
+      ports_.num_waiting() + transport_.hosts->num_waiting() + (reductions_ ? reductions_->num_waiting() : 0);
   if (packets_.size() != waiting)
     return fmt::format("{} packets are neither at a node nor on a link", packets_.size() - waiting);
+  if (reductions_)
+    if (const std::string leak = reductions_->find_leak(); !leak.empty()) return leak;
   return ports_.has_failed_link() ? std::string() : transport_.queues->find_leak(waiting > 0);
 }
 
 // ---- Checkpoints ----
 
 std::vector<std::byte> PacketDevices::pack(const pdes::Event& event) const {
-  return event.kind == NodeEvents::arrival ? packets_.saved(event.node) : transport_.hosts->pack(event);
+  return has_packet(event) ? packets_.saved(event.node) : transport_.hosts->pack(event);
 }
 
 void PacketDevices::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
-  if (event.kind != NodeEvents::arrival) return transport_.hosts->unpack(event, bytes);
+  if (!has_packet(event)) return transport_.hosts->unpack(event, bytes);
   event.node = packets_.put_bytes(bytes);
 }
 
@@ -101,6 +112,7 @@ void PacketDevices::serialize(std::uint32_t node, Archive& archive) {
     observer_->serialize(port, archive);
     ports_.serialize(port, archive);
   }
+  if (reductions_) reductions_->serialize(node, archive);
   if (system_.graph.node(node).is_host) transport_.hosts->serialize(node, archive);
 }
 

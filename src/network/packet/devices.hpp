@@ -17,6 +17,7 @@
 #include "packet_system.hpp"
 #include "port_observer.hpp"
 #include "ports/ports.hpp"
+#include "reduction/reductions.hpp"
 #include "switching/next_hops.hpp"
 #include "switching/switching.hpp"
 #include "transports/host_transport.hpp"
@@ -35,6 +36,8 @@ class PacketDevices {
   void start();
   /// Sends a message of a host of this rank. Called while an event of the host is handled.
   void send(const FlowRequest& request) { transport_.hosts->send(request); }
+  /// Begins an operation of a tree of switches at a host of this rank. Called as `send` is.
+  void reduce(const ReductionRequest& request) { reductions_->begin(request); }
   /// Handles an event for a node of this rank.
   void serve(const pdes::Event& event) {
     observer_->handles(event);
@@ -78,6 +81,9 @@ class PacketDevices {
  private:
   std::unique_ptr<PortObserver> make_observer(const PacketPart& part);
   void handle(const pdes::Event& event);
+  static bool has_packet(const pdes::Event& event) {
+    return event.kind == NodeEvents::arrival || event.kind == NodeEvents::addition;
+  }
 
   PacketSystem system_;
   NodeEvents events_;
@@ -86,6 +92,7 @@ class PacketDevices {
   NextHops hops_;
   PacketUser& user_;
   TransportSide transport_;
+  std::unique_ptr<Reductions> reductions_;  // null: no switch reduces
   PacketSwitching switching_;
   std::unique_ptr<PortObserver> observer_;
 };

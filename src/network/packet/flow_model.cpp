@@ -9,6 +9,9 @@ namespace {
 
 /// The kind of the event with which a flow begins. `node` is the flow.
 constexpr std::uint16_t flow_begins = NodeEvents::first_kind_of_user;
+/// The kind of the event with which a reduction begins at a host. `node` is the reduction, `detail` the index of the
+/// host.
+constexpr std::uint16_t reduction_begins = flow_begins + 1;
 
 }  // namespace
 
@@ -22,6 +25,7 @@ FlowModel::FlowModel(const FlowScenario& scenario, const PacketRouter& router, s
       followers_(scenario.flows.size()),
       num_awaited_(scenario.flows.size()),
       times_(scenario.flows.size()),
+      reductions_(scenario),
       is_told_(scenario.flows.size()) {
   for (std::uint32_t i = 0; i < scenario.flows.size(); ++i) {
     num_awaited_[i] = static_cast<std::uint32_t>(scenario.flows[i].after.size());
@@ -32,7 +36,7 @@ FlowModel::FlowModel(const FlowScenario& scenario, const PacketRouter& router, s
 void FlowModel::start(pdes::Scheduler& kernel) {
   kernel_ = &kernel;
   devices_ = std::make_unique<PacketDevices>(
-      PacketSystem{scenario_.graph, scenario_.rules, router_, scenario_.failures},
+      PacketSystem{scenario_.graph, scenario_.rules, router_, scenario_.failures, &reductions_.trees()},
       PacketPart{kernel, here_, of_node_, LpId(0), order_ == EventOrder::by_scheduling, scenario_.recording},
       static_cast<PacketUser&>(*this));
   devices_->start();
@@ -44,9 +48,23 @@ void FlowModel::start(pdes::Scheduler& kernel) {
     event.node = i;
     kernel.send(here_, event);
   }
+  for (std::uint32_t i = 0; i < scenario_.reductions.size(); ++i) {
+    const ReductionSpec& reduction = scenario_.reductions[i];
+    for (std::size_t h = 0; h < reduction.hosts.size(); ++h) {
+      if (!devices_->is_here(reduction.hosts[h])) continue;
+      pdes::Event event = devices_->event(reduction.hosts[h], reduction.hosts[h], reduction.starts[h]);
+      event.kind = reduction_begins;
+      event.node = i;
+      event.detail = h;
+      kernel.send(here_, event);
+    }
+  }
 }
 
-void FlowModel::wake(const pdes::Event& event) { begin(event.node); }
+void FlowModel::wake(const pdes::Event& event) {
+  if (event.kind == flow_begins) return begin(event.node);
+  devices_->reduce(reductions_.begin(event.node, event.detail));
+}
 
 void FlowModel::begin(std::uint32_t i) {
   const FlowSpec& flow = scenario_.flows[i];
@@ -90,6 +108,10 @@ void FlowModel::acknowledged(const FlowId& flow) {
 void FlowModel::told_acknowledged(const FlowId& flow) {
   if (!is_told_[flow.number]) end(flow.number);
   is_told_[flow.number] = true;
+}
+
+void FlowModel::reduced(std::uint32_t, std::uint32_t, std::uint64_t number, const LastArrival&) {
+  reductions_.end(number, kernel_->now());
 }
 
 bool FlowModel::admit(pdes::Event&) {

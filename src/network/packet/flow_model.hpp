@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices.hpp"
+#include "listed_reductions.hpp"
 #include "orrery/network/flow_run.hpp"
 #include "orrery/pdes/model.hpp"
 #include "orrery/pdes/options.hpp"
@@ -24,6 +25,8 @@ class FlowModel final : public pdes::Model, private PacketUser {
   void start(pdes::Scheduler& kernel);
   const PacketDevices& devices() const { return *devices_; }
   std::span<const FlowTimes> times() const { return times_; }  ///< [flows] as far as this rank knows
+  /// Returns the times of the reductions as far as this rank knows.
+  std::span<const ReductionTimes> reductions() const { return reductions_.times(); }
 
   void handle(const pdes::Event& event) override { devices_->serve(event); }
   void prefetch(const pdes::Event& event) const override { devices_->prefetch(event); }
@@ -42,6 +45,7 @@ class FlowModel final : public pdes::Model, private PacketUser {
   void received(const FlowId& flow) override;
   void acknowledged(const FlowId& flow) override;
   void told_acknowledged(const FlowId& flow) override;
+  void reduced(std::uint32_t tree, std::uint32_t host, std::uint64_t number, const LastArrival& last) override;
   void wake(const pdes::Event& event) override;
   void begin(std::uint32_t flow);
   void end(std::uint32_t flow);
@@ -54,7 +58,8 @@ class FlowModel final : public pdes::Model, private PacketUser {
   std::vector<std::vector<std::uint32_t>> followers_;  // [flows]
   std::vector<std::uint32_t> num_awaited_;             // [flows]
   std::vector<FlowTimes> times_;                       // [flows]
-  std::vector<bool> is_told_;                          // [flows] the receiver knows that all is acknowledged
+  ListedReductions reductions_;
+  std::vector<bool> is_told_;  // [flows] the receiver knows that all is acknowledged
   pdes::Scheduler* kernel_ = nullptr;
   std::unique_ptr<PacketDevices> devices_;
 };

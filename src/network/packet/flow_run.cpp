@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <span>
 
 #include <fmt/format.h>
@@ -47,6 +48,21 @@ void require_no_circle(const FlowModel& model, parallel::Communicator& world) {
   });
 }
 
+/// Takes the times of reductions of all ranks together. Collective.
+std::vector<ReductionTimes> gather_reductions(const FlowModel& model, parallel::Communicator& world) {
+  // Of first times the least one counts, and a rank may know none.
+  const auto negative = [](Time time) { return -(time == FlowTimes::never ? Time::max() : time).ps(); };
+  const auto positive = [](std::int64_t ps) { return -ps == Time::max().ps() ? FlowTimes::never : Time::from_ps(-ps); };
+  std::vector<std::int64_t> times;
+  for (const ReductionTimes& mine : model.reductions())
+    times.insert(times.end(), {negative(mine.start), negative(mine.first_end), mine.end.ps()});
+  if (!times.empty()) world.maximum(times);
+  std::vector<ReductionTimes> all;
+  for (std::size_t i = 0; i < times.size(); i += 3)
+    all.push_back({positive(times[i]), positive(times[i + 1]), Time::from_ps(times[i + 2])});
+  return all;
+}
+
 /// Takes the times and ports of all ranks together. Collective.
 FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, const FlowModel& model,
                    parallel::Communicator& world) {
@@ -64,6 +80,7 @@ FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, con
     its.alone = time_alone(scenario.graph, router, scenario.rules, {flow.source, flow.destination, flow.ports},
                            flow.bytes, its.start);
   }
+  results.reductions = gather_reductions(model, world);
   std::vector<PortRecord> ports;
   model.devices().for_each_port([&](const Port& port) {
     const PortStatistics& done = port.done;
@@ -79,6 +96,8 @@ FlowResults gather(const FlowScenario& scenario, const PacketRouter& router, con
   results.records.queues = world.gather(std::span<const QueueRecord>(mine.queues), Rank(0));
   results.records.pauses = world.gather(std::span<const PauseRecord>(mine.pauses), Rank(0));
   results.records.connections = world.gather(std::span<const ConnectionRecord>(mine.connections), Rank(0));
+  results.records.reductions = world.gather(std::span<const ReductionRecord>(mine.reductions), Rank(0));
+  std::ranges::sort(results.records.reductions, {}, &ReductionRecord::node);
   put_in_order(results.records);
   ensure(scenario.flows.size() == results.flows.size(), "each flow has a result");
   return results;
@@ -164,7 +183,9 @@ FlowResults run_flows(const FlowScenario& scenario, parallel::Communicator& worl
   const PacketRouter router(scenario.graph, scenario.failures, scenario.routes);
   world.agree([&] { check(scenario, router); });
   const std::vector<Rank> of_node = place_nodes(scenario.graph, world.size());
-  FlowModel model(scenario, router, of_node, world.rank(), order);
+  std::optional<FlowModel> made;
+  world.agree([&] { made.emplace(scenario, router, of_node, world.rank(), order); });
+  FlowModel& model = *made;
   std::uint64_t events = 0;
   if (order == EventOrder::by_scheduling) {
     SchedulingOrder kernel(model);

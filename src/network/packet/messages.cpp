@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,8 +36,12 @@ void PacketMessages::send(const Message& message, pdes::Event call) {
   part_.kernel.send(part_.hosting.here, call);
 }
 
-void PacketMessages::multicast(const Message&, std::vector<NpuId>, pdes::Event) {
-  ensure_failed("switches of the packet network combine no messages", std::source_location::current());
+void PacketMessages::multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) {
+  call.target = LpId(part_.first_process.value() + message.source.value());
+  call.kind = begin_reduction;
+  call.detail = plan_.tree_of(message, std::move(destinations));
+  call.node = messages_.put(message);
+  part_.kernel.send(part_.hosting.here, call);
 }
 
 void PacketMessages::unpack(pdes::Event& event, std::span<const std::byte> bytes) {
@@ -49,8 +54,37 @@ void PacketMessages::unpack(pdes::Event& event, std::span<const std::byte> bytes
 
 void PacketMessages::wake(const pdes::Event& event) {
   if (event.kind == begin) return begin_flow(messages_.take(event.node));
+  if (event.kind == begin_reduction) return reduce(event.node, static_cast<std::uint32_t>(event.detail));
   const std::uint32_t source = messages_[event.node].source.value();
   incoming_.emplace(flow_key(source, static_cast<std::uint32_t>(event.detail)), event.node);
+}
+
+/// Begins an NPU's part in an operation of a tree. The collectives of a communicator have ordinals, and their services
+/// numbers; with rendezvous a service has two steps.
+void PacketMessages::reduce(std::uint32_t slot, std::uint32_t tree) {
+  const Message& message = messages_[slot];
+  const Message::Step& step = message.step;
+  const std::uint64_t number =
+      std::uint64_t{step.ordinal} << 32U | std::uint64_t{step.id.service} << 1U | (step.id.step & 1U);
+  const std::uint32_t host = message.source.value();
+  reducing_.emplace(ReductionKey{host, tree, number}, slot);
+  devices_->reduce({.tree = tree,
+                    .host = host,
+                    .number = number,
+                    .contributed = message.size.count(),
+                    .bytes = message.combining.result.count(),
+                    .last = message.last});
+}
+
+void PacketMessages::reduced(std::uint32_t tree, std::uint32_t host, std::uint64_t number, const LastArrival& last) {
+  const auto found = reducing_.find({host, tree, number});
+  ensure(found != reducing_.end(), "a reduction of a network that has not begun");
+  const std::uint32_t slot = found->second;
+  reducing_.erase(found);
+  Message& message = messages_[slot];
+  message.last = last;
+  message.size = message.combining.result;
+  tell_npu(host, static_cast<std::uint16_t>(Delivery::arrived), slot, 0);
 }
 
 /// Begins the flow of a message of an NPU here, and announces it to its destination.
@@ -106,6 +140,8 @@ PacketRecords PacketMessages::packet_records() const {
     all.flows.arrivals.insert(all.flows.arrivals.end(), of_npu.arrivals.begin(), of_npu.arrivals.end());
   }
   devices_->collect([&](const Port& port) { return plan_.describe(port.node, port.number).link; }, all);
+  for (ReductionRecord& record : all.reductions)
+    record.node = device_number(plan_.graph(), static_cast<std::uint32_t>(record.node));
   return all;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,7 +26,9 @@ class PacketPlan {
   /// way between them.
   PacketPlan(const topology::Topology& topology, const Options& options);
 
-  PacketSystem system() const { return {*graph_, rules_, *router_, failures_}; }
+  PacketSystem system() const { return {*graph_, rules_, *router_, failures_, trees_ ? &*trees_ : nullptr}; }
+  /// Returns the tree in which the NPUs of a group reduce a chunk. O(members log members) beside the look-up.
+  std::uint32_t tree_of(const Message& message, std::vector<NpuId> members) const;
   const PacketGraph& graph() const { return *graph_; }
   const PacketRules& rules() const { return rules_; }
   FlowWindows::Window window_of(const PacketRouter::FlowKey& key) const { return windows_->find(key); }
@@ -39,6 +42,7 @@ class PacketPlan {
  private:
   void use_shapes(const topology::Topology& topology, const Options& options);
   void use_graph(const GivenGraph& given, std::uint32_t num_npus);
+  void add_trees(std::span<const ReductionGroup> groups);
 
   PacketRules rules_;
   PacketRecording recording_;
@@ -50,6 +54,8 @@ class PacketPlan {
   const PacketGraph* graph_ = &given_;
   std::optional<PacketRouter> router_;
   std::optional<FlowWindows> windows_;
+  std::optional<ReductionTrees> trees_;  // none: no switch reduces
+  std::map<std::pair<GroupId, std::vector<NpuId>>, std::uint32_t> first_tree_of_;
   Time least_relay_;
 };
 
@@ -78,16 +84,18 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   std::string find_leak() const override;
 
  private:
-  enum Kind : std::uint16_t { begin = NodeEvents::first_kind_of_user, announcement };
+  enum Kind : std::uint16_t { begin = NodeEvents::first_kind_of_user, announcement, begin_reduction };
 
   // PacketUser.
   void received(const FlowId& flow) override;
   void acknowledged(const FlowId& flow) override;
   void told_acknowledged(const FlowId& flow) override;
+  void reduced(std::uint32_t tree, std::uint32_t host, std::uint64_t number, const LastArrival& last) override;
   void wake(const pdes::Event& event) override;
 
   bool has_message(const pdes::Event& event) const;
   void begin_flow(const Message& message);
+  void reduce(std::uint32_t slot, std::uint32_t tree);
   void record(const FlowId& id, const Message& message, const PacketRouter::FlowKey& key);
   void deliver(const FlowId& flow);
   void tell_npu(std::uint32_t npu, std::uint16_t kind, std::uint32_t node, std::uint64_t detail);
@@ -100,6 +108,13 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
     std::uint64_t detail = 0;
   };
 
+  /// A host's part in an operation of a tree.
+  struct ReductionKey {
+    std::uint32_t host = 0, tree = 0;
+    std::uint64_t number = 0;
+    friend auto operator<=>(const ReductionKey&, const ReductionKey&) = default;
+  };
+
   const PacketPlan& plan_;
   RankPart part_;
   std::vector<Rank> of_node_;
@@ -109,6 +124,7 @@ class PacketMessages final : public MessageNetwork, private PacketUser {
   Slots<Message> messages_;                                    // messages that begin, or have come
   std::unordered_map<std::uint64_t, std::uint32_t> incoming_;  // slots, by source and number
   std::unordered_map<std::uint64_t, Receipt> outgoing_;        // by source and number
+  std::map<ReductionKey, std::uint32_t> reducing_;             // slots
   std::vector<FlowRecords> recorded_;                          // [NPUs] of messages from and to each; empty: none are
 
   /// Entries of the maps by the hosts to which they belong in a checkpoint, ascending.

@@ -39,7 +39,7 @@ std::vector<LpId> PacketMessages::used() {
 
 bool PacketMessages::has_message(const pdes::Event& event) const {
   if (event.target < part_.first_process) return event.kind == static_cast<std::uint16_t>(Delivery::arrived);
-  return event.kind == begin || event.kind == announcement;
+  return event.kind == begin || event.kind == announcement || event.kind == begin_reduction;
 }
 
 std::vector<std::byte> PacketMessages::pack(const pdes::Event& event) const {
@@ -61,11 +61,16 @@ void PacketMessages::serialize(LpId process, Archive& archive) {
       incoming.emplace_back(entry.first, messages_[entry.second]);
     for (const auto& [host, entry] : entries_of(saved_outgoing_, node)) outgoing.push_back(entry);
   }
-  archive(num_sent_[node], incoming, outgoing);
+  std::vector<std::pair<ReductionKey, Message>> reducing;
+  if (!archive.reads())
+    for (auto one = reducing_.lower_bound({.host = node}); one != reducing_.end() && one->first.host == node; ++one)
+      reducing.emplace_back(one->first, messages_[one->second]);
+  archive(num_sent_[node], incoming, outgoing, reducing);
   if (!recorded_.empty()) archive(recorded_[node].begun, recorded_[node].arrivals);
   if (!archive.reads()) return;
   for (const auto& [key, message] : incoming) incoming_.emplace(key, messages_.put(message));
   outgoing_.insert(outgoing.begin(), outgoing.end());
+  for (const auto& [key, message] : reducing) reducing_.emplace(key, messages_.put(message));
 }
 
 }  // namespace orrery::network

@@ -28,6 +28,7 @@ class NodeEvents {
     notice,            ///< flow whose sender has all acknowledgements
     credit,            ///< bytes that a link may send, which belong to the queues
     resumption,        ///< part of the network that stops resting
+    addition,          ///< packet `node`, to which a switch has added all contributions
   };
   /// First kind of event that belongs to the user of the network.
   static constexpr std::uint16_t first_kind_of_user = 16;

@@ -26,7 +26,17 @@ inline std::uint64_t flow_key(std::uint32_t source, std::uint32_t number) {
 
 /// A packet on its way or in a queue, in one line of a cache. Trivially copyable: it travels between ranks as it is.
 struct alignas(64) Packet {
-  enum class Kind : std::uint8_t { data, acknowledgement, negative_acknowledgement, pause, resume, credit, request };
+  enum class Kind : std::uint8_t {
+    data,
+    acknowledgement,
+    negative_acknowledgement,
+    pause,
+    resume,
+    credit,
+    request,
+    contribution,  ///< part of a reduction, on its way to the root of the tree
+    result,        ///< part of a reduction, on its way to the hosts
+  };
   static constexpr std::uint8_t has_words = 128;  ///< flag: the transport has attached words (PacketStore::attach)
 
   std::uint32_t source = 0, destination = 0;  ///< nodes, in the direction of this packet
@@ -50,6 +60,7 @@ struct alignas(64) Packet {
   std::uint32_t number = 0;        ///< place in its flow, where packets may come in any order; TCP: connection
 
   bool is_data() const { return kind == Kind::data; }
+  bool is_of_reduction() const { return kind >= Kind::contribution; }
   bool is_pfc_frame() const { return kind == Kind::pause || kind == Kind::resume; }
 };
 

@@ -11,12 +11,15 @@
 
 namespace orrery::network {
 
+class ReductionTrees;
+
 /// The packet network as all ranks know it. Everything in it outlives the simulation.
 struct PacketSystem {
   const PacketGraph& graph;
   const PacketRules& rules;
   const PacketRouter& router;
   std::span<const LinkFailure> failures;
+  const ReductionTrees* trees = nullptr;  ///< trees of switches that reduce; null: none do
 };
 
 /// The nodes of one rank.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ PacketPlan::PacketPlan(const topology::Topology& topology, const Options& option
     use_shapes(topology, options);
   if (rules_.keeps_buffers()) SwitchBuffers(*graph_, rules_).require_room();
   windows_.emplace(*graph_, *router_, rules_);
+  add_trees(options.reduction_groups);
   least_relay_ = RelayDelays(*graph_, rules_, std::vector<Rank>(graph_->num_nodes()), 1).least();
 }
 
@@ -35,6 +37,26 @@ void PacketPlan::use_graph(const GivenGraph& given, std::uint32_t num_npus) {
   failures_ = given.failures;
   router_.emplace(given_, failures_, given.routes);
   first_port_ = ports_before(given_);
+}
+
+/// Process groups with the same members have the same trees, but numbers of their own for their collectives.
+void PacketPlan::add_trees(std::span<const ReductionGroup> groups) {
+  if (groups.empty()) return;
+  trees_.emplace(*graph_, rules_.reduction, failures_);
+  for (const ReductionGroup& group : groups) {
+    std::vector<std::uint32_t> hosts;
+    for (const NpuId npu : group.members) hosts.push_back(graph_->host(npu.value()));
+    first_tree_of_.emplace(std::pair(group.communicator, group.members),
+                           trees_->add_communicator(hosts, group.communicator.value()));
+  }
+  trees_->finish();
+}
+
+std::uint32_t PacketPlan::tree_of(const Message& message, std::vector<NpuId> members) const {
+  std::ranges::sort(members);
+  const auto found = first_tree_of_.find({message.step.group, std::move(members)});
+  ensure(found != first_tree_of_.end(), "switches reduce in a communicator without trees");
+  return found->second + message.combining.chunk % rules_.reduction.trees;
 }
 
 Time PacketPlan::least_relay_between(std::span<const Rank> of_node) const {

@@ -24,7 +24,7 @@ class MessagePlayer::Transport final : public CollectiveTransport {
   }
 
   void send_to_switch(std::span<const MessageProgram::Receiver> members, Bytes size, Bytes result, StepId step,
-                      Payload payload) override {
+                      Payload payload, std::uint32_t) override {
     if (payload != Payload::clear_to_send) player_.sent_ += size;
     for (const Receiver& to : members) {
       AtSwitch& here = player_.at_switch_[{to.member, step.service, step.step}];

@@ -44,6 +44,7 @@ class StubUser final : public PacketUser {
   void received(const FlowId&) override {}
   void acknowledged(const FlowId&) override {}
   void told_acknowledged(const FlowId&) override {}
+  void reduced(std::uint32_t, std::uint32_t, std::uint64_t, const LastArrival&) override {}
   void wake(const pdes::Event&) override {}
 };
 
@@ -71,7 +72,7 @@ class Star {
     hops.emplace(*system, *events, *ports);
     const NodeServices services{*system, *events, packets, *ports, *hops, user};
     queues.emplace(services);
-    switching.emplace(services, *queues, hosts);
+    switching.emplace(services, *queues, hosts, nullptr);
     ports->connect(*queues, hosts, observer);
   }
 

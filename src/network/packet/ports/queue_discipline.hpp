@@ -30,6 +30,9 @@ class QueueDiscipline {
 
   /// Takes a packet that has come by `in` and leaves by `out` into a queue, or drops it.
   virtual void admit(Port& in, Port& out, std::uint32_t slot) = 0;
+  /// Takes a packet that a switch has made of one that came by `in`, and does not drop it. Only switches that reduce
+  /// make packets.
+  virtual void admit_made(Port& in, Port& out, std::uint32_t slot) { admit(in, out, slot); }
   /// Sends the next packet in the queue of a switch's port, if it may leave. The port is free and not paused, and its
   /// queue is not empty.
   virtual void serve(Port& out) = 0;

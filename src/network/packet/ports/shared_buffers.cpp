@@ -31,19 +31,32 @@ bool SharedBuffers::count(Port& in, std::uint32_t bytes) {
     in.ingress.bytes = filled;
     services_.ports.buffer(in.node).used += std::min(size, filled - reserve);
   }
+  pause_if_full(in);
+  return true;
+}
+
+void SharedBuffers::pause_if_full(Port& in) {
   const bool is_full = services_.system.rules.pauses && !in.ingress.pauses_peer &&
                        (in.ingress.headroom > 0 || used(in) >= threshold(in));
   if (is_full) {
     services_.ports.send_frame(in, Packet::Kind::pause);
     in.ingress.pauses_peer = true;
   }
-  return true;
 }
 
 void SharedBuffers::admit(Port& in, Port& out, std::uint32_t slot) {
   Ports& ports = services_.ports;
   if (!ports.is_host(in) && !count(in, services_.packets[slot].size)) return ports.drop(in, slot);
   ports.enqueue(out, slot);
+}
+
+/// Counts the packet outside the headroom, which belongs to the packets that come after a pause.
+void SharedBuffers::admit_made(Port& in, Port& out, std::uint32_t slot) {
+  const std::int64_t before = used(in);
+  in.ingress.bytes += services_.packets[slot].size;
+  services_.ports.buffer(in.node).used += used(in) - before;
+  pause_if_full(in);
+  services_.ports.enqueue(out, slot);
 }
 
 void SharedBuffers::serve(Port& out) {

@@ -13,6 +13,7 @@ class SharedBuffers final : public QueueDiscipline {
   explicit SharedBuffers(const NodeServices& services) : services_(services), marks_(services) {}
 
   void admit(Port& in, Port& out, std::uint32_t slot) override;
+  void admit_made(Port& in, Port& out, std::uint32_t slot) override;
   void serve(Port& out) override;
   void send(Port& out, std::uint32_t slot) override { services_.ports.transmit(out, slot); }
   std::uint32_t take(Port& out) override { return services_.ports.dequeue(out); }
@@ -22,6 +23,7 @@ class SharedBuffers final : public QueueDiscipline {
   std::int64_t threshold(const Port& port) const;
   std::int64_t used(const Port& port) const;
   bool count(Port& in, std::uint32_t bytes);
+  void pause_if_full(Port& in);
 
   NodeServices services_;
   EgressMarks marks_;

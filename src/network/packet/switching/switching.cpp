@@ -13,8 +13,9 @@ constexpr std::uint64_t order_of_arrivals = 4;
 
 }  // namespace
 
-PacketSwitching::PacketSwitching(const NodeServices& services, QueueDiscipline& queues, HostTransport& hosts)
-    : services_(services), queues_(queues), hosts_(hosts) {
+PacketSwitching::PacketSwitching(const NodeServices& services, QueueDiscipline& queues, HostTransport& hosts,
+                                 Reductions* reductions)
+    : services_(services), queues_(queues), hosts_(hosts), reductions_(reductions) {
   const PacketRules& rules = services.system.rules;
   gathers_ = rules.queues()->has_queues && !rules.transport->has_own_queues && !services.events.in_scheduling_order();
 }
@@ -51,6 +52,8 @@ void PacketSwitching::arrive(std::uint32_t node, std::uint32_t number, std::uint
   if (packet.is_pfc_frame()) return services_.ports.obey(in, slot);
   if (packet.destination == node) {
     queues_.pass(in, packet);
+    if (packet.is_of_reduction()) [[unlikely]]
+      return reductions_->receive(in, slot);
     return hosts_.receive(in, slot);
   }
   packet.port = static_cast<std::uint16_t>(number);

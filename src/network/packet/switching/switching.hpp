@@ -5,6 +5,7 @@
 
 #include "packet/node_services.hpp"
 #include "packet/ports/queue_discipline.hpp"
+#include "packet/reduction/reductions.hpp"
 #include "packet/transports/host_transport.hpp"
 
 namespace orrery::network {
@@ -12,8 +13,8 @@ namespace orrery::network {
 /// Decides about each packet that comes to a node: the node is its destination, or the packet waits for its next port.
 class PacketSwitching {
  public:
-  /// The arguments must outlive it.
-  PacketSwitching(const NodeServices& services, QueueDiscipline& queues, HostTransport& hosts);
+  /// The arguments must outlive it. `reductions`: null if no switch reduces.
+  PacketSwitching(const NodeServices& services, QueueDiscipline& queues, HostTransport& hosts, Reductions* reductions);
 
   /// Handles a packet that has come to a node by the port with this number.
   void arrive(std::uint32_t node, std::uint32_t number, std::uint32_t slot);
@@ -50,6 +51,7 @@ class PacketSwitching {
   NodeServices services_;
   QueueDiscipline& queues_;
   HostTransport& hosts_;
+  Reductions* reductions_;
   bool gathers_;  // whether packets of one time are put in order
   std::vector<Arrived> arrived_;
   std::vector<Port*> ended_;

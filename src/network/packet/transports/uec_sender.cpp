@@ -64,7 +64,7 @@ UecSender::Next UecSender::send(Time now, std::size_t num_active) {
     progress_.lost_bytes -= next.size;
     ++record.resent;
   }
-  next.entropy = entropies_.next(progress_.next, static_cast<std::uint64_t>(nscc_.window()) / run_->rules.payload);
+  next.entropy = entropies_.next();
   if (!is_again) ++progress_.next;
   record.sent = now;
   record.state = Record::State::out;
@@ -127,7 +127,7 @@ void UecSender::acknowledge(const Packet& packet, Time now) {
   const Time delay = take_delay(packet, now);
   take_positions(packet);
   const auto entropy = static_cast<std::uint16_t>(packet.ports);
-  entropies_.feed_back(entropy, packet.is_marked ? Feedback::mark : Feedback::good);
+  entropies_.feed_back(entropy, packet.is_marked ? Feedback::mark : Feedback::good, now);
   if (!run_->by_credit) {
     nscc_.acknowledge(now, packet.is_marked, delay, newly, progress_.in_flight);
     if (!run_->rules.trimming) recover(packet, now, delay);
@@ -211,7 +211,7 @@ void UecSender::reject(const Packet& packet, Time now) {
   lose(packet.number);
   Feedback feedback = Feedback::loss;
   if ((packet.flags & uec_flags::last_hop) != 0) feedback = packet.is_marked ? Feedback::mark : Feedback::good;
-  entropies_.feed_back(static_cast<std::uint16_t>(packet.ports), feedback);
+  entropies_.feed_back(static_cast<std::uint16_t>(packet.ports), feedback, now);
 }
 
 void UecSender::grant(const Packet& packet) {
@@ -248,7 +248,7 @@ bool UecSender::time_out(Time now) {
       if (record.resent > 0) recovery_.next = std::min(recovery_.next, number);
       continue;
     }
-    entropies_.feed_back(record.entropy, Feedback::time_out);
+    entropies_.feed_back(record.entropy, Feedback::time_out, now);
     if (!run_->by_credit) {
       progress_.in_flight -= size_of(number);
       nscc_.time_out(size_of(number));
@@ -271,7 +271,7 @@ bool UecSender::wants_credit(Time now) {
 UecSender::Next UecSender::probe(Time now) {
   Next next;
   next.number = ++recovery_.probe;
-  next.entropy = entropies_.next(progress_.next, static_cast<std::uint64_t>(nscc_.window()) / run_->rules.payload);
+  next.entropy = entropies_.next();
   next.flags = uec_flags::probe;
   next.size = run_->rules.header;
   recovery_.probe_sent = now;
