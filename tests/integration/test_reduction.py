@@ -159,6 +159,8 @@ class Lists(harness.Folder):
         }
         for case, *parts in (
             (scenario(LIST_OF_ONE, preset="uec", payload="4086 B"), "packets.transport", "uec"),
+            (scenario(LIST_OF_ONE, transport="tcp", payload=None), "packets.transport", "tcp"),
+            (scenario(LIST_OF_ONE, discipline="drop-tail", loss="selective"), "packets.discipline", "drop-tail"),
             (scenario(LIST_OF_ONE, **{"flow-control": "none"}), "packets.flow-control", "none"),
             (scenario(LIST_OF_ONE, **{"flow-control": "credits"}), "packets.flow-control", "credits"),
             (scenario(LIST_OF_ONE, reduction={"trees": 2}), "reduction.trees", "at most 1 tree"),

@@ -252,6 +252,11 @@ std::optional<Contradiction> contradiction_of_reduction(const PacketRules& rules
         "system.network.packets.transport",
         fmt::format("found {} with reduction in switches, whose packets nobody sends again", rules.transport.name()),
         std::string(expected)};
+  if (!rules.queues()->shares_buffers)
+    return Contradiction{
+        "system.network.packets.discipline",
+        fmt::format("found {} with reduction in switches, whose packets nobody sends again", rules.queues().name()),
+        "shared-buffer, or no reduction in switches"};
   if (!rules.can_reduce())
     return Contradiction{"system.network.packets.flow-control",
                          fmt::format("found {} with reduction in switches, which PFC pauses protect from losses",

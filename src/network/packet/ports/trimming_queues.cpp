@@ -57,12 +57,14 @@ void TrimmingQueues::trim(Port& out, std::uint32_t slot) {
   out.frames.push(services_.packets, slot);
 }
 
+/// htsim marks a packet when its transmission ends, by the bytes that wait then. The next port knows of a packet when
+/// its transmission begins, so the mark goes to the packet that follows, by the same bytes: it is one of them.
 void TrimmingQueues::serve(Port& out) {
   Ports& ports = services_.ports;
+  const bool follows = out.free == services_.events.now() || out.queue.size > 1;
+  if (follows) marks_.mark(out, services_.packets[out.queue.first]);
   const std::uint32_t slot = ports.dequeue(out);
-  Packet& packet = services_.packets[slot];
-  marks_.mark(out, packet);
-  const std::uint32_t size = packet.size;
+  const std::uint32_t size = services_.packets[slot].size;
   ports.transmit(out, slot);
   transmissions_[ports.index_of(out)] = {out.free, size};
 }
