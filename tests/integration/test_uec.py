@@ -92,6 +92,17 @@ class Uec(harness.Folder):
         for spraying in SPRAYINGS[1:]:
             self.assertLess(1.3 * ends[spraying], ends["none"], spraying)
 
+    def test_marks(self):
+        """Two hosts send 10 packets each over one port. The bytes that decide about a mark include the packet itself: with a threshold of
+        one packet all are marked but the first and the last one, and with two packets one less."""
+        flows = [{"from": host, "to": 2, "size": f"{10 * 4086} B"} for host in range(2)]
+        marks = [["100 Gb/s", "4150 B", "4150 B", 1]]
+        results = self.simulate_flows(test_flows.star(3, flows, preset="uec", marks=marks))
+        self.assertEqual(total(results, "marks"), 18)
+        marks = [["100 Gb/s", "8300 B", "8300 B", 1]]
+        results = self.simulate_flows(test_flows.star(3, flows, preset="uec", marks=marks))
+        self.assertEqual(total(results, "marks"), 17)
+
     def test_seed(self):
         """Entropies, marks and trims are drawn by the seed."""
         one, same, other = (
