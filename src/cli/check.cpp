@@ -77,8 +77,7 @@ int check(const CheckCommand& command) {
     if (faults.empty())  // the network of a run has its own conditions
       faults.attempt([&] {
         const npu::RunContext run = preparation.run_context();
-        network::make_network(run.topology(),
-                              model::with_reduction_groups(run.options.network, run.engine, run.communicators));
+        network::make_network(run.topology(), model::with_reduction_groups(run));
       });
     if (faults.empty() && !configuration->run.checkpoint.empty()) print_checkpoint_size(preparation, *configuration);
     if (faults.empty())

@@ -51,11 +51,9 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
 RankModel::RankModel(npu::RunContext run)
     : run_(std::move(run)),
       network_(run_.delays, run_.options.network.circuits.get()),
-      simulated_network_(
-          run_.options.goes_over_links()
-              ? network::make_network(run_.topology(),
-                                      with_reduction_groups(run_.options.network, run_.engine, run_.communicators))
-              : nullptr) {
+      simulated_network_(run_.options.goes_over_links()
+                             ? network::make_network(run_.topology(), with_reduction_groups(run_))
+                             : nullptr) {
   if (!simulated_network_) return;
   run_.links = simulated_network_.get();
   cell_of_ = cells_of_links(run_);
