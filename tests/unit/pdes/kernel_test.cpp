@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
+
+#include "orrery/base/host.hpp"
 
 namespace orrery::pdes {
 namespace {
@@ -80,6 +84,20 @@ TEST(Kernel, HandlesInOrderAndSettlesOncePerTime) {
   EXPECT_EQ(run.kernel.statistics().events, 4U);
   EXPECT_EQ(run.kernel.statistics().peak_pending_events, 4U);
   EXPECT_EQ(run.kernel.now(), Time::from_ps(20));
+}
+
+// An event sleeps for 60 ms, and another one works for 10 ms. The busy time is that of the processor.
+TEST(Kernel, SleepIsNoBusyTime) {
+  Alone run;
+  run.script.on_event = [](const Event& event) {
+    if (event.target == LpId(1)) return std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    for (const double start = cpu_time(); cpu_time() - start < 0.01;) continue;
+  };
+  run.schedule(10, Stage::client, 1, 1);
+  run.schedule(20, Stage::client, 2, 2);
+  run.kernel.run();
+  EXPECT_GE(run.kernel.statistics().busy_time, 0.01);
+  EXPECT_LT(run.kernel.statistics().busy_time, 0.05);
 }
 
 // Client 1 handles events of its own at once, after one that was scheduled. It may not while another one is pending for
