@@ -39,14 +39,15 @@ TEST(LinkOrder, ALinkHandsAMessageOnInAnEventOfItsOwn) {
 // first one's service.
 TEST(LinkOrder, AMessageThatHasWaitedFollowsTheServiceBeforeIt) {
   LinkOrder order(lowest_link);
-  EventPlace end;
+  EventPlace last;
   order.keep(0, place_sent_by(0, 5));
   order.keep(1, place_sent_by(1, 5));
-  order.note_service(end, coming_event(0, 5, LpId(0)), NpuId(0), at_ns(0), at_ns(5));
-  EXPECT_EQ(end, place_sent_by(0, 5).beside());
-  const EventPlace first_end = end;
-  order.note_service(end, coming_event(1, 5, LpId(1)), NpuId(1), at_ns(15), at_ns(15));
+  order.note_service(last, coming_event(0, 5, LpId(0)), NpuId(0), at_ns(0), at_ns(5));
+  EXPECT_EQ(last, place_sent_by(0, 5));
+  const EventPlace first_end = last.beside();
+  order.note_service(last, coming_event(1, 5, LpId(1)), NpuId(1), at_ns(15), at_ns(15));
   EXPECT_EQ(order.at(1), first_end.next(at_ns(15), 0));
+  EXPECT_EQ(last, order.at(1));
 }
 
 // A receipt takes the place of its message, and gives it up once. A slot that takes another message has no place.
