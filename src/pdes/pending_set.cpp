@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t few = 32;   // events that need no buckets
 constexpr std::size_t many = 16;  // events that it is faster to sort than to put into the heap
+constexpr std::size_t most_in_heap = 64;
 
 constexpr auto earlier = [](const Event& a, const Event& b) { return before(a, b); };
 
@@ -18,7 +19,8 @@ void put_in_order(std::vector<Event>& events) {
 }  // namespace
 
 /// Finds the places of the events of the pile among the near ones. If clients behave alike, these are many of one time,
-/// and to sort them is faster than to put them into the heap one by one.
+/// and to sort them is faster than to put them into the heap one by one. If the heap has come to hold much of the set,
+/// because the near time was chosen when few events waited, far ones such as time-outs among them, it is chosen anew.
 void PendingSet::clear_pile() {
   const std::size_t left = run_.size() - next_;
   if (pile_.size() >= many && left / 4 <= pile_.size()) {
@@ -35,6 +37,12 @@ void PendingSet::clear_pile() {
     for (const Event& event : pile_) heap_.push(event);
   }
   pile_.clear();
+  if (heap_.size() > most_in_heap && heap_.size() > size_ / 4) {
+    std::vector<Event> all;
+    all.reserve(size_);
+    for_each([&all](const Event& event) { all.push_back(event); });
+    return refill(std::move(all));
+  }
   find_first();
 }
 
