@@ -9,6 +9,7 @@
 #include <ranges>
 #include <span>
 
+#include "idle_conditions.hpp"
 #include "tiers.hpp"
 
 namespace orrery::config {
@@ -16,106 +17,8 @@ namespace {
 
 using workload::Axis;
 
-/// A workload among those of a configuration.
-struct Subject {
-  const Configuration& all;
-  const Workload& workload;
-
-  const network::Options& network() const { return all.execution.network; }
-  const network::PacketRules& packets() const { return network().packets; }
-  bool is_uec() const { return packets().transport.name() == "uec"; }
-  bool is_tcp() const { return packets().transport->has_connections; }
-  bool shares_buffers() const { return packets().queues()->shares_buffers; }
-  bool has_window() const { return !is_uec() && !is_tcp() && !packets().control->sets_window; }
-  bool has_control(std::initializer_list<std::string_view> names) const {
-    return std::ranges::find(names, name(packets().control)) != names.end();
-  }
-  /// Says whether the workload is generated and `holds` for its parallelism.
-  template <class Holds>
-  bool of_parallel(Holds holds) const {
-    return workload.generated && holds(workload.generated->parallel);
-  }
-  const workload::Transformer* transformer() const {
-    return workload.generated ? std::get_if<workload::Transformer>(&workload.generated->model) : nullptr;
-  }
-  const compute::Processor& processor() const {
-    return *all.execution.compute.products.processor.value_or(compute::ProcessorName());
-  }
-  bool is_dlrm() const {
-    return workload.generated && std::holds_alternative<workload::Dlrm>(workload.generated->model);
-  }
-};
-
-/// Keys that have no effect where a setting is not as they need it. A key with a dot at its end stands for all below
-/// it.
-struct Condition {
-  std::vector<std::string_view> keys;  ///< without the numbers of items of lists
-  std::string_view otherwise;          ///< where they have none: "without x: y", "with x: z"
-  bool (*holds)(const Subject& subject);
-};
-
-bool has_axis(const Subject& subject, Axis axis) {
+bool has_axis(const IdleSubject& subject, Axis axis) {
   return subject.of_parallel([axis](const auto& parallel) { return parallel[axis] > 1; });
-}
-
-std::vector<Condition> of_packets() {
-  return {
-      {{"system.network.packets."},
-       "without system.network.model: packet",
-       [](const Subject& s) { return s.network().model->sends_packets; }},
-      {{"system.network.packets.least-rate", "system.network.packets.additive-increase"},
-       "without system.network.packets.control: dcqcn, dctcp, hpcc or timely",
-       [](const Subject& s) {
-         return s.has_control({"dcqcn", "dctcp", "hpcc", "timely"});
-       }},
-      {{"system.network.packets.fast-increase"},
-       "without system.network.packets.control: dcqcn or timely",
-       [](const Subject& s) {
-         return s.has_control({"dcqcn", "timely"});
-       }},
-      {{"system.network.packets.gain"},
-       "without system.network.packets.control: dcqcn or dctcp",
-       [](const Subject& s) {
-         return s.has_control({"dcqcn", "dctcp"});
-       }},
-      {{"system.network.packets.payload", "system.network.packets.header", "system.network.packets.acknowledgement",
-        "system.network.packets.time-unit", "system.network.packets.gain", "system.network.packets.least-rate",
-        "system.network.packets.additive-increase"},
-       "with system.network.packets.transport: tcp",
-       [](const Subject& s) { return !s.is_tcp(); }},
-      {{"system.network.packets.alpha-interval", "system.network.packets.decrease-interval",
-        "system.network.packets.increase-interval", "system.network.packets.fast-recovery-steps",
-        "system.network.packets.clamps-target"},
-       "without system.network.packets.control: dcqcn",
-       [](const Subject& s) { return s.has_control({"dcqcn"}); }},
-      {{"system.network.packets.target-utilisation", "system.network.packets.increase-stages",
-        "system.network.packets.telemetry-unit"},
-       "without system.network.packets.control: hpcc",
-       [](const Subject& s) { return s.has_control({"hpcc"}); }},
-      {{"system.network.packets.window-follows-rate"},
-       "with a system.network.packets.control that sets no rates",
-       [](const Subject& s) { return s.has_window() && s.packets().control->make != nullptr; }},
-      {{"system.network.packets.window"},
-       "with a system.network.packets.control that sets the windows itself",
-       [](const Subject& s) { return s.has_window(); }},
-      {{"system.network.packets.flow-control", "system.network.packets.pauses", "system.network.packets.buffer",
-        "system.network.packets.reserve", "system.network.packets.headroom"},
-       "with a system.network.packets.discipline whose ports have queues of their own",
-       [](const Subject& s) { return s.shares_buffers(); }},
-      {{"system.network.packets.marks"},
-       "with system.network.packets.transport: uec, or discipline: drop-tail",
-       [](const Subject& s) { return !s.is_uec() && s.packets().queues()->marks; }},
-      {{"system.network.packets.buffer", "system.network.packets.reserve", "system.network.packets.headroom"},
-       "with system.network.packets.flow-control: credits",
-       [](const Subject& s) { return !s.packets().uses_credits; }},
-      {{"system.network.packets.pause-frame", "system.network.packets.share-shift",
-        "system.network.packets.resume-offset"},
-       "without system.network.packets.flow-control: pauses",
-       [](const Subject& s) { return s.shares_buffers() && !s.packets().uses_credits && s.packets().pauses; }},
-      {{"system.network.packets.seed"},
-       "without marks, a system.network.packets.routing that draws, or transport: uec",
-       [](const Subject& s) { return s.is_uec() || !s.packets().marks.empty() || s.packets().chooses_hops(); }},
-  };
 }
 
 /// Says whether a port of dimensions keeps one of them from sending, or keeps tiers from sharing one.
@@ -147,11 +50,11 @@ bool has_ring_of_neighbours(const Configuration& all) {
   return false;
 }
 
-std::vector<Condition> of_collectives() {
+std::vector<IdleCondition> of_collectives() {
   return {
       {{"system.network.dimensions.flits.seed"},
        "without a Torus2D or system.network.dimensions.flits.routing: adaptive-xy-yx, which draw",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return std::ranges::any_of(s.network().flits, [](const network::FlitDimensions& flits) {
            return flits.shape == network::FlitShape::torus ||
                   flits.rules.routing == network::FlitRouting::adaptive_xy_yx;
@@ -159,219 +62,223 @@ std::vector<Condition> of_collectives() {
        }},
       {{"system.network.dimensions.port", "system.network.ports."},
        "where the port lets through what its dimensions can send together",
-       [](const Subject& s) { return has_effective_port(s.all); }},
+       [](const IdleSubject& s) { return has_effective_port(s.all); }},
       {{"system.network.dimensions.in-switch-operations"},
        "without the algorithm inSwitch",
-       [](const Subject& s) { return s.all.collectives.uses_switch_operations(); }},
+       [](const IdleSubject& s) { return s.all.collectives.uses_switch_operations(); }},
       {{"system.network.packets.reduction."},
        "without the algorithm inSwitch, which alone reduces in switches",
-       [](const Subject& s) { return s.all.collectives.uses_switch_operations(); }},
+       [](const IdleSubject& s) { return s.all.collectives.uses_switch_operations(); }},
       {{"system.collectives.all-reduce", "system.collectives.all-gather", "system.collectives.reduce-scatter",
         "system.collectives.all-to-all", "system.collectives.broadcast", "system.collectives.reduce",
         "system.collectives.optimization", "system.collectives.dimension-order", "system.collectives.chunks",
         "system.collectives.least-chunk", "system.collectives.chunk-order", "system.collectives.overlap-latency",
         "system.collectives.active-chunks", "system.collectives.queues", "system.collectives.endpoint-delay"},
        "with system.collectives.library.name, whose collectives are in place of those of algorithms",
-       [](const Subject& s) { return !s.all.collectives.library.library; }},
+       [](const IdleSubject& s) { return !s.all.collectives.library.library; }},
       {{"system.collectives.directions"},
        "without the algorithm ring in a Ring or Mesh of three NPUs or more, or with rules: astra-sim",
-       [](const Subject& s) { return s.all.rule_set == RuleSet::physical && has_ring_of_neighbours(s.all); }},
+       [](const IdleSubject& s) { return s.all.rule_set == RuleSet::physical && has_ring_of_neighbours(s.all); }},
       {{"system.collectives.least-chunk"},
        "without system.collectives.chunks above 1",
-       [](const Subject& s) { return s.all.collectives.chunks.splits > 1; }},
+       [](const IdleSubject& s) { return s.all.collectives.chunks.splits > 1; }},
       {{"system.gpu."},
        "without a plan in system.collectives.custom",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return !s.all.collectives.custom.of_kind.empty() || !s.all.collectives.custom.of_nodes.empty();
        }},
       {{"system.gpu.compute-share"},
        "with system.gpu.evaluate: alone",
-       [](const Subject& s) { return s.all.gpu.evaluation != gpu::Evaluation::alone; }},
+       [](const IdleSubject& s) { return s.all.gpu.evaluation != gpu::Evaluation::alone; }},
   };
 }
 
-std::vector<Condition> of_compute() {
+std::vector<IdleCondition> of_compute() {
   return {
       {{"system.compute.processor", "system.compute.attention-kernel", "system.compute.power-cap"},
        "without system.compute.model: products",
-       [](const Subject& s) { return s.all.execution.compute.model == compute::ModelName("products"); }},
+       [](const IdleSubject& s) { return s.all.execution.compute.model == compute::ModelName("products"); }},
       {{"system.compute.array.filter-buffer"},
        "with system.compute.array.dataflow: weight-stationary",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.all.execution.compute.systolic.dataflow != compute::Dataflow::weight_stationary;
        }},
       {{"system.compute.array.input-buffer"},
        "with system.compute.array.dataflow: input-stationary",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.all.execution.compute.systolic.dataflow != compute::Dataflow::input_stationary;
        }},
       {{"system.compute.fp8"},
        "without workload.parallel.precision: fp8 or mxfp8",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) {
            return workload::is_below_bf16(p.precision) && p.precision != workload::Precision::nvfp4;
          });
        }},
       {{"system.compute.nvfp4"},
        "without workload.parallel.precision: nvfp4",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.precision == workload::Precision::nvfp4; });
        }},
       {{"system.compute.attention-kernel"},
        "on a processor for which no rates of this kernel are known",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          const auto& kernel = s.all.execution.compute.products.attention.kernel;
          return !kernel || (*kernel)->share(s.processor().name, {}).has_value();
        }},
       {{"system.compute.power-cap"},
        "on a processor whose power is not known",
-       [](const Subject& s) { return s.processor().power > 0; }},
+       [](const IdleSubject& s) { return s.processor().power > 0; }},
       {{"system.compute.attention-factor"},
        "without system.compute.attention-kernel",
-       [](const Subject& s) { return s.all.execution.compute.products.attention.kernel.has_value(); }},
+       [](const IdleSubject& s) { return s.all.execution.compute.products.attention.kernel.has_value(); }},
       {{"system.compute.fp8"},
        "without peaks of bf16 and fp8 in system.compute.peak",
-       [](const Subject& s) { return s.all.execution.compute.has_fp8_peak(); }},
+       [](const IdleSubject& s) { return s.all.execution.compute.has_fp8_peak(); }},
       {{"system.compute.local-memory.latency"},
        "without system.compute.model: roofline",
-       [](const Subject& s) { return s.all.execution.compute.model == compute::ModelName("roofline"); }},
+       [](const IdleSubject& s) { return s.all.execution.compute.model == compute::ModelName("roofline"); }},
   };
 }
 
-std::vector<Condition> of_npus() {
+std::vector<IdleCondition> of_npus() {
   return {
       {{"system.remote-memory.bandwidth", "system.remote-memory.latency"},
        "without system.remote-memory.kind",
-       [](const Subject& s) { return s.all.remote_memory.kind->has_memory; }},
+       [](const IdleSubject& s) { return s.all.remote_memory.kind->has_memory; }},
       {{"system.remote-memory.npus-per-node"},
        "without system.remote-memory.kind: per-node or hierarchical-pool",
-       [](const Subject& s) { return s.all.remote_memory.kind->has_nodes; }},
+       [](const IdleSubject& s) { return s.all.remote_memory.kind->has_nodes; }},
       {{"cost.operation.electricity", "cost.operation.lifetime", "cost.operation.utilisation"},
        "with cost.npu.rent, in which they are",
-       [](const Subject& s) { return !(s.all.prices.npu.rent > 0); }},
+       [](const IdleSubject& s) { return !(s.all.prices.npu.rent > 0); }},
       {{"system.compute.local-memory.reserved"},
        "without system.compute.local-memory.size",
-       [](const Subject& s) { return s.all.execution.local_memory.size > Bytes(0); }},
+       [](const IdleSubject& s) { return s.all.execution.local_memory.size > Bytes(0); }},
       {{"cost.npu.memory"},
        "without system.compute.local-memory.size",
-       [](const Subject& s) { return s.all.execution.room().count() > 0; }},
+       [](const IdleSubject& s) { return s.all.execution.room().count() > 0; }},
       {{"perturbation.noise-seed", "system.compute.noise-seed"},
        "without perturbation.noise or perturbation.distributions",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.all.execution.noise.amplitude > 0 || !s.all.execution.noise.variations.all().empty();
        }},
   };
 }
 
-std::vector<Condition> of_workload() {
+std::vector<IdleCondition> of_workload() {
   return {
       {{"provenance"},
        "without a generated step, whose interval it gives",
-       [](const Subject& s) { return s.all.workload.generated.has_value(); }},
+       [](const IdleSubject& s) { return s.all.workload.generated.has_value(); }},
       {{"workload.precision"},
        "without peaks of several precisions in system.compute.peak",
-       [](const Subject& s) { return !s.all.peaks.empty(); }},
-      {{"workload.dependencies"}, "without workload.traces", [](const Subject& s) { return !s.workload.generated; }},
+       [](const IdleSubject& s) { return !s.all.peaks.empty(); }},
+      {{"workload.dependencies"},
+       "without workload.traces",
+       [](const IdleSubject& s) { return !s.workload.generated; }},
   };
 }
 
-std::vector<Condition> of_model() {
+std::vector<IdleCondition> of_model() {
   return {
       {{"workload.model.router-bias", "workload.parallel.expert-capacity", "workload.parallel.expert-imbalance",
         "workload.parallel.expert-seed", "workload.parallel.expert-overlap", "workload.parallel.expert-tp",
         "workload.model.expert-servers", "workload.parallel.expert-exchange", "workload.parallel.dispatch-precision",
         "workload.parallel.combine-precision"},
        "without workload.model.experts",
-       [](const Subject& s) { return s.transformer() != nullptr && s.transformer()->mlp.experts > 0; }},
+       [](const IdleSubject& s) { return s.transformer() != nullptr && s.transformer()->mlp.experts > 0; }},
       {{"workload.parallel.expert-seed"},
        "without workload.parallel.expert-imbalance",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.experts.imbalance > 0; }); }},
+       [](const IdleSubject& s) { return s.of_parallel([](const auto& p) { return p.experts.imbalance > 0; }); }},
       {{"workload.parallel.expert-imbalance", "workload.parallel.expert-overlap", "workload.model.expert-servers",
         "workload.parallel.expert-exchange", "workload.parallel.dispatch-precision",
         "workload.parallel.combine-precision"},
        "without experts on several NPUs (workload.parallel.ep, or expert-tp: 1)",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.num_expert_ranks() > 1; }); }},
+       [](const IdleSubject& s) { return s.of_parallel([](const auto& p) { return p.num_expert_ranks() > 1; }); }},
       {{"workload.model.expert-servers"},
        "without workload.parallel.expert-exchange: once-per-server",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel(
              [](const auto& p) { return p.experts.exchange == workload::ExpertExchange::once_per_server; });
        }},
       {{"system.collectives.experts.kernels", "system.collectives.experts.sm-share"},
        "without workload.traces, or a workload.parallel.expert-exchange that is no all-to-all",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return !s.workload.generated || s.of_parallel([](const auto& p) { return p.has_expert_kernels(); });
        }},
       {{"system.collectives.experts.sm-share"},
        "in networks that simulate links, where exchanges of tokens hold no compute units",
-       [](const Subject& s) { return !s.network().model->simulates_links(); }},
+       [](const IdleSubject& s) { return !s.network().model->simulates_links(); }},
       {{"system.collectives.experts.kernels"},
        "with workload.parallel.expert-exchange: low-latency, which has kernels of its own",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return !s.of_parallel(
              [](const auto& p) { return p.experts.exchange == workload::ExpertExchange::low_latency; });
        }},
       {{"system.collectives.experts.top-k", "system.collectives.experts.servers"},
        "without workload.traces, because a model has such numbers of its own",
-       [](const Subject& s) { return !s.workload.generated; }},
+       [](const IdleSubject& s) { return !s.workload.generated; }},
       {{"workload.model.causal"},
        "with workload.parallel.phase: decode, whose token attends to all others",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.pipeline.phase != workload::Phase::decode; });
        }},
       {{"workload.model.recompute-modules"},
        "with workload.parallel.recompute-modules",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.pipeline.recomputed_modules; }); }},
+       [](const IdleSubject& s) {
+         return s.of_parallel([](const auto& p) { return !p.pipeline.recomputed_modules; });
+       }},
       {{"workload.parallel.table-sharding", "workload.parallel.table-balance", "workload.parallel.table-columns"},
        "without workload.model.kind: dlrm",
-       [](const Subject& s) { return s.is_dlrm(); }},
+       [](const IdleSubject& s) { return s.is_dlrm(); }},
       {{"workload.model.pooling"},
        "with workload.model.poolings",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return !s.is_dlrm() || std::get<workload::Dlrm>(s.workload.generated->model).poolings.empty();
        }},
   };
 }
 
-std::vector<Condition> of_phases() {
+std::vector<IdleCondition> of_phases() {
   return {
       {{"workload.model.further-tokens", "workload.parallel.bucket", "workload.parallel.norm-sums",
         "workload.parallel.overlap", "workload.parallel.gradients", "workload.parallel.gather-before-forward",
         "workload.parallel.recompute-modules", "workload.model.recompute-modules"},
        "without workload.parallel.phase: training",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.is_inference(); }); }},
+       [](const IdleSubject& s) { return s.of_parallel([](const auto& p) { return !p.is_inference(); }); }},
       {{"workload.parallel.tp-overlap"},
        "with workload.parallel.phase: decode, whose products are not cut in pieces",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.pipeline.phase != workload::Phase::decode; });
        }},
       {{"workload.parallel.cache-precision"},
        "with workload.parallel.phase: training",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.is_inference(); }); }},
+       [](const IdleSubject& s) { return s.of_parallel([](const auto& p) { return p.is_inference(); }); }},
       {{"workload.parallel.recompute-modules"},
        "without workload.model.kind: transformer",
-       [](const Subject& s) { return s.transformer() != nullptr; }},
+       [](const IdleSubject& s) { return s.transformer() != nullptr; }},
       {{"workload.parallel.recompute-modules", "workload.model.recompute-modules"},
        "with workload.parallel.recompute: full",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.recompute != workload::Recompute::full; });
        }},
       {{"workload.parallel.output-tokens", "workload.parallel.decode-samples"},
        "without workload.parallel.phase: request",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.pipeline.phase == workload::Phase::request; });
        }},
   };
 }
 
-std::vector<Condition> of_parallelism() {
+std::vector<IdleCondition> of_parallelism() {
   return {
       {{"workload.parallel.overlap"},
        "with workload.parallel.schedule: dualpipe, whose gradients are complete at its end",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return !p.is_mirrored(); }); }},
+       [](const IdleSubject& s) { return s.of_parallel([](const auto& p) { return !p.is_mirrored(); }); }},
       {{"workload.parallel.delayed-weight-gradients"},
        "without workload.parallel.schedule: 1f1b or gpipe, because the others delay them in any case",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) {
            return p.pipeline.schedule == workload::Schedule::one_forward_one_backward ||
                   p.pipeline.schedule == workload::Schedule::gpipe;
@@ -379,63 +286,63 @@ std::vector<Condition> of_parallelism() {
        }},
       {{"workload.parallel.sp", "workload.parallel.tp-overlap"},
        "without workload.parallel.tp above 1",
-       [](const Subject& s) { return has_axis(s, Axis::tp); }},
+       [](const IdleSubject& s) { return has_axis(s, Axis::tp); }},
       {{"workload.parallel.cp-exchange"},
        "without workload.parallel.cp above 1",
-       [](const Subject& s) { return has_axis(s, Axis::cp); }},
+       [](const IdleSubject& s) { return has_axis(s, Axis::cp); }},
       {{"workload.parallel.scattered-messages"},
        "without workload.parallel.tp and workload.parallel.pp above 1, and with workload.parallel.sp",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return has_axis(s, Axis::tp) && has_axis(s, Axis::pp) &&
                 s.of_parallel([](const auto& p) { return !p.sequence_parallel; });
        }},
       {{"workload.parallel.fused-loss", "workload.parallel.fused-gradients"},
        "without a training step of a transformer",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.transformer() != nullptr && s.of_parallel([](const auto& p) { return !p.is_inference(); });
        }},
       {{"workload.parallel.layer-time"},
        "without a transformer",
-       [](const Subject& s) { return s.transformer() != nullptr; }},
+       [](const IdleSubject& s) { return s.transformer() != nullptr; }},
   };
 }
 
-std::vector<Condition> of_sharding() {
+std::vector<IdleCondition> of_sharding() {
   return {
       {{"workload.parallel.prefetch"},
        "without workload.parallel.zero: 3 or workload.parallel.offload",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.sharding.zero == 3 || p.sharding.offload.any(); });
        }},
       {{"workload.parallel.gather-before-forward"},
        "without workload.parallel.zero: 1 or 2",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.sharding.zero == 1 || p.sharding.zero == 2; });
        }},
       {{"workload.parallel.exposed-share", "workload.parallel.calls-of-layer"},
        "without workload.parallel.zero: 3",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero == 3; }); }},
+       [](const IdleSubject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero == 3; }); }},
       {{"workload.parallel.call-time", "workload.parallel.call-time-per-member"},
        "without workload.parallel.zero: 3 or workload.parallel.owners-broadcast",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) { return p.sharding.zero == 3 || p.sharding.owners_broadcast; });
        }},
       {{"workload.parallel.owners-broadcast"},
        "without workload.parallel.zero: 1 or 2, or with workload.parallel.gather-before-forward",
-       [](const Subject& s) {
+       [](const IdleSubject& s) {
          return s.of_parallel([](const auto& p) {
            return (p.sharding.zero == 1 || p.sharding.zero == 2) && !p.sharding.gather_before_forward;
          });
        }},
       {{"workload.parallel.bucket-buffers"},
        "without workload.parallel.zero: 2 or 3",
-       [](const Subject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero >= 2; }); }},
+       [](const IdleSubject& s) { return s.of_parallel([](const auto& p) { return p.sharding.zero >= 2; }); }},
   };
 }
 
-std::span<const Condition> conditions() {
-  static const std::vector<Condition> all = [] {
-    std::vector<Condition> result = of_packets();
+std::span<const IdleCondition> conditions() {
+  static const std::vector<IdleCondition> all = [] {
+    std::vector<IdleCondition> result = idle_conditions_of_packets();
     for (const auto& more : {of_collectives(), of_compute(), of_npus(), of_workload(), of_model(), of_phases(),
                              of_parallelism(), of_sharding()})
       result.insert(result.end(), more.begin(), more.end());
@@ -467,7 +374,7 @@ std::vector<const Workload*> workloads_of(const Configuration& all, std::string_
 }
 
 /// Says whether a key has no effect on any workload that it is of.
-bool is_idle(const Condition& condition, const Configuration& all, std::string_view path) {
+bool is_idle(const IdleCondition& condition, const Configuration& all, std::string_view path) {
   return std::ranges::none_of(workloads_of(all, path), [&](const Workload* workload) {
     return condition.holds({all, *workload});
   });
@@ -494,7 +401,7 @@ std::string warning_of_idle_paths(const std::vector<std::string_view>& paths, st
 std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file) {
   auto open = changed_keys_of(configuration, file);  // paths that a warning may be about, and their keys
   std::vector<std::string> warnings;
-  for (const Condition& condition : conditions()) {
+  for (const IdleCondition& condition : conditions()) {
     std::vector<std::string_view> idle;
     for (const auto& [path, key] : open)
       if (is_among(condition.keys, key) && is_idle(condition, configuration, path)) idle.push_back(path);
