@@ -159,7 +159,7 @@ class Lists(harness.Folder):
         }
         for case, *parts in (
             (scenario(LIST_OF_ONE, preset="uec", payload="4086 B"), "packets.transport", "uec"),
-            (scenario(LIST_OF_ONE, transport="tcp", payload=None), "packets.transport", "tcp"),
+            (scenario(LIST_OF_ONE, preset="tcp-linux", payload=None, header=None), "packets.transport", "tcp"),
             (scenario(LIST_OF_ONE, discipline="drop-tail", loss="selective"), "packets.discipline", "drop-tail"),
             (scenario(LIST_OF_ONE, **{"flow-control": "none"}), "packets.flow-control", "none"),
             (scenario(LIST_OF_ONE, **{"flow-control": "credits"}), "packets.flow-control", "credits"),
@@ -270,7 +270,7 @@ class Checkpoints(checkpoints.KilledRuns):
         arguments = Runs.run_of(
             self,
             *[chakra.ALL_REDUCE, chakra.BROADCAST] * 3,
-            size=400_000,
+            size=4_000_000,
             chunks=4,
             late=2,
             more=["--set=system.network.packets.reduction.slots=16", "--noise=0.05", "--iterations=2"],
