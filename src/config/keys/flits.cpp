@@ -70,7 +70,7 @@ double cycle_of(const DimensionEntry& entry) {
 }
 
 /// Throws Error (bad_input) for rules that contradict each other or the shape.
-void require_sound(const DimensionEntry& entry, const Place& place) {
+void require_sound_flits(const DimensionEntry& entry, const Place& place) {
   if (entry.shape.rings != 2 && !entry.shape.is_one_router)
     refuse(place, "flits", fmt::format("found it on a {}", text_of(shapes(), entry.shape)),
            "shape: Mesh2D, Torus2D or Crossbar", "Other dimensions may stay as they are beside it.");
@@ -125,7 +125,7 @@ void read_flits(const Value& value, const std::string& path, DimensionEntry& ent
 }
 
 network::FlitDimensions flits_of(DimensionEntry& entry, std::uint32_t first, const Place& place) {
-  require_sound(entry, place);
+  require_sound_flits(entry, place);
   require_plain_links(entry, place);
   const FlitRules& rules = entry.flits->rules;
   entry.dimension.latency_ns = rules.hop_cycles() * cycle_of(entry);
