@@ -322,7 +322,8 @@ def main():
                     failed.append(case["id"])
                 continue
         except (RuntimeError, KeyError, TypeError, ValueError) as error:
-            print(f"{file.name:36} {type(error).__name__}: {error}")
+            is_case = isinstance(error, RuntimeError)
+            print(f"{file.name:36} {'' if is_case else 'is no case: '}{type(error).__name__}: {error}")
             broken.append(file.name)
             continue
         try:
