@@ -57,8 +57,11 @@ std::vector<IdleCondition> idle_conditions_of_packets() {
        "without system.network.packets.flow-control: pauses",
        [](const IdleSubject& s) { return s.shares_buffers() && !s.packets().uses_credits && s.packets().pauses; }},
       {{"system.network.packets.seed"},
-       "without marks, a system.network.packets.routing that draws, or transport: uec",
-       [](const IdleSubject& s) { return s.is_uec() || !s.packets().marks.empty() || s.packets().chooses_hops(); }},
+       "without marks, a discipline with queues, a system.network.packets.routing that draws, or transport: uec",
+       [](const IdleSubject& s) {
+         return s.is_uec() || s.packets().queues()->has_queues || !s.packets().marks.empty() ||
+                s.packets().chooses_hops();
+       }},
   };
 }
 

@@ -129,6 +129,10 @@ void ReductionReader::read_reduction(const Value& item, const std::string& path)
   if (bytes != nullptr)
     reduction.bytes =
         parse_bytes(as_text(*bytes, section.path("size"), "a size"), bytes->place(section.path("size"))).count();
+  constexpr std::uint64_t most_packets = 0xffff'fff0;
+  if (bytes != nullptr && reduction.bytes / std::max<std::uint64_t>(scenario_.rules.payload, 1) > most_packets)
+    throw Error(ErrorCode::bad_input, bytes->place(section.path("size")), "found a size of more than 2^32 packets",
+                "a smaller size, or a larger system.network.packets.payload");
   Time start;
   if (const Value* const given = section.find("start")) start = as_start(*given, section.path("start"));
   reduction.starts.assign(reduction.hosts.size(), start);

@@ -188,13 +188,17 @@ void share_workload(Value& stack, Value& jobs) {
   std::erase_if(stack.entries, [](const auto& entry) { return entry.key == "workload"; });
 }
 
-/// Replaces the workload of a stack by what serving has of it: the host's time for a layer.
-void turn_to_serving(Value& stack, Faults& faults) {
+/// Gives serving what it has of the workload of a stack: the host's time for a layer.
+void share_with_serving(Value& stack, Faults& faults) {
   const Value* at = &stack;
   for (const char* const key : {"workload", "parallel", "layer-time"})
     if (at != nullptr) at = at->find(key);
-  if (at != nullptr) apply_override(stack, fmt::format("serving.host.layer={}", at->text), faults);
-  std::erase_if(stack.entries, [](const auto& entry) { return entry.key == "workload"; });
+  if (at == nullptr) return;
+  Value time = *at;
+  apply_override(stack, "serving.host.layer=0 s", faults);
+  Value* to = &stack;
+  for (const char* const key : {"serving", "host", "layer"}) to = entry(*to, key);
+  *to = std::move(time);
 }
 
 /// Puts the measured figures of a hardware and software stack below what the file itself says, and above the files that
@@ -214,8 +218,10 @@ void apply_stack(Value& root, std::vector<InputText>& inputs, Faults& faults) {
       apply_override(stack, fmt::format("{}.basis={}", provenance_key, unsaid_basis), faults);
     compare_processors(stack, root, *name);
     if (Value* const system = entry(root, "system")) make_mapping(*system);
+    const bool is_serving = root.find("serving") != nullptr;
+    if (is_serving) share_with_serving(stack, faults);
     if (Value* const jobs = entry(root, "jobs")) share_workload(stack, *jobs);
-    if (root.find("serving") != nullptr) turn_to_serving(stack, faults);
+    if (is_serving) std::erase_if(stack.entries, [](const auto& entry) { return entry.key == "workload"; });
     put_above(stack, root);
     root = std::move(stack);
   });

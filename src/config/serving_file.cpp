@@ -58,6 +58,7 @@ void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Fault
     if (has_jobs)
       refuse("jobs", "there are jobs beside serving, which share nothing with it",
              "serving.transfer.network: simulated, so that both use the links of the system");
+    for (serving::InstanceOptions& entry : serving.instances) entry.npus.clear();  // a warning names the key
     return;
   }
   if (!result.has_system || num_npus == 0)

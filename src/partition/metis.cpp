@@ -14,6 +14,9 @@
 #include "orrery/partition/strategy.hpp"
 
 namespace orrery::partition {
+
+Strategy block();
+
 namespace {
 
 /// Neighbours and their weight, once for each direction.
@@ -101,13 +104,18 @@ CommunicationGraph contracted(const CommunicationGraph& graph, const NpuSets& se
 /// and high quality multilevel scheme for partitioning irregular graphs, SIAM J. Sci. Comput. 20 (1998). Cost O(edges).
 Partition make_by_metis(std::string_view, const Problem& problem) {
   ensure(problem.graph != nullptr, "METIS needs the graph of the traces");
-  const NpuSets sets = kept_together(problem.topology, problem.num_ranks);
+  const bool is_of_npus = problem.graph->loads.size() == problem.topology.num_npus();  // or of NPUs and switches
+  NpuSets sets{std::vector<std::uint32_t>(problem.graph->loads.size()), 0};
+  if (is_of_npus)
+    sets = kept_together(problem.topology, problem.num_ranks);
+  else
+    for (std::uint32_t& set : sets.of_npu) set = sets.count++;
   const bool is_contracted = sets.count < problem.graph->loads.size();
   const auto num_npus = static_cast<std::uint32_t>(problem.graph->loads.size());
   const int num_ranks = problem.num_ranks;
   MetisGraph graph = metis_graph(is_contracted ? contracted(*problem.graph, sets) : *problem.graph);
   if (num_ranks == 1 || static_cast<std::uint32_t>(num_ranks) >= num_npus || graph.adjacent.empty())
-    return contiguous(num_npus, 1, num_ranks);
+    return is_of_npus ? block().make({}, problem) : contiguous(num_npus, 1, num_ranks);
   idx_t options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(options);
   options[METIS_OPTION_SEED] = 1;

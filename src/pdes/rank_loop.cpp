@@ -63,7 +63,7 @@ void Kernel::RankLoop::watch_others() {
 void Kernel::RankLoop::work(std::uint64_t handled) {
   if (state_ != State::working) {
     kernel_.statistics_.blocked_time += seconds_between(blocked_since_, freed_);
-    kernel_.statistics_.busy_time -= cpu_time() - cpu_when_blocked_;
+    kernel_.statistics_.busy_time -= cpu_when_freed_ - cpu_when_blocked_;
     adapt_patience();
   }
   state_ = State::working;
@@ -109,7 +109,7 @@ void Kernel::RankLoop::adapt_patience() {
 void Kernel::RankLoop::block() {
   ++kernel_.statistics_.waits;
   freed_ = blocked_since_ = last_sign_ = Clock::now();
-  cpu_when_blocked_ = cpu_time();
+  cpu_when_freed_ = cpu_when_blocked_ = cpu_time();
   state_ = State::informed;
 }
 
@@ -121,6 +121,7 @@ bool Kernel::RankLoop::take_messages() {
   const bool only_promises = (!kernel_.ahead_ || kernel_.ahead_->wake_list.empty()) && kernel_.next_event() == next;
   wait_end_ = only_promises ? WaitEnd::promise : WaitEnd::other;
   freed_ = last_sign_ = Clock::now();
+  cpu_when_freed_ = cpu_time();
   state_ = State::informed;
   return true;
 }

@@ -61,6 +61,7 @@ class Kernel::RankLoop {
   std::int64_t handled_by_all_ = 0;               // as it was seen last
   Clock::time_point freed_ = blocked_since_;      // by the last message or reduction
   double cpu_when_blocked_ = 0;                   // CPU time when the rank was blocked
+  double cpu_when_freed_ = 0;                     // CPU time when it was freed
 };
 
 }  // namespace orrery::pdes

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -60,6 +61,10 @@ class SystemOperators final : public StepModel {
         const Time compute = part.has_attention ? part.compute + core : part.compute;
         all += (std::max(compute, host_.layer) + part.collectives) * part.count;
       }
+    if (all == Time::max())
+      throw Error(ErrorCode::bad_input, {.key = "serving.step.model"},
+                  "found a step that takes longer than a run can simulate",
+                  "a faster system, or fewer tokens in a step");
     return std::max(all, Time::from_ps(1));
   }
 
@@ -110,6 +115,16 @@ constinit const StepModelType system_operators{
                fmt::format("found {} with step.model: system, which has no exchange between data-parallel ranks",
                            context.parallel.ep),
                fmt::format("{}, as tp, or step.model: profile", context.parallel.tp));
+      const workload::Transformer& model = *context.model;
+      const std::pair<std::uint64_t, const char*> divided[] = {
+          {model.hidden, "values of the hidden width"},
+          {model.mlp_width(), "values of the MLP's width (ffn)"},
+          {model.dense_width(), "values of the MLP's width (dense-ffn)"},
+          {model.embedding.vocabulary, "words of the vocabulary"}};
+      for (const auto& [count, what] : divided)
+        if (count % context.parallel.tp != 0)
+          refuse("serving.instances.parallel.tp", fmt::format("found {}", context.parallel.tp),
+                 fmt::format("a divisor of the {} {}", count, what));
       return std::make_shared<SystemOperators>(context);
     }};
 

@@ -6,6 +6,7 @@
 #include "estimates.hpp"
 #include "layer.hpp"
 #include "operators.hpp"
+#include "requirements.hpp"
 #include "transformer/layers.hpp"
 
 namespace orrery::workload {
@@ -82,9 +83,14 @@ Time BatchedInference::chunk_core(std::uint64_t tokens, std::uint64_t context) c
   const Parallel parallel = this->parallel(Phase::prefill, 1);
   Transformer chunk = model_;
   chunk.sequence = tokens;
+  require_countable("serving.scheduler.max-tokens", "FLOPs in a chunk",
+                    8 * static_cast<double>(tokens) * static_cast<double>(tokens + context) *
+                        static_cast<double>(model_.query_width()));
   Time all;
-  for (const Operator& op : TransformerLayers(chunk, parallel, {}).prefill_core(context))
+  for (Operator op : TransformerLayers(chunk, parallel, {}).prefill_core(context)) {
+    store_weights(op, numbers_.products, numbers_.weight_bytes);
     all += estimated(op, compute_);
+  }
   return all;
 }
 

@@ -190,10 +190,10 @@ class Flits(harness.Folder):
 
 
 class Refusals(harness.Folder):
-    def refuse(self, text, *parts, ranks=0):
+    def refuse(self, text, *parts, ranks=0, more=()):
         path = self.folder / "config.yaml"
         path.write_text(text)
-        outcome = harness.orrery("run", path, f"--output={self.folder}/x.h5", ranks=ranks)
+        outcome = harness.orrery("run", path, f"--output={self.folder}/x.h5", *more, ranks=ranks)
         self.assertEqual(outcome.code, 3, outcome.err)
         for part in parts:
             self.assertIn(part, outcome.err)
@@ -228,7 +228,8 @@ class Refusals(harness.Folder):
     def test_groups_over_ranks(self):
         """A group that lies on two ranks is refused with what would do."""
         text = step("Mesh2D", "2x2", "", "false").replace("size: 3", "size: 1").replace("dp: 3", "dp: 1")
-        self.refuse(text, "one group of dimension 0 with `flits`", "on ranks", "all 4 NPUs of a group", ranks=3)
+        parts = ("one group of dimension 0 with `flits`", "on ranks", "all 4 NPUs of a group")
+        self.refuse(text, *parts, ranks=3, more=["--partition=round-robin"])
 
     def test_nothing_to_show(self):
         """Traffic over a system of links alone is refused: it needs a dimension with flits."""

@@ -179,7 +179,7 @@ class Phases(harness.Folder):
         job = self.start(
             "hang",
             {**WRITES, "DISTURB_PATH": "results.h5.partial."},
-            60,
+            20,
             *PATIENCE,
             "--iterations=100000000",
             f"--checkpoint={checkpoint}",

@@ -290,8 +290,7 @@ class Stop(harness.Folder):
             self.assertEqual(results["collectives/ordinal"][:].tolist(), [0, 1, 2])
             self.assertEqual(dict(results["collectives"].attrs.items())["total"], 7)
             self.assertEqual(len(results["timeline/node"]), 3 * 40)
-            self.assertEqual(results["collectives/finish"].chunks, (3,))
-            self.assertEqual(results["collectives/finish"].compression, "gzip")
+            self.assertEqual(results["collectives/finish"].shape, (3,))
             self.assertEqual(int(results["timeline/finish"][:].max()), int(results["collectives/finish"][:].max()))
             self.assertLess(int(results["timeline/finish"][:].max()), int(numpy.max(results["npus/finish_time"][:])))
 

@@ -82,6 +82,15 @@ std::optional<Contradiction> contradiction_of_tcp(const PacketRules& rules) {
   if (tcp.most_buffer > network::TcpRules::most_window)
     return Contradiction{key("tcp.receive-buffer"), fmt::format("found {} B", tcp.most_buffer),
                          fmt::format("at most {} B", network::TcpRules::most_window)};
+  std::uint32_t shift = 0;  // of windows, which have 16 bits
+  while (tcp.most_buffer >> shift > 65'535) ++shift;
+  if (tcp.least_buffer >> shift << shift < tcp.mss)
+    return Contradiction{key("tcp.receive-buffer"),
+                         fmt::format("found least {} B, of which windows in units of {} B leave less than a segment",
+                                     tcp.least_buffer, std::uint64_t{1} << shift),
+                         "a larger least size, or a smaller most"};
+  if (tcp.header > 65'535)
+    return Contradiction{key("tcp.header"), fmt::format("found {} B", tcp.header), "at most 65535 B"};
   if (tcp.ack_segments == 0) return Contradiction{key("tcp.delayed-ack.segments"), "found 0", "at least 1"};
   if (tcp.min_rto == Time::zero() || tcp.syn_timeout == Time::zero())
     return Contradiction{key(tcp.min_rto == Time::zero() ? "tcp.min-rto" : "tcp.syn-timeout"), "found 0 s",

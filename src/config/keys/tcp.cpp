@@ -76,7 +76,7 @@ constexpr Row<Configuration> tcp_rows[] = {
     tcp_rule("system.network.packets.tcp.mss", "bytes of the message in a full segment", "8960 B",
              Type<std::uint32_t>(byte_count_kind<std::uint32_t>, {.minimum = 1}), [](auto& tcp) { return &tcp.mss; }),
     tcp_rule("system.network.packets.tcp.header", "bytes of each packet besides the message", "66 B",
-             byte_count<std::uint32_t>(1), [](auto& tcp) { return &tcp.header; }),
+             byte_count<std::uint32_t>(2), [](auto& tcp) { return &tcp.header; }),
     tcp_rule("system.network.packets.tcp.initial-window", "first window of a sender, in segments", "4",
              count(1, 65'535), [](auto& tcp) { return &tcp.initial_window; }),
     tcp_rule("system.network.packets.tcp.delayed-ack.segments", "segments for which a receiver owes an acknowledgement",

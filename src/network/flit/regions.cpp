@@ -44,14 +44,15 @@ void Regions::require_whole_groups(const Hosting& hosting) const {
     for (std::uint32_t npu = 0; npu < hosting.num_npus(); ++npu) {
       const NpuId first = region.npu_at(region.group_of(NpuId(npu)), 0);
       if (hosting.of_npu[npu] == hosting.of_npu[first.index()]) continue;
-      throw Error(ErrorCode::bad_input, {.key = "run.partition"},
-                  fmt::format("found NPUs {} and {} on ranks {} and {}, which are in one group of dimension {} with "
-                              "`flits`: such a group is one logical process",
-                              first.value(), npu, hosting.of_npu[first.index()].value(), hosting.of_npu[npu].value(),
-                              region.dimensions.first),
-                  fmt::format("all {} NPUs of a group on one rank: at most {} ranks, so many that their number divides "
-                              "that of the groups, or a rank map",
-                              region.layout.num_npus(), region.num_groups));
+      throw Error(
+          ErrorCode::bad_input, {.key = "run.partition"},
+          fmt::format("found NPUs {} and {} on ranks {} and {}, which are in one group of dimension {} with "
+                      "`flits`: such a group is one logical process",
+                      first.value(), npu, hosting.of_npu[first.index()].value(), hosting.of_npu[npu].value(),
+                      region.dimensions.first),
+          fmt::format("all {} NPUs of a group on one rank: this dimension as the first one and a number of ranks "
+                      "that divides {}, or a rank map",
+                      region.layout.num_npus(), region.num_groups));
     }
   }
 }

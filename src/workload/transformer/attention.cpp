@@ -20,7 +20,9 @@ std::vector<Operator> TransformerLayers::prefill_core(std::uint64_t context) con
                       for_values = 2 * (own_pairs + old_pairs) * result_;
   const std::uint64_t all_tokens = parallel_.micro_batch * model_.sequence;
   const std::uint64_t queries = tokens_ * query_ * bytes_, results = tokens_ * result_ * bytes_;
-  const auto of_cache = [this](std::uint64_t v) { return operand_bytes(precision_of_cache(parallel_), v); };
+  const auto of_cache = [this](std::uint64_t v) {
+    return model_.is_latent() ? v * bytes_ : operand_bytes(precision_of_cache(parallel_), v);
+  };
   const std::uint64_t keys = all_tokens * keys_ * bytes_ + of_cache(context * keys_);
   const std::uint64_t values = all_tokens * values_ * bytes_ + of_cache(context * values_);
   const compute::ProductShape scores_of_head = {

@@ -47,6 +47,25 @@ NOT_DRAWN = {
     "per-node-custom-implementation": "files of collectives, which integration_custom reads",
 }
 NOT_DRAWN |= {
+    f"system.network.dimensions.flits{key}": "networks of flits, which integration_flits reads"
+    for key in (
+        "",
+        *(".buffer", ".flit", ".flow-control", ".link", ".packet", ".preset", ".route", ".routing", ".seed"),
+        ".virtual-channels",
+    )
+}
+NOT_DRAWN |= {
+    f"system.network.packets.reduction.{key}": "reductions in switches, which integration_reduction reads"
+    for key in ("delay", "most-trees", "operations", "slots", "trees")
+}
+NOT_DRAWN |= {
+    f"system.network.packets.tcp.{key}": "connections of TCP, which integration_tcp reads"
+    for key in (
+        *("connections", "delayed-ack.segments", "delayed-ack.timeout", "granularity", "header", "initial-window"),
+        *("min-rto", "mss", "receive-buffer", "slow-start-after-idle", "syn-timeout"),
+    )
+}
+NOT_DRAWN |= {
     f"system.collectives.custom.{kind}": "files of collectives, which integration_custom reads"
     for kind in ("all-gather", "reduce-scatter", "all-to-all", "broadcast", "reduce", "gather", "scatter", "nodes")
 }

@@ -250,8 +250,9 @@ TEST(CommandLine, Show) {
   EXPECT_EQ(collective.form, TableForm::text);
   EXPECT_FALSE(collective.is_table);
   EXPECT_EQ(as<ShowCollectiveCommand>({"show", "collective", "c.yaml", "--kind=barrier"}).bytes, Bytes(0));
-  refused({"show"}, {"trace, topology, collective, tables, plan, graph, network, flows, collisions, queues, kernel, "
-                     "scaling, timeline, keys, metrics, models, systems, stacks, prices, completion or man"});
+  refused({"show"},
+          {"trace, topology, collective, tables, plan, graph, network, traffic, flows, collisions, queues, kernel, "
+           "scaling, timeline, keys, metrics, models, systems, stacks, prices, completion or man"});
   refused({"show", "trce"}, {"unknown 'trce'", "Did you mean 'trace'?"});
   refused({"show", "trace"}, {"no file. Give an execution trace."});
   const auto timeline = as<ShowTimelineCommand>({"show", "timeline", "r.h5", "--chrome=t.json.gz", "--npus", "0-3,7"});

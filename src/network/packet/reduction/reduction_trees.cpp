@@ -22,7 +22,7 @@ constexpr std::uint32_t first_own_family = 1U << 31U;
 std::string key_of_rule(std::string_view name) { return fmt::format("system.network.packets.reduction.{}", name); }
 
 [[noreturn]] void refuse_tree(std::string_view found, std::string_view expected) {
-  throw Error(ErrorCode::bad_input, {.key = "reduction in switches"}, found, expected);
+  throw Error(ErrorCode::bad_input, {.key = "workload.trees"}, found, expected);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void TcpReceiver::take(const TcpArrival& arrival, TcpReplies& replies) {
   replies.deliver(expected_);
   const bool fills_gap = expected_ > before + arrival.length;
   marks_.is_delayed = ahead_.empty() && !fills_gap && ++num_waiting_ < rules_.ack_segments;
-  if (!marks_.is_delayed) return answer(replies);
+  if (!marks_.is_delayed || rules_.ack_timeout == Time::zero()) return answer(replies);
   if (has_timer_) return;
   has_timer_ = true;
   replies.set_timer(replies.now() + rules_.ack_timeout);

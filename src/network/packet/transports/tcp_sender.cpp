@@ -187,7 +187,7 @@ bool TcpSender::expire() {
   if (trip_.num_backoffs > most_syn_backoffs) return false;
   ++counts_.timeouts;
   handshake_.is_repeated = true;
-  handshake_.timeout = std::min(handshake_.timeout * 2, longest_timeout);
+  handshake_.timeout = std::max(handshake_.timeout, std::min(handshake_.timeout * 2, longest_timeout));
   send_syn();
   return true;
 }
@@ -199,7 +199,7 @@ void TcpSender::expire_data() {
   segments_.lose_all();
   mode_.recovery_point = window_.high;
   mode_.is_recovering = true;
-  trip_.timeout = std::min(trip_.timeout * 2, longest_timeout);
+  trip_.timeout = std::max(trip_.timeout, std::min(trip_.timeout * 2, longest_timeout));
   window_.ssthresh = control_->reduced(window_, flight);
   control_->lose(window_, output_.now());
   mode_.state = State::loss;

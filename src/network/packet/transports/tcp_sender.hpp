@@ -60,13 +60,12 @@ class TcpSender {
   /// Handles the end of the timer. Returns whether it goes on: it gives up after too many time-outs without news.
   bool expire();
 
-  bool uses_marks() const { return control_->uses_marks(); }
   std::uint64_t unacknowledged() const { return segments_.unacknowledged(); }
   /// Returns the end of the stream as far as it is known.
   std::uint64_t tail() const { return tail_; }
   const TcpCounts& counts() const { return counts_; }
   Time round_trip() const { return trip_.smoothed; }
-  Time timeout() const { return trip_.timeout; }
+  Time timeout() const { return handshake_.is_connected ? trip_.timeout : handshake_.timeout; }
   void serialize(Archive& archive);
 
  private:
