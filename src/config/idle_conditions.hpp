@@ -20,6 +20,9 @@ struct IdleSubject {
   bool is_uec() const { return packets().transport.name() == "uec"; }
   bool is_tcp() const { return packets().transport->has_connections; }
   bool shares_buffers() const { return packets().queues()->shares_buffers; }
+  bool draws() const {
+    return is_uec() || packets().queues()->has_queues || !packets().marks.empty() || packets().chooses_hops();
+  }
   bool has_window() const { return !is_uec() && !is_tcp() && !packets().control->sets_window; }
   bool has_control(std::initializer_list<std::string_view> names) const {
     return std::ranges::find(names, name(packets().control)) != names.end();

@@ -58,10 +58,7 @@ std::vector<IdleCondition> idle_conditions_of_packets() {
        [](const IdleSubject& s) { return s.shares_buffers() && !s.packets().uses_credits && s.packets().pauses; }},
       {{"system.network.packets.seed"},
        "without marks, a discipline with queues, a system.network.packets.routing that draws, or transport: uec",
-       [](const IdleSubject& s) {
-         return s.is_uec() || s.packets().queues()->has_queues || !s.packets().marks.empty() ||
-                s.packets().chooses_hops();
-       }},
+       [](const IdleSubject& s) { return s.draws(); }},
   };
 }
 
