@@ -345,7 +345,8 @@ class Keys(harness.Folder):
     def test_each_key_changes_a_result_or_is_named(self):
         """In each base each key that is accepted without a warning changes a result, or an exception says why not."""
         faults = []
-        for name in GATE_BASES if harness.GATE else key_bases.BASES:
+        gate = GATE_BASES[:3] if harness.SANITIZED else GATE_BASES  # sanitizers take three times as long
+        for name in gate if harness.GATE else key_bases.BASES:
             faults += [
                 f"{name}: {path} is accepted and changes nothing with {values}" for path, values in self.idle_keys(name)
             ]
