@@ -69,8 +69,10 @@ class Package(unittest.TestCase):
         return printed("dpkg-deb", "--field", self.package, name).strip()
 
     def test_it_holds_what_is_installed(self):
-        """The files below /usr of the package are those that `cmake --install` puts below a prefix, and there are no others."""
-        printed("cmake", "--install", BUILD, "--prefix", self.folder / "prefix/usr")
+        """The files below /usr of the package are those that `cmake --install` puts below a prefix, without the library's headers and
+        archives, and there are no others."""
+        for component in ("Unspecified", "python"):
+            printed("cmake", "--install", BUILD, "--component", component, "--prefix", self.folder / "prefix/usr")
         printed("dpkg-deb", "--extract", self.package, self.folder / "content")
         self.assertEqual(files_below(self.folder / "content"), files_below(self.folder / "prefix"))
         self.assertIn(VERSION, printed(self.folder / "content/usr/bin/orrery", "--version"))
