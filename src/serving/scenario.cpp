@@ -208,7 +208,8 @@ Scenario make_scenario(const Description& description) {
       const std::uint32_t blocks = kv_blocks(description, entry);
       std::shared_ptr<StepModel> cost;
       const std::size_t each = entry.npus.size() / entry.count;
-      const bool is_shared = !description.step.linear.is_exponential && (entry.npus.empty() || entry.parallel.tp == 1);
+      const bool is_placed = description.step.model->uses_network && !entry.npus.empty() && entry.parallel.tp > 1;
+      const bool is_shared = !description.step.linear.is_exponential && !is_placed;
       for (std::uint32_t i = 0; i < entry.count; ++i) {
         const std::span npus = std::span(entry.npus).subspan(i * each, each);
         if (!cost || !is_shared)

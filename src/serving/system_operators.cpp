@@ -99,6 +99,7 @@ constinit const StepModelType system_operators{
     .name = "system",
     .help = "operators that take what system.compute says: products, a table of kernels or the roofline",
     .needs_model = true,
+    .uses_network = true,
     .make = [](const StepContext& context) -> std::shared_ptr<StepModel> {
       const auto refuse = [](const char* key, const std::string& found, const std::string& expected) {
         throw Error(ErrorCode::bad_input, {.key = key}, found, expected);

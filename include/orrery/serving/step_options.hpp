@@ -112,6 +112,7 @@ struct StepContext {
 struct StepModelType {
   std::string_view name, help;
   bool needs_model = false;
+  bool uses_network = false;  ///< steps depend on the NPUs of the instance
   std::shared_ptr<StepModel> (*make)(const StepContext& context) = nullptr;
 
   static std::span<const StepModelType* const> registry();
