@@ -304,6 +304,13 @@ std::vector<IdleCondition> of_parallelism() {
       {{"workload.parallel.layer-time"},
        "without a transformer",
        [](const IdleSubject& s) { return s.transformer() != nullptr; }},
+      {{"workload.parallel.layer-time", "workload.parallel.between-steps", "workload.parallel.call-time",
+        "workload.parallel.call-time-per-member"},
+       "with system.compute.model: roofline, in which work takes time by its operations and bytes alone",
+       [](const IdleSubject& s) {
+         const auto& model = *s.all.execution.compute.model;
+         return !model.uses_operations || model.estimates_operations;
+       }},
   };
 }
 

@@ -240,6 +240,9 @@ class Warnings(harness.Folder):
             "--set=system.network.packets.gain=0.5",
             "--set=system.network.packets.payload=2 kB",
         )
+        for key in ("layer-time", "between-steps"):
+            text = "\n".join(self.warnings(config, f"--set=workload.parallel.{key}=1 us"))
+            self.assertIn(f"workload.parallel.{key} has no effect with system.compute.model: roofline", text)
         self.one_warning(("perturbation.noise-seed",), config, "--noise-seed=7")
         self.assertEqual(self.warnings(config, "--noise-seed=7", "--noise=0.1"), [])
         jobs = ", ".join(
