@@ -77,8 +77,7 @@ void EventPlace::free(Block* block) {
   } while (block != nullptr && --block->uses == 0);
 }
 
-/// Writes a step behind this history's last one, and takes one more use of the block. Returns false if another history
-/// has done so, or if the block is full.
+/// Writes a step behind this history's last one. Returns false if another history has done so, or if the block is full.
 bool EventPlace::append(const Step& step) const {
   if (block_->size != size_ || size_ == block_->capacity) return false;
   block_->steps()[block_->size++] = step;
