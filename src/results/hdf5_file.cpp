@@ -163,6 +163,7 @@ void File::create(const std::string& path, hid_t type, std::uint64_t size, const
                           H5Dclose)};
   label(path, label_of);
 }
+
 void File::write(const std::string& path, hid_t type, std::uint64_t first, std::uint64_t count, const void* values) {
   if (count == 0) return;
   const hid_t dataset = open(path);
