@@ -1,7 +1,6 @@
 #include "routers.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include "orrery/base/mix.hpp"
 
@@ -45,7 +44,9 @@ Routers::Routers(const Layout& layout, const FlitRules& rules, std::uint32_t str
 }
 
 void Routers::inject(std::uint32_t from, std::uint32_t to, std::uint32_t flits, std::uint64_t note) {
-  sources_.add(from, packets_.put({note, to, 0}), flits);
+  const std::uint32_t packet = packets_.put({note, to, 0});
+  ensure(packet < most_packets, "a flit has no room for the number of its packet");
+  sources_.add(from, packet, flits);
 }
 
 void Routers::step() {
@@ -102,7 +103,7 @@ void Routers::arrive(Calendar::Arrival arrival) {
   }
 }
 
-/// Gives the packet behind a tail that has left its turn.
+/// Lets the packet behind a tail that has left take its turn.
 void Routers::become_first(std::uint32_t channel) {
   if (rules_.route == 0) {
     route(channel);

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "orrery/base/error.hpp"
-
 namespace orrery::network::flit {
 namespace {
 

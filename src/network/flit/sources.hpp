@@ -11,12 +11,11 @@
 
 namespace orrery::network::flit {
 
-/// A flit is a number: the slot of its packet, whether it is the head, and whether it is the tail.
-constexpr std::uint32_t flit_of(std::uint32_t packet, bool is_head, bool is_tail) {
-  return packet << 2U | (is_head ? 2U : 0U) | (is_tail ? 1U : 0U);
-}
-constexpr std::uint32_t packet_of(std::uint32_t flit) { return flit >> 2U; }
-constexpr bool is_head(std::uint32_t flit) { return (flit & 2U) != 0; }
+constexpr std::uint32_t most_packets = 1U << 31U;  ///< packets under way at a time, whose slots fit into a flit
+
+/// A flit is a number: the slot of its packet, and whether it is the tail.
+constexpr std::uint32_t flit_of(std::uint32_t packet, bool is_tail) { return packet << 1U | (is_tail ? 1U : 0U); }
+constexpr std::uint32_t packet_of(std::uint32_t flit) { return flit >> 1U; }
 constexpr bool is_tail(std::uint32_t flit) { return (flit & 1U) != 0; }
 
 /// The first member of a set, a mask, from `from` on and then from 0 on. The set is not empty.
@@ -112,7 +111,7 @@ class Sources {
     if ((source.credit >> source.channel & 1U) == 0) return starve(source);
     const Entry entry = queue_[source.first];
     const bool is_last = source.sent + 1 == entry.flits;
-    enter(npu, source.channel, flit_of(entry.packet, source.sent == 0, is_last));
+    enter(npu, source.channel, flit_of(entry.packet, is_last));
     ++used_[npu * channels_ + source.channel];
     update(npu, source.channel);
     ++source.sent;

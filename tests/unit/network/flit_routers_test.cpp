@@ -57,13 +57,19 @@ TEST(FlitRouters, ATorusTakesTheShorterWay) {
   EXPECT_EQ(arrivals(routers)[7], FlitRules().zero_load(3, 1));
 }
 
-// Two NPUs send two flits each to a third one. Heads are at the router in cycle 2 and ask for a virtual channel in 3.
-// With one channel, NPU 0 has it until its tail has left in 5. NPU 1 gets it in 6, and its flits leave in 7 and 8.
-TEST(FlitRouters, APacketWaitsForAVirtualChannel) {
-  Routers routers(row(3, FlitShape::crossbar), rules_of(1, 8, 2));
+/// NPUs 0 and 1 send two flits each to NPU 2 through one router. Returns the cycles in which the packets arrived, by
+/// their sources.
+std::map<std::uint64_t, std::uint64_t> arrivals_at_one_output(std::uint32_t virtual_channels) {
+  Routers routers(row(3, FlitShape::crossbar), rules_of(virtual_channels, 8, 2));
   routers.inject(0, 2, 2, 0);
   routers.inject(1, 2, 2, 1);
-  auto cycles = arrivals(routers);
+  return arrivals(routers);
+}
+
+// Heads are at the router in cycle 2 and ask for a virtual channel in 3. With one channel, NPU 0 has it until its tail
+// has left in 5. NPU 1 gets it in 6, and its flits leave in 7 and 8.
+TEST(FlitRouters, APacketWaitsForAVirtualChannel) {
+  auto cycles = arrivals_at_one_output(1);
   EXPECT_EQ(cycles[0], 8U);
   EXPECT_EQ(cycles[1], 11U);
 }
@@ -71,10 +77,7 @@ TEST(FlitRouters, APacketWaitsForAVirtualChannel) {
 // With two channels, both ask for the first one in 3, and NPU 1 gets the second one in 4. The output takes inputs in
 // turn: heads in 4 and 5, tails in 6 and 7.
 TEST(FlitRouters, PacketsOnTwoVirtualChannelsTakeTurns) {
-  Routers routers(row(3, FlitShape::crossbar), rules_of(2, 8, 2));
-  routers.inject(0, 2, 2, 0);
-  routers.inject(1, 2, 2, 1);
-  auto cycles = arrivals(routers);
+  auto cycles = arrivals_at_one_output(2);
   EXPECT_EQ(cycles[0], 9U);
   EXPECT_EQ(cycles[1], 10U);
 }
