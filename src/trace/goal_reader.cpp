@@ -282,7 +282,7 @@ class RankReader {
 /// Reads the file from rank to rank.
 class GoalReader {
  public:
-  GoalReader(TraceFile& file, TraceSink& sink) : lines_(file), sink_(sink), rank_reader_(lines_) {}
+  GoalReader(TraceFile& file, TraceSink& sink) : lines_(file), sink_(sink), rank_reader_(lines_) { lines_.set_npu({}); }
 
   void read() {
     const std::uint64_t num_ranks = read_header();
@@ -342,6 +342,7 @@ class GoalReader {
 
   void read_rank(std::uint32_t rank) {
     const std::uint64_t first = lines_.number();
+    lines_.set_npu(rank);
     ParsedTrace* const trace = sink_.begin(NpuId(rank));
     if (trace != nullptr) {
       trace->position_unit = PositionUnit::line;
@@ -353,6 +354,7 @@ class GoalReader {
       split(*line, words_);
       if (words_.size() == 1 && words_[0] == "}") {
         if (trace != nullptr) rank_reader_.finish();
+        lines_.set_npu({});
         return;
       }
       if (trace != nullptr && !words_.empty()) rank_reader_.take(words_);

@@ -16,6 +16,7 @@ constexpr std::size_t longest_line = std::size_t{1} << 24;
 Place LineSource::place() const {
   Place place = file_.place();
   place.line = number_;
+  place.npu = npu_;
   return place;
 }
 

@@ -66,6 +66,16 @@ TEST_F(Goal, WhatIsNoScheduleIsRefusedWithItsLine) {
   EXPECT_HAS(refusal_of([&] { read_rank(0, "num_ranks 0\nrank 0 {\na: calc 1\n}\n"); }), "the schedule has no rank");
 }
 
+// A mistake in rank 1 is one of NPU 1, whichever NPU the file is read for. Outside the ranks no NPU is named.
+TEST_F(Goal, AMessageNamesTheRankOfItsLine) {
+  store_ = Store({.streams = Streams::by_name, .num_npus = 2}, {});
+  EXPECT_HAS(refusal_of([&] { read_rank(0, "num_ranks 2\nrank 0 {\n}\nrank 1 {\na: dance 5\n}\n"); }),
+             "t.goal:5: NPU 1: found 'dance'");
+  EXPECT_HAS(refusal_of([&] { read_rank(1, "num_ranks 2\nrank 0 {\na: calc 5\na requires b\n}\nrank 1 {\n}\n"); }),
+             "t.goal:4: NPU 0: there is no operation 'b'");
+  EXPECT_HAS(refusal_of([&] { read_rank(1, "num_ranks 2\nrank 0 {\n}\nring 1 {\n}\n"); }), "t.goal:4: found 'ring'");
+}
+
 // Two ranks and a message of 0 bytes: it becomes a message of 1 byte, with a warning.
 TEST_F(Goal, MessagesOfNoByteKeepTheirOrder) {
   const NpuTrace trace = read_rank(0, "num_ranks 2\nrank 0 {\nsend 0b to 1\n}\nrank 1 {\nrecv 0b from 0\n}\n");
