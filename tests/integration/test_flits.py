@@ -225,6 +225,23 @@ class Refusals(harness.Folder):
         text = step("Torus2D", "2x2", "routing: adaptive-xy-yx", "false")
         self.refuse(text, "flits.routing", "adaptive-xy-yx on a Torus2D", "dor, or shape: Mesh2D")
 
+    def test_entries_of_the_file(self):
+        """A fault of flits names the entry of the file, which a Torus2D before it does not shift, and stands once."""
+        path = self.folder / "config.yaml"
+        torus = "{shape: Torus2D, size: 2x2, bandwidth: 100 GB/s, latency: 1 ns}"
+        for system, mesh, key in (
+            ("rules: astra-sim", MESH, "system.network.dimensions.1.flits'"),
+            ("rules: physical", MESH.replace("GB/s,", "GB/s, oversubscription: 2,"), "dimensions.1.oversubscription'"),
+            ("rules: physical", MESH.replace("GB/s,", "GB/s, links: 2,"), "dimensions.1.links'"),
+        ):
+            with self.subTest(key):
+                dimensions = f"[{torus}, {mesh.replace('FLITS', '')}]"
+                path.write_text(f"system:\n  {system}\n  network: {{dimensions: {dimensions}}}\n")
+                outcome = harness.orrery("show", "traffic", path)
+                self.assertEqual(outcome.code, 3, outcome.err)
+                self.assertEqual(outcome.err.count(key), 1, outcome.err)
+                self.assertEqual(outcome.err.count("expected"), 1, outcome.err)
+
     def test_groups_over_ranks(self):
         """A group that lies on two ranks is refused with what would do."""
         text = step("Mesh2D", "2x2", "", "false").replace("size: 3", "size: 1").replace("dp: 3", "dp: 1")

@@ -148,7 +148,7 @@ DimensionEntry entry_of(const network::FlitDimensions& flits, std::span<const to
 void Validation::validate_flits() {
   const network::Options& network = c_.execution.network;
   if (network.flits.empty()) return;
-  const std::string key = fmt::format("system.network.dimensions.{}.flits", network.flits.front().first);
+  constexpr std::string_view key = "system.network.dimensions.flits";  // has the place of the first entry with flits
   require(network.model == network::ModelName("congestion-aware"), "system.network.model",
           fmt::format("found {} beside a dimension with `flits`", name(network.model)),
           "congestion-aware, which takes in and hands on whole messages, or no `flits`");

@@ -65,16 +65,21 @@ void read_dimensions(const Value& value, const std::string& path, Configuration&
   target.execution.network.flits.clear();
   reading.dimensions_of_entry.clear();
   read_items(dimension_keys(), items, path, reading, [&](DimensionEntry entry, const Place& place, bool is_faultless) {
+    bool is_sound = is_faultless;
     if (entry.flits && is_faultless)
-      reading.faults.attempt([&] {
+      is_sound = reading.faults.attempt([&] {
         const auto first = static_cast<std::uint32_t>(target.dimensions.size());
-        target.execution.network.flits.push_back(flits_of(entry, first, place));
+        auto& flits = target.execution.network.flits;
+        flits.push_back(flits_of(entry, first, place));
+        if (flits.size() > 1) return;
+        Place& of_first = target.places["system.network.dimensions.flits"] = place;
+        of_first.key += ".flits";
       });
     for (const std::uint32_t size : entry.sizes) {
       topology::Dimension dimension = entry.dimension;
       dimension.shape = entry.shape.shape;
       dimension.size = size;
-      if (is_faultless)
+      if (is_sound)
         reading.faults.attempt(
             [&] { topology::validate(dimension, target.dimensions.size(), text_of(shapes(), entry.shape), place); });
       target.dimensions.push_back(dimension);
