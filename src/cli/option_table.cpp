@@ -176,11 +176,15 @@ std::optional<bool> Arguments::flag(std::string_view name) const {
 std::optional<std::uint32_t> Arguments::count(std::string_view name, std::uint32_t minimum) const {
   const auto value = text(name);
   if (!value) return {};
+  std::uint64_t number = 0;
   try {
-    return static_cast<std::uint32_t>(parse_count(*value, minimum, std::numeric_limits<std::uint32_t>::max()));
+    number = parse_count(*value, minimum, std::numeric_limits<std::uint64_t>::max());
   } catch (const Error&) {
     refuse(name, fmt::format("a whole number, {} or more", minimum));
   }
+  constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+  if (number > most) refuse(name, fmt::format("a whole number from {} to {}", minimum, most));
+  return static_cast<std::uint32_t>(number);
 }
 
 std::string help_text(const Subcommand& command) {

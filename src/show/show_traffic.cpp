@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -40,12 +42,18 @@ const network::FlitDimensions& flits_of(const ShowTrafficCommand& command, const
 const FlitPattern& pattern_of(const ShowTrafficCommand& command, const FlitTraffic& traffic) {
   const auto all = FlitPattern::all();
   const auto found = std::ranges::find(all, command.pattern, &FlitPattern::name);
-  std::vector<std::string_view> names;
-  for (const FlitPattern& pattern : all) names.push_back(pattern.name);
+  const auto names_of = [&](bool (*is_named)(const FlitPattern&)) {
+    std::vector<std::string_view> names;
+    for (const FlitPattern& pattern : all)
+      if (is_named(pattern)) names.push_back(pattern.name);
+    return fmt::format("{}", fmt::join(names, ", "));
+  };
   if (found == all.end())
-    refuse_option("--pattern", fmt::format("found '{}'", command.pattern), fmt::format("{}", fmt::join(names, ", ")));
+    refuse_option("--pattern", fmt::format("found '{}'", command.pattern),
+                  names_of([](const FlitPattern&) { return true; }));
   if (found->needs_rows && traffic.shape == FlitShape::crossbar)
-    refuse_option("--pattern", fmt::format("found {} on a Crossbar, which has no rows", command.pattern), "uniform");
+    refuse_option("--pattern", fmt::format("found {} on a Crossbar, which has no rows", command.pattern),
+                  names_of([](const FlitPattern& one) { return !one.needs_rows; }));
   if (found->needs_square && traffic.width != traffic.height)
     refuse_option("--pattern", fmt::format("found {} on {} by {} NPUs", command.pattern, traffic.width, traffic.height),
                   "as many rows as columns, or another pattern");
@@ -80,6 +88,23 @@ nlohmann::ordered_json to_json(double rate, const FlitTrafficFigures& figures) {
   return json;
 }
 
+/// Returns the mean, the 99th percentile and the maximum of latencies, or `nothing` for each if no packet has arrived.
+std::array<std::string, 3> latencies_of(const FlitTrafficFigures& figures, std::string mean, std::string nothing) {
+  if (figures.packets == 0) return {nothing, nothing, nothing};
+  return {std::move(mean), std::to_string(figures.latency_99), std::to_string(figures.latency_most)};
+}
+
+void print_row(TableForm form, double rate, const FlitTrafficFigures& figures) {
+  if (form == TableForm::csv) {
+    fmt::print("{},{:.6g},{},{},{}\n", rate, figures.accepted, figures.is_saturated, figures.packets,
+               fmt::join(latencies_of(figures, fmt::format("{:.6g}", figures.latency), ""), ","));
+    return;
+  }
+  const auto [mean, most_of_99, most] = latencies_of(figures, fmt::format("{:.2f}", figures.latency), "-");
+  fmt::print("{:>8} {:>9.4f} {:>9} {:>9} {:>9} {:>9}{}\n", rate, figures.accepted, figures.packets, mean, most_of_99,
+             most, figures.is_saturated ? "  saturated" : "");
+}
+
 }  // namespace
 
 void show_traffic(const ShowTrafficCommand& command) {
@@ -95,14 +120,10 @@ void show_traffic(const ShowTrafficCommand& command) {
   for (const double rate : command.rates) {
     traffic.rate = rate;
     const FlitTrafficFigures figures = network::simulate_traffic(traffic);
-    if (command.form == TableForm::csv)
-      fmt::print("{},{:.6g},{},{},{:.6g},{},{}\n", rate, figures.accepted, figures.is_saturated, figures.packets,
-                 figures.latency, figures.latency_99, figures.latency_most);
-    else if (command.form == TableForm::text)
-      fmt::print("{:>8} {:>9.4f} {:>9} {:>9.2f} {:>9} {:>9}{}\n", rate, figures.accepted, figures.packets,
-                 figures.latency, figures.latency_99, figures.latency_most, figures.is_saturated ? "  saturated" : "");
-    else
+    if (command.form == TableForm::json)
       rows.push_back(to_json(rate, figures));
+    else
+      print_row(command.form, rate, figures);
   }
   if (command.form == TableForm::json)
     print_figures({{"pattern", command.pattern}, {"npus", traffic.width * traffic.height}, {"rates", rows}}, true);

@@ -142,10 +142,29 @@ class Flits(harness.Folder):
             (["--pattern=none"], "uniform, transpose"),
             (["--rates=1.5"], "1.5"),
             (["--dimension=7"], "7"),
+            (["--cycles=4294967296"], "a whole number from 1 to 4294967295"),
         ):
             outcome = harness.orrery("show", "traffic", path, *options)
             self.assertEqual(outcome.code, 2, outcome.err)
             self.assertIn(found, outcome.err)
+        crossbar = self.folder / "crossbar.yaml"
+        crossbar.write_text(
+            "system: {network: {dimensions: [{shape: Crossbar, size: 4, bandwidth: 128 GB/s, flits: {}}]}}\n"
+        )
+        outcome = harness.orrery("show", "traffic", crossbar, "--pattern=transpose")
+        self.assertEqual(outcome.code, 2, outcome.err)
+        self.assertIn("uniform, tornado, complement", outcome.err)
+
+    def test_traffic_without_packets(self):
+        """Where no packet begins there is no latency: a dash in the table, an empty field as CSV, no key as JSON."""
+        path = self.config(MESH.replace("FLITS", ""))
+        options = ("--rates=0.000001", "--cycles=1", "--warm-up=0")
+        row = harness.orrery("show", "traffic", path, *options).out.splitlines()[-1]
+        self.assertEqual(row.split()[1:], ["0.0000", "0", "-", "-", "-"])
+        row = harness.orrery("show", "traffic", path, *options, "--csv").out.splitlines()[-1]
+        self.assertEqual(row.split(",", 1)[1], "0,false,0,,,")
+        (rate,) = json.loads(harness.orrery("show", "traffic", path, *options, "--json").out)["rates"]
+        self.assertNotIn("latency", rate)
 
     def test_reference_program(self):
         """Rings of random order, size and rules take exactly the cycles of the plain program of the specification."""
