@@ -76,11 +76,17 @@ void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Fault
     requests.push_back({job.name, job.num_npus(), {Allocation::Kind::listed, job.allocation}, {.key = "jobs"}});
   for (std::size_t e = 0; e < serving.instances.size(); ++e) {
     const serving::InstanceOptions& entry = serving.instances[e];
-    const std::uint32_t count = entry.count * entry.parallel.npus();
+    const std::uint64_t count = std::uint64_t{entry.count} * entry.parallel.npus();
     const std::string path = fmt::format("serving.instances.{}", e);
+    const auto wanted = [&] {
+      return fmt::format("{} of {}", counted(entry.count, "instance"), counted(entry.parallel.npus(), "NPU"));
+    };
     if (!entry.npus.empty() && entry.npus.size() != count)
-      return refuse(path + ".allocation", fmt::format("it lists {} NPUs", entry.npus.size()),
-                    fmt::format("{}: {} instances of {} NPUs", count, entry.count, entry.parallel.npus()));
+      return refuse(path + ".allocation", fmt::format("it lists {}", counted(entry.npus.size(), "NPU")),
+                    fmt::format("{}: {}", count, wanted()));
+    if (count > num_npus)
+      return refuse(path, fmt::format("found {}", wanted()),
+                    fmt::format("at most the {} of the system", counted(num_npus, "NPU")));
     Allocation how;
     if (!entry.npus.empty()) how.kind = Allocation::Kind::listed;
     for (const NpuId npu : entry.npus) {
@@ -89,7 +95,7 @@ void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Fault
                       fmt::format("NPUs below {}", num_npus));
       how.listed.push_back({npu.value(), npu.value()});
     }
-    requests.push_back({entry.name, count, how, configuration.place_of(path)});
+    requests.push_back({entry.name, static_cast<std::uint32_t>(count), how, configuration.place_of(path)});
   }
   const auto found = allocate(requests, num_npus, faults);
   if (found.empty()) return;

@@ -181,12 +181,21 @@ class ServingNetwork(harness.Folder):
         self.refuse("jobs beside serving in the network congestion-unaware", jobs=jobs, network=unaware)
         self.refuse(
             "it lists 2 NPUs",
-            "3: 3 instances of 1 NPUs",
+            "3: 3 instances of 1 NPU",
             instances=[
                 {"role": "prefill", "count": 3, "kv-blocks": 4000, "allocation": [0, 1]},
                 {"role": "decode", "kv-blocks": 4000},
             ],
         )
+        # The product of the second case does not fit into 32 bits.
+        for count, tp, wanted in ((5, 4, "5 instances of 4 NPUs"), (65536, 65536, "65536 instances of 65536 NPUs")):
+            self.refuse(
+                f"'serving.instances.0': found {wanted}; expected at most the 16 NPUs of the system",
+                instances=[
+                    {"role": "prefill", "count": count, "kv-blocks": 4000, "parallel": {"tp": tp}},
+                    {"role": "decode", "kv-blocks": 4000},
+                ],
+            )
         self.refuse(
             "found NPU 99",
             "NPUs below 16",
