@@ -209,7 +209,7 @@ void print_outcomes(const BestCommand& command, const std::vector<Way>& ways, co
     fmt::print("The requests are few: the best rate may be up to {:.0f} % above one that can be sustained.\n",
                100 * outcomes.front().most_excess);
   const auto left = std::ranges::count_if(outcomes, [](const Outcome& one) { return !one.left_out.empty(); });
-  fmt::print("{} were tried, {} left out:\n", counted(outcomes.size(), "way"), left);
+  fmt::print("{} were tried, {} left out{}\n", counted(outcomes.size(), "way"), left, left > 0 ? ":" : ".");
   std::map<std::string, std::vector<std::string>> reasons;
   for (const Outcome& one : outcomes)
     if (!one.left_out.empty())
