@@ -15,28 +15,32 @@
 namespace orrery::run {
 namespace {
 
-/// Evaluates collectives of some NPUs in the congestion-unaware network, where each has its links for itself.
+/// Evaluates collectives of the groups of an instance in the congestion-unaware network, where each group has its links
+/// for itself. All groups have as many NPUs and begin together, so a collective takes the time of the slowest group.
 class InstanceCollectives final : public serving::CollectiveTimes {
  public:
-  InstanceCollectives(std::shared_ptr<System> system, const std::vector<NpuId>& npus)
-      : system_(std::move(system)),
-        layout_(system_->engine.layout(npus, trace::all_dimensions)),
-        arrivals_(npus.size()),
-        ends_(npus.size()) {}
+  InstanceCollectives(std::shared_ptr<System> system, std::span<const std::vector<NpuId>> groups)
+      : system_(std::move(system)), arrivals_(groups.front().size()), ends_(arrivals_.size()) {
+    for (const std::vector<NpuId>& group : groups)
+      layouts_.push_back(system_->engine.layout(group, trace::all_dimensions));
+  }
 
   Time duration(trace::CollectiveKind kind, Bytes bytes) override {
     const auto [known, is_new] = known_.try_emplace({kind, bytes.count()});
     if (!is_new) return known->second;
     const collective::Kind each = collective::kind_of(kind);
-    system_->engine.validate(*layout_, each);
-    system_->engine.finish(*layout_, each, bytes, arrivals_, ends_);
-    return known->second = *std::ranges::max_element(ends_);
+    for (const auto& layout : layouts_) {
+      system_->engine.validate(*layout, each);
+      system_->engine.finish(*layout, each, bytes, arrivals_, ends_);
+      known->second = std::max(known->second, *std::ranges::max_element(ends_));
+    }
+    return known->second;
   }
 
  private:
   std::shared_ptr<System> system_;
-  std::shared_ptr<const collective::GroupLayout> layout_;
-  std::vector<Time> arrivals_, ends_;
+  std::vector<std::shared_ptr<const collective::GroupLayout>> layouts_;  ///< layouts of groups
+  std::vector<Time> arrivals_, ends_;                                    ///< [NPUs of a group]
   std::map<std::pair<trace::CollectiveKind, std::uint64_t>, Time> known_;
 };
 
@@ -51,10 +55,14 @@ serving::Scenario make_scenario(const config::ServingConfiguration& configuratio
     if (tp > num_npus)
       throw Error(ErrorCode::bad_input, {.key = "serving.instances.parallel.tp"},
                   fmt::format("found {}, and the system has {} NPUs", tp, num_npus), "a larger system.network");
-    std::vector<NpuId> members(npus.begin(), npus.begin() + (npus.empty() ? 0 : tp));
+    std::vector<NpuId> members(npus.begin(), npus.end());
     for (std::uint32_t i = 0; npus.empty() && i < tp; ++i) members.emplace_back(i);
-    std::ranges::sort(members);
-    return std::make_shared<InstanceCollectives>(system, members);
+    std::vector<std::vector<NpuId>> groups;
+    for (auto first = members.begin(); first != members.end(); first += tp) {
+      groups.emplace_back(first, first + tp);
+      std::ranges::sort(groups.back());
+    }
+    return std::make_shared<InstanceCollectives>(system, groups);
   };
   return serving::make_scenario(description);
 }

@@ -104,6 +104,25 @@ class ServingSteps(harness.Folder):
         alone = [self.times(self.served(DENSE, 1, self.system(2, bandwidth))) for bandwidth in (100, 50)]
         self.assertEqual(*alone)
 
+    def test_the_slowest_data_parallel_rank_counts(self):
+        """Data-parallel ranks step together, so collectives take the time of the rank whose NPUs are farthest apart, in any place."""
+        servers = [
+            {"shape": "Switch", "size": 2, "bandwidth": "100 GB/s", "latency": "1 us"},
+            {"shape": "Switch", "size": 4, "bandwidth": "10 GB/s", "latency": "5 us"},
+        ]
+        system = {"network": {"dimensions": servers}, "compute": COMPUTE}
+
+        def first_token(*npus):
+            instance = {"name": "i", "parallel": {"tp": 2, "dp": len(npus) // 2}, "allocation": list(npus)}
+            return self.times(self.served(DENSE, 2, system, instances=[instance], transfer={"network": "simulated"}))[0]
+
+        near, far = first_token(0, 1), first_token(2, 4)
+        self.assertLess(near, far)
+        self.assertEqual(first_token(0, 1, 6, 7), near)
+        for npus in ((0, 1, 2, 4), (2, 4, 0, 1), (0, 1, 6, 7, 2, 4)):
+            with self.subTest(npus=npus):
+                self.assertEqual(first_token(*npus), far)
+
     def test_formats_of_weights(self):
         """Weights of a byte halve the time of decoding, which reading them limits, and products take the peak of their precision if
         the system has one; weights of half a byte are read in it and multiplied in bf16."""
