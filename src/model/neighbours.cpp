@@ -215,7 +215,8 @@ pdes::Options RankModel::kernel_options(parallel::Communicator& world) const {
     if (const auto notice_delay = simulated_network_->notice_delay())
       neighbours.add_answers(world.rank(), *notice_delay);
     // Processes are on all ranks, and messages to all ranks pass some of them.
-    const Time between_ranks = simulated_network_->relay_delay_between_ranks(run_.hosting);
+    Time between_ranks;
+    world.agree([&] { between_ranks = simulated_network_->relay_delay_between_ranks(run_.hosting); });
     for (int rank = 0; rank < world.size(); ++rank) {
       if (Rank(rank) == world.rank()) continue;
       own_answer_delay ? neighbours.add_hand_over(Rank(rank), between_ranks)

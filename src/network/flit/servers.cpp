@@ -14,7 +14,6 @@ constexpr std::uint16_t message_enters = 0, cycle_begins = 1, may_lead_away = 2;
 
 Servers::Servers(const ShapeLinks& links, const Regions& regions, const Options& options, const RankPart& part)
     : shape_(links), regions_(regions), part_(part), links_(links, options, part), place_(regions.num_groups()) {
-  regions.require_whole_groups(part.hosting);
   for (const Region& region : regions.all()) {
     for (std::uint32_t group = region.first_group; group < region.first_group + region.num_groups; ++group) {
       if (!part.hosting.is_here(region.npu_at(group, 0))) continue;

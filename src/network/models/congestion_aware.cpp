@@ -50,7 +50,9 @@ class WithFlits final : public SimulatedNetwork {
 
   std::uint32_t num_processes() const override { return links_.num_links() + regions_.num_groups(); }
   Time least_relay_delay() const override { return std::min(links_.least_pass(), regions_.least_cycle()); }
+  /// Throws Error (bad_input) if a group of flits has NPUs on two ranks, between which there is no such delay.
   Time relay_delay_between_ranks(const Hosting& hosting) const override {
+    regions_.require_whole_groups(hosting);
     return links_.least_pass_between_ranks(hosting);
   }
   bool keeps_within(std::span<const NpuId> members, const std::function<bool(NpuId)>& is_in) const override {
