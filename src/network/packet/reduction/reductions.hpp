@@ -90,7 +90,7 @@ class Reductions {
   AtSwitch& operation_of(Queue& queue, const OperationId& id);
   void complete(Queue& queue, AtSwitch& operation, std::uint32_t slot);
   void send_after_delay(Queue& queue, AtSwitch& operation, std::uint32_t slot);
-  void carry_out_next(Queue& queue, std::size_t first);
+  void carry_out_next(Queue& queue, std::size_t at);
   void spread(const ReductionTrees::Place& place, Port& in, std::uint32_t slot);
   void serialize(AtSwitch& operation, Archive& archive);
 

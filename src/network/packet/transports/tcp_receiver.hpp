@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "byte_ranges.hpp"
 #include "orrery/base/archive.hpp"
@@ -21,8 +20,8 @@ class TcpReplies {
                            std::span<const std::uint64_t> blocks) = 0;
   /// Calls TcpReceiver::expire at a time. A timer that runs is replaced; max() stops it.
   virtual void set_timer(Time due) = 0;
-  /// All bytes before `byte` are there. The acknowledgement of the last of them has not been sent yet.
-  virtual void deliver(std::uint64_t byte) = 0;
+  /// All bytes before TcpReceiver::expected are there. The acknowledgement of the last of them has not been sent yet.
+  virtual void deliver() = 0;
 
  protected:
   ~TcpReplies() = default;
