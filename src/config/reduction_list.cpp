@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -115,9 +116,14 @@ void ReductionReader::read_kind(Section& section, ReductionSpec& reduction) cons
 }
 
 void ReductionReader::read_late(const Value& rows, const std::string& path, ReductionSpec& reduction) const {
+  std::set<std::size_t> late;
   for (const Value& row : as_list(rows, path, late_expected)) {
     const auto& pair = as_pair(row, path, late_expected);
-    reduction.starts[index_of(reduction, pair[0], path)] += as_start(pair[1], path);
+    const std::size_t index = index_of(reduction, pair[0], path);
+    if (!late.insert(index).second)
+      throw Error(ErrorCode::bad_input, row.place(path), fmt::format("found host {} twice", reduction.hosts[index]),
+                  "one row for each host that is late");
+    reduction.starts[index] += as_start(pair[1], path);
   }
 }
 
