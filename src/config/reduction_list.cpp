@@ -22,7 +22,7 @@ using network::FlowScenario;
 using network::ReductionSpec;
 using network::ReductionTrees;
 
-/// What an operation of a list does.
+/// Kind of an operation of a list.
 enum class ReductionKind : std::uint8_t { all_reduce, reduce, broadcast };
 
 const Words<ReductionKind>& reduction_kinds() {
@@ -60,7 +60,7 @@ class ReductionReader {
 
   FlowScenario& scenario_;
   Faults& faults_;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> num_of_hosts_;  // reductions of a communicator
+  std::map<std::vector<std::uint32_t>, std::uint32_t> num_of_hosts_;  // number of reductions of each communicator
 };
 
 void ReductionReader::read_trees(const Value& list, const std::string& path) {

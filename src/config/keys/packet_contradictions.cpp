@@ -82,7 +82,7 @@ std::optional<Contradiction> contradiction_of_tcp(const PacketRules& rules) {
   if (tcp.most_buffer > network::TcpRules::most_window)
     return Contradiction{key("tcp.receive-buffer"), fmt::format("found {} B", tcp.most_buffer),
                          fmt::format("at most {} B", network::TcpRules::most_window)};
-  std::uint32_t shift = 0;  // of windows, which have 16 bits
+  std::uint32_t shift = 0;  // bits that windows, which have 16, leave out
   while (tcp.most_buffer >> shift > 65'535) ++shift;
   if (tcp.least_buffer >> shift << shift < tcp.mss)
     return Contradiction{key("tcp.receive-buffer"),

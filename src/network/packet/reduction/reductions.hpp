@@ -56,7 +56,7 @@ class Reductions {
     std::uint32_t sent = 0, back = 0;  ///< packets
     LastArrival last;
   };
-  /// What the children of a place have contributed to a packet.
+  /// Contributions of the children of a place to a packet.
   struct Slot {
     std::uint32_t count = 0;
     std::uint32_t size = 0;  ///< bytes of the largest contribution
@@ -65,7 +65,7 @@ class Reductions {
     static constexpr std::uint32_t unknown = ~std::uint32_t{0};
 
     OperationId id;
-    std::uint32_t num_packets = unknown;  ///< which the last packet tells
+    std::uint32_t num_packets = unknown;  ///< packets in all, which the last one tells
     std::uint32_t sent = 0;               ///< packets that have left, or will do so after the delay
     LastArrival last;
     std::vector<Slot> slots = {};  ///< [number of the packet mod slots]

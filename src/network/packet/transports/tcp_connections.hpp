@@ -11,7 +11,7 @@
 
 namespace orrery::network {
 
-/// What both ends of a connection have: its names, the way of its packets, and a timer.
+/// The part that both ends of a connection share: its names, the way of its packets, and a timer.
 class TcpTransport::Connection {
  public:
   Connection(const NodeServices& services, std::uint32_t slot) : services_(services), slot_(slot) {}

@@ -78,7 +78,7 @@ class TcpReceiver {
   bool uses_marks_, is_open_ = false, has_timer_ = false;
   std::uint32_t num_waiting_ = 0;               // segments that are not acknowledged
   std::uint64_t expected_ = 1;                  // first byte that has not come
-  ByteRanges ahead_;                            // what has come beyond it
+  ByteRanges ahead_;                            // ranges that came beyond it
   std::array<Block, most_blocks> recent_ = {};  // blocks of acknowledgements
   std::uint32_t num_recent_ = 0;
   Marks marks_;
