@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -26,11 +27,30 @@ namespace {
 using network::FlowResults;
 using network::FlowTimes;
 
-/// Returns where the connection of a flow of TCP stands that did not end; an empty text with other transports.
-std::string standing_of(const network::FlowSpec& flow, const FlowResults& results) {
+/// Returns the number of the connection of a flow of TCP among those of its hosts, which flows take in turn as they
+/// begin.
+std::uint32_t connection_of(std::size_t number, const network::FlowScenario& scenario, const FlowResults& results) {
+  const network::FlowSpec& flow = scenario.flows[number];
+  if (flow.connection != network::FlowSpec::any_connection) return flow.connection;
+  const auto place = [&](std::size_t i) { return std::pair(results.flows[i].start, i); };
+  std::uint32_t num_before = 0;
+  for (std::size_t i = 0; i < scenario.flows.size(); ++i) {
+    const network::FlowSpec& other = scenario.flows[i];
+    if (other.source != flow.source || other.destination != flow.destination) continue;
+    if (results.flows[i].start != FlowTimes::never && place(i) < place(number)) ++num_before;
+  }
+  const std::uint32_t connections = scenario.rules.tcp.connections;  // 0: one for each flow
+  return connections == 0 ? num_before : num_before % connections;
+}
+
+/// Returns where the connection of a flow stands that did not end; an empty text without connections, and for a flow
+/// that did not begin.
+std::string standing_of(std::size_t number, const network::FlowScenario& scenario, const FlowResults& results) {
+  const network::FlowSpec& flow = scenario.flows[number];
+  if (!scenario.rules.transport->has_connections || results.flows[number].start == FlowTimes::never) return {};
+  const std::uint32_t its = connection_of(number, scenario, results);
   for (const network::ConnectionRecord& connection : results.records.connections)
-    if (connection.source == flow.source && connection.destination == flow.destination &&
-        connection.acknowledged < connection.offered)
+    if (connection.source == flow.source && connection.destination == flow.destination && connection.number == its)
       return fmt::format(", connection {} with {} of {} B acknowledged and a time-out of {}", connection.number,
                          connection.acknowledged, connection.offered, readable(connection.timeout));
   return {};
@@ -46,7 +66,7 @@ void require_all_over(const network::FlowScenario& scenario, const FlowResults& 
     if (num_left++ >= most_named) continue;
     const network::FlowSpec& flow = scenario.flows[i];
     named += fmt::format("{}#{} ({} to {}{})", named.empty() ? "" : ", ", i, flow.source, flow.destination,
-                         standing_of(flow, results));
+                         standing_of(i, scenario, results));
   }
   const auto open = std::ranges::find(results.reductions, FlowTimes::never, &network::ReductionTimes::end);
   if (open != results.reductions.end())

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "graph_reader.hpp"
+#include "idle_keys.hpp"
 #include "keys/keys.hpp"
 #include "keys/packets.hpp"
 #include "orrery/base/quantity_text.hpp"
@@ -33,7 +34,8 @@ Time as_time(const Value& value, const std::string& key) {
 /// Reads a graph, the rules and the flows of one file.
 class FlowReader {
  public:
-  FlowReader(const Value& root, Faults& faults) : faults_(faults), sections_(Section(&root, "", root, faults)) {}
+  FlowReader(const Value& root, std::string file, Faults& faults)
+      : file_(std::move(file)), faults_(faults), sections_(Section(&root, "", root, faults)) {}
 
   FlowFile read() {
     read_rules();
@@ -58,6 +60,7 @@ class FlowReader {
   void set_windows();
   std::uint32_t as_host(const Value& value, const std::string& key) const;
 
+  std::string file_;
   Faults& faults_;
   Sections sections_;
   FlowScenario scenario_;
@@ -75,6 +78,7 @@ void FlowReader::read_rules() {
   read_keys(tcp_keys(), sections_, configuration, reading);
   scenario_.rules = configuration.execution.network.packets;
   warnings_ = std::move(configuration.warnings);
+  std::ranges::move(warnings_of_idle_packet_keys(configuration, file_), std::back_inserter(warnings_));
   if (const auto rules = contradiction_of(scenario_.rules, true))
     faults_.add(Error(ErrorCode::bad_input, configuration.place_of(rules->key), rules->found, rules->expected));
   scenario_.rules = scenario_.rules.with_sizes();
@@ -94,6 +98,7 @@ void FlowReader::read_graph() {
   scenario_.routes = given.routes;
   if (const auto of_links = contradiction_of_links(scenario_.graph, scenario_.rules))
     faults_.add(Error(ErrorCode::bad_input, graph->place(path), of_links->found, of_links->expected));
+  if (auto warning = warning_of_marks(scenario_.graph, scenario_.rules)) warnings_.push_back(std::move(*warning));
 }
 
 std::uint32_t FlowReader::as_host(const Value& value, const std::string& key) const {
@@ -212,7 +217,7 @@ FlowFile read_flows(const std::filesystem::path& file, const std::vector<std::st
       parse_yaml(read_text(file), std::make_shared<const Origin>(Origin{file.string(), file.parent_path()}), faults);
   for (const std::string& setting : overrides) faults.attempt([&] { apply_override(root, setting, faults); });
   faults.raise();
-  return FlowReader(root, faults).read();
+  return FlowReader(root, file.string(), faults).read();
 }
 
 }  // namespace orrery::config

@@ -405,10 +405,13 @@ std::string warning_of_idle_paths(const std::vector<std::string_view>& paths, st
   return fmt::format("{} {} no effect {}", fmt::join(paths, ", "), paths.size() > 1 ? "have" : "has", otherwise);
 }
 
-std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file) {
+namespace {
+
+std::vector<std::string> warnings_by(std::span<const IdleCondition> conditions, const Configuration& configuration,
+                                     std::string_view file) {
   auto open = changed_keys_of(configuration, file);  // paths that a warning may be about, and their keys
   std::vector<std::string> warnings;
-  for (const IdleCondition& condition : conditions()) {
+  for (const IdleCondition& condition : conditions) {
     std::vector<std::string_view> idle;
     for (const auto& [path, key] : open)
       if (is_among(condition.keys, key) && is_idle(condition, configuration, path)) idle.push_back(path);
@@ -417,6 +420,16 @@ std::vector<std::string> warnings_of_idle_keys(const Configuration& configuratio
     for (const std::string_view path : idle) open.erase(path);
   }
   return warnings;
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file) {
+  return warnings_by(conditions(), configuration, file);
+}
+
+std::vector<std::string> warnings_of_idle_packet_keys(const Configuration& configuration, std::string_view file) {
+  return warnings_by(idle_conditions_of_packets(), configuration, file);
 }
 
 }  // namespace orrery::config

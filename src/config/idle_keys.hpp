@@ -12,6 +12,8 @@ namespace orrery::config {
 /// Returns a warning for each setting without which keys have no effect that `file`, or an option, gives another value
 /// than their default. Cost O(keys given * conditions).
 std::vector<std::string> warnings_of_idle_keys(const Configuration& configuration, std::string_view file);
+/// Returns those about the rules of packets, for lists of flows.
+std::vector<std::string> warnings_of_idle_packet_keys(const Configuration& configuration, std::string_view file);
 
 // Parts of such warnings, for other lists of conditions.
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ using network::FlowScenario;
 using network::ReductionSpec;
 using network::ReductionTrees;
 
-/// What an operation of a list does.
+/// Kind of an operation of a list.
 enum class ReductionKind : std::uint8_t { all_reduce, reduce, broadcast };
 
 const Words<ReductionKind>& reduction_kinds() {
@@ -59,7 +60,7 @@ class ReductionReader {
 
   FlowScenario& scenario_;
   Faults& faults_;
-  std::map<std::vector<std::uint32_t>, std::uint32_t> num_of_hosts_;  // reductions of a communicator
+  std::map<std::vector<std::uint32_t>, std::uint32_t> num_of_hosts_;  // number of reductions of each communicator
 };
 
 void ReductionReader::read_trees(const Value& list, const std::string& path) {
@@ -115,9 +116,14 @@ void ReductionReader::read_kind(Section& section, ReductionSpec& reduction) cons
 }
 
 void ReductionReader::read_late(const Value& rows, const std::string& path, ReductionSpec& reduction) const {
+  std::set<std::size_t> late;
   for (const Value& row : as_list(rows, path, late_expected)) {
     const auto& pair = as_pair(row, path, late_expected);
-    reduction.starts[index_of(reduction, pair[0], path)] += as_start(pair[1], path);
+    const std::size_t index = index_of(reduction, pair[0], path);
+    if (!late.insert(index).second)
+      throw Error(ErrorCode::bad_input, row.place(path), fmt::format("found host {} twice", reduction.hosts[index]),
+                  "one row for each host that is late");
+    reduction.starts[index] += as_start(pair[1], path);
   }
 }
 

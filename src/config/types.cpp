@@ -94,15 +94,14 @@ constinit const ValueKind<double> share_kind = kind_of<double>(
     [](const Limits&, const Value& value, const std::string& key, const Reading&) { return as_share(value, key); },
     write_number);
 
-constinit const ValueKind<double> efficiency_kind =
-    kind_of<double>([](const Limits&) { return quantity("number", "a number from 1e-6 to 1", "-", "1e-6 to 1"); },
-                    [](const Limits&, const Value& value, const std::string& path, const Reading&) {
-                      const double number = as_number(value, path);
-                      if (number >= 1e-6 && number <= 1) return number;
-                      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", number),
-                                  "a number from 1e-6 to 1", "1 reaches the whole peak.");
-                    },
-                    write_number);
+constinit const ValueKind<double> efficiency_kind = kind_of<double>(
+    [](const Limits&) { return quantity("number", "a number from 1e-6 to 1", "-", "1e-6 to 1"); },
+    [](const Limits&, const Value& value, const std::string& path, const Reading&) {
+      const double number = as_number(value, path);
+      if (number >= 1e-6 && number <= 1) return number;
+      throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", number), "a number from 1e-6 to 1");
+    },
+    write_number);
 
 constinit const ValueKind<double> factor_kind =
     kind_of<double>([](const Limits&) { return quantity("number", "a factor from 1e-6 to 1e6", "-", "1e-6 to 1e6"); },

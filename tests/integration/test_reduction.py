@@ -168,6 +168,7 @@ class Lists(harness.Folder):
             (scenario([{"size": "1 kB", "hosts": [0, 0]}]), "workload.reductions.0.hosts", "twice"),
             (scenario([{"size": "1 kB", "kind": "broadcast"}]), "root"),
             (scenario([{"size": "1 kB", "hosts": [0, 1], "late": [[3, "1 us"]]}]), "late", "host 3"),
+            (scenario([{"size": "1 kB", "late": [[1, "1 us"], [1, "2 us"]]}]), "reductions.0.late", "host 1 twice"),
             (scenario([{"size": "1 kB", "tree": 1}]), "tree"),
             (scenario(workload={"trees": [[[0, 4]]], "flows": [{"from": 0, "to": 1, "size": "1 B"}]}), "trees"),
             (

@@ -95,6 +95,24 @@ class Tcp(harness.Folder):
         self.assertNotEqual(runs[0]["flows"], runs[1]["flows"])
         self.assertNotEqual(runs[0]["flows"], runs[2]["flows"])
 
+    def test_unfinished_flows(self):
+        """Flows whose SYNs a full queue drops do not end, and the message names the connection of each of them."""
+        flows = [{"from": host, "to": 40, "size": "1 MB"} for host in range(40)]
+        flows += [{"from": 41, "to": 40, "size": "1 kB", "start": start} for start in ("0 s", "31 us", "30 us")]
+        rules = {"initial-window": 100, "syn-timeout": "1 us", "min-rto": "5 ms", "connections": "per-message"}
+        scenario = star(42, flows, queue="3028 B", tcp=rules)
+        for connections, named in ((rules["connections"], (2, 1)), (3, (2, 1)), (3, (7, 9))):
+            rules["connections"] = connections
+            if named == (7, 9):
+                flows[41]["connection"], flows[42]["connection"] = named
+            with self.subTest(connections=connections, named=named):
+                source = self.folder / "flows.yaml"
+                source.write_text(json.dumps(scenario))
+                outcome = harness.orrery("flows", source)
+                self.assertEqual(outcome.code, 4, outcome.err)
+                for flow, connection in zip((41, 42), named):
+                    self.assertIn(f"#{flow} (41 to 40, connection {connection} with 0 of 1000 B", outcome.err)
+
     def test_run(self):
         """A run has one row of /network/tcp for each connection, on any number of ranks."""
         rows = {}
@@ -139,6 +157,27 @@ class Tcp(harness.Folder):
                 self.assertIn(key.split(".")[-1], outcome.err)
         outcome = harness.orrery("flows", harness.SOURCE / "configs/flows/incast8.yaml", f"{PACKETS}control=cubic")
         self.assertEqual(outcome.code, 3)
+
+    def test_idle_keys(self):
+        """Lists of flows name the keys that have no effect, and rates of switches at which no packet is marked, as runs do."""
+        flows = [{"from": 0, "to": 1, "size": "10 kB"}]
+        marks = [["25 Gb/s", "66 kB", "66 kB", 1]]
+        for rules, *parts in (
+            ({"payload": "2000 B", "header": "60 B"}, "packets.header, system.network.packets.payload have no effect"),
+            ({"window": "none"}, "packets.window has no effect"),
+            ({"marks": marks}, "packets.marks has no effect"),
+            ({"preset": "tcp-datacenter", "marks": marks}, "mark no packets at ports of 10 Gb/s", "dctcp"),
+            ({"tcp": {"min-rto": "5 ms"}},),
+        ):
+            with self.subTest(rules):
+                source = self.folder / "flows.yaml"
+                source.write_text(json.dumps(star(2, flows, **rules)))
+                outcome = harness.orrery("flows", source)
+                self.assertEqual(outcome.code, 0, outcome.err)
+                for part in parts:
+                    self.assertIn(part, outcome.err)
+                if not parts:
+                    self.assertNotIn("warning", outcome.err)
 
     def test_no_way(self):
         """A sender whose link fails would time out for ever, so that its first time-out ends the run with an error."""

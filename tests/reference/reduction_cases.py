@@ -2,11 +2,7 @@
 that the file expects in the order of scheduling. In Orrery's own order packets of several trees that come at one time
 may change places."""
 
-import json
-import pathlib
-import tempfile
-
-import harness
+import flow_lists
 
 OF_EQUAL_TIMES = 0.01  # share by which simultaneous packets may move the last time
 
@@ -52,17 +48,6 @@ def late(operation):
     return {"late": rows} if rows else {}
 
 
-def simulate(inputs, ranks, *options):
-    """Returns the results of a case. Raises RuntimeError if the program refuses it."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, result = pathlib.Path(folder, "flows.yaml"), pathlib.Path(folder, "flows.json")
-        source.write_text(json.dumps(scenario(inputs)))
-        outcome = harness.orrery("flows", source, f"--json={result}", *options, ranks=ranks, timeout=900)
-        if outcome.code not in (0, 4):  # 4: an operation never ends
-            raise RuntimeError(outcome.err.strip() or f"exit code {outcome.code}")
-        return json.loads(result.read_text())
-
-
 def ends(results):
     return [reduction["end_ps"] for reduction in results["reductions"]]
 
@@ -72,16 +57,16 @@ def check(case, ranks):
     of ranks with one answer, whose last time is that of the file unless simultaneous packets change places."""
     inputs, expected = case["inputs"], dict(map(tuple, case["expected"]["operations"]))
     times = [expected[operation["id"]] for operation in inputs["operations"]]
-    mine = ends(simulate(inputs, 0, "--scheduling-order"))
+    mine = ends(flow_lists.simulate(scenario(inputs), 0, "--scheduling-order"))
     worst = max(abs(a - b) for a, b in zip(mine, times))
     agrees = worst <= case["tolerance"].get("scheduling_order_ps", 0)
-    first = simulate(inputs, ranks[0])
+    first = flow_lists.simulate(scenario(inputs), ranks[0])
     last = max(ends(first)) / max(times) - 1
     share = case["tolerance"].get("last", 0) if case["expected"].get("order_free") else OF_EQUAL_TIMES
     agrees = agrees and abs(last) <= share
     texts = [f"worst {worst} ps", f"own order: last {last:+.6f}"]
     for number in ranks[1:]:
-        other = simulate(inputs, number)
+        other = flow_lists.simulate(scenario(inputs), number)
         equal = all(other[part] == first[part] for part in ("reductions", "switches", "ports"))
         texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
         agrees = agrees and equal

@@ -3,11 +3,8 @@ of each link. Times are exact in the order of scheduling, and in Orrery's own or
 (`order_free`); elsewhere the last and the mean time keep the bounds of `any_order`."""
 
 import collections
-import json
-import pathlib
-import tempfile
 
-import harness
+import flow_lists
 
 CONTROLS = {"NewReno": "newreno", "Cubic": "cubic", "Dctcp": "dctcp"}
 
@@ -91,17 +88,6 @@ def scenario(inputs):
     }
 
 
-def simulate(inputs, ranks, *options):
-    """Returns the results of `orrery flows`. Raises RuntimeError if the program refuses the case."""
-    with tempfile.TemporaryDirectory() as folder:
-        source, result = pathlib.Path(folder, "flows.yaml"), pathlib.Path(folder, "flows.json")
-        source.write_text(json.dumps(scenario(inputs)))
-        outcome = harness.orrery("flows", source, f"--json={result}", *options, ranks=ranks, timeout=900)
-        if outcome.code not in (0, 4):  # 4: some flows never end
-            raise RuntimeError(outcome.err.strip() or f"exit code {outcome.code}")
-        return json.loads(result.read_text())
-
-
 def times_of(inputs, results):
     """Returns [number, begun, there] of each message, ascending."""
     flows = zip(inputs["messages"], results["flows"])
@@ -160,17 +146,17 @@ def check(case, ranks):
     """Prints a line for the case. Returns whether it agrees."""
     inputs, expected, tolerance = case["inputs"], case["expected"], case["tolerance"]
     texts = []
-    results = simulate(inputs, 0, "--scheduling-order")
+    results = flow_lists.simulate(scenario(inputs), 0, "--scheduling-order")
     limit = tolerance["scheduling_order_ps"]
     agrees = check_exact("exact", times_of(inputs, results), results, expected, limit, texts)
-    first = simulate(inputs, ranks[0])
+    first = flow_lists.simulate(scenario(inputs), ranks[0])
     times = times_of(inputs, first)
     if is_exact_in_any_order(expected):
         agrees = check_exact("own order", times, first, expected, limit, texts) and agrees
     else:
         agrees = check_bounds(times, expected, tolerance["any_order"], texts) and agrees
     for number in ranks[1:]:
-        other = simulate(inputs, number)
+        other = flow_lists.simulate(scenario(inputs), number)
         equal = all(other[part] == first[part] for part in ("flows", "ports", "connections"))
         texts.append(f"{number} ranks {'equal' if equal else 'DIFFER'}")
         agrees = agrees and equal

@@ -25,7 +25,8 @@ struct FlowSpec {
   Time round_trip = {};                       ///< round trip of a packet that is alone
   std::vector<std::uint32_t> after = {};      ///< flows that end at its source
   std::int32_t label = FlowRecord::no_label;  ///< index into FlowScenario::labels
-  std::uint32_t connection = ~0U;             ///< TCP: among those of its hosts; ~0: the transport chooses
+  static constexpr std::uint32_t any_connection = ~0U;  ///< the transport chooses it
+  std::uint32_t connection = any_connection;            ///< TCP: among those of its hosts
 };
 
 /// A reduction of a list, which switches carry out. The list is one communicator: its operations have the numbers of

@@ -87,7 +87,7 @@ class ReductionTrees {
   Below nodes_below(const Branches& branches, std::span<const std::uint32_t> hosts) const;
   std::uint32_t build(const Branches& branches, std::span<const std::uint32_t> hosts, std::uint32_t family,
                       std::uint32_t order);
-  std::uint32_t port_to(std::uint32_t from, std::uint32_t to) const;
+  std::uint32_t port_to(std::uint32_t from, std::uint32_t to, std::uint32_t family) const;
   std::uint32_t queue_for(const QueueKey& key);
 
   const PacketGraph& graph_;

@@ -82,7 +82,7 @@ std::optional<Contradiction> contradiction_of_tcp(const PacketRules& rules) {
   if (tcp.most_buffer > network::TcpRules::most_window)
     return Contradiction{key("tcp.receive-buffer"), fmt::format("found {} B", tcp.most_buffer),
                          fmt::format("at most {} B", network::TcpRules::most_window)};
-  std::uint32_t shift = 0;  // of windows, which have 16 bits
+  std::uint32_t shift = 0;  // bits that windows, which have 16, leave out
   while (tcp.most_buffer >> shift > 65'535) ++shift;
   if (tcp.least_buffer >> shift << shift < tcp.mss)
     return Contradiction{key("tcp.receive-buffer"),
@@ -191,15 +191,18 @@ std::optional<Contradiction> idle_key(const PacketRules& rules) {
   return {};
 }
 
-/// Returns the rates in bits per second of all ports of switches, or of hosts.
-std::set<std::uint64_t> rates_of_ports(const Configuration& configuration) {
+/// Returns the rates in bits per second of all ports of switches.
+std::set<std::uint64_t> rates_of_ports(const network::PacketGraph& graph) {
   std::set<std::uint64_t> rates;
-  if (const auto& given = configuration.execution.network.graph) {
-    for (const network::PacketGraph::Link& link : given->graph.links())
-      for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)})
-        if (!given->graph.node(from).is_host) rates.insert(link.way_to(to).rate);
-    return rates;
-  }
+  for (const network::PacketGraph::Link& link : graph.links())
+    for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)})
+      if (!graph.node(from).is_host) rates.insert(link.way_to(to).rate);
+  return rates;
+}
+
+std::set<std::uint64_t> rates_of_ports(const Configuration& configuration) {
+  if (const auto& given = configuration.execution.network.graph) return rates_of_ports(given->graph);
+  std::set<std::uint64_t> rates;
   const topology::Topology topology = configuration.topology();
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
     if (topology.dimension(d).size > 1 && !topology.wiring(d).switch_tiers().empty())
@@ -208,21 +211,30 @@ std::set<std::uint64_t> rates_of_ports(const Configuration& configuration) {
   return rates;
 }
 
-}  // namespace
+bool acts_by_marks(const PacketRules& rules) { return rules.control->needs_marks && !rules.transport->has_own_queues; }
 
-std::optional<std::string> warning_of_marks(const Configuration& configuration) {
-  const PacketRules& rules = configuration.execution.network.packets;
-  if (!configuration.execution.network.model->sends_packets || !rules.control->needs_marks ||
-      rules.transport->has_own_queues)
-    return {};
+std::optional<std::string> warning_of_rates(const std::set<std::uint64_t>& rates, const PacketRules& rules) {
   std::vector<std::string> without;
-  for (const std::uint64_t rate : rates_of_ports(configuration))
+  for (const std::uint64_t rate : rates)
     if (rules.marks_at(rate) == nullptr) without.push_back(fmt::format("{:.6g} Gb/s", static_cast<double>(rate) / 1e9));
   if (without.empty()) return {};
   return fmt::format(
       "switches mark no packets at ports of {}, so that {} does not slow flows that meet there: give thresholds of "
       "this rate in system.network.packets.marks",
       fmt::join(without, ", "), rules.control.name());
+}
+
+}  // namespace
+
+std::optional<std::string> warning_of_marks(const Configuration& configuration) {
+  const network::Options& network = configuration.execution.network;
+  if (!network.model->sends_packets || !acts_by_marks(network.packets)) return {};
+  return warning_of_rates(rates_of_ports(configuration), network.packets);
+}
+
+std::optional<std::string> warning_of_marks(const network::PacketGraph& graph, const PacketRules& rules) {
+  if (!acts_by_marks(rules)) return {};
+  return warning_of_rates(rates_of_ports(graph), rules);
 }
 
 std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has_graph) {

@@ -39,6 +39,8 @@ const Words<network::PacketRouting>& routings();
 /// Returns a warning that names the rates of switches' ports that mark no packets although the congestion control acts
 /// by marks; none if all do.
 std::optional<std::string> warning_of_marks(const Configuration& configuration);
+/// Returns that of a list of flows.
+std::optional<std::string> warning_of_marks(const network::PacketGraph& graph, const network::PacketRules& rules);
 /// Finds one, in a network with the links of shapes or with those of a graph.
 std::optional<Contradiction> contradiction_of(const network::PacketRules& rules, bool has_graph);
 /// Finds a queue of a link that has no effect, or that no packet passes.

@@ -50,7 +50,7 @@ void require_no_circle(const FlowModel& model, parallel::Communicator& world) {
 
 /// Takes the times of reductions of all ranks together. Collective.
 std::vector<ReductionTimes> gather_reductions(const FlowModel& model, parallel::Communicator& world) {
-  // Of first times the least one counts, and a rank may know none.
+  // The least of the first times counts. A rank may know none, which is greater than all others.
   const auto negative = [](Time time) { return -(time == FlowTimes::never ? Time::max() : time).ps(); };
   const auto positive = [](std::int64_t ps) { return -ps == Time::max().ps() ? FlowTimes::never : Time::from_ps(-ps); };
   std::vector<std::int64_t> times;

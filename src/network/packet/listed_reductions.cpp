@@ -14,7 +14,7 @@ ListedReductions::ListedReductions(const FlowScenario& scenario)
       by_number_(scenario.reductions.size()),
       times_(scenario.reductions.size()) {
   using Hosts = std::vector<std::uint32_t>;
-  std::map<Hosts, std::uint32_t> first_trees;                    // of communicators
+  std::map<Hosts, std::uint32_t> first_trees;                    // first trees of communicators
   std::map<std::pair<std::uint32_t, Hosts>, std::uint32_t> own;  // trees of the list, for the hosts of a reduction
   for (const ReductionSpec& reduction : scenario.reductions) {
     if (scenario.trees.empty()) {

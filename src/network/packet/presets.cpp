@@ -62,7 +62,7 @@ PacketRules tcp_linux() {
   return rules;
 }
 
-/// DCTCP as its RFC 8257 recommends it in data centers: marks above 66 kB, and short time-outs.
+/// DCTCP (RFC 8257): marks above 66 kB, and short time-outs.
 PacketRules tcp_datacenter() {
   PacketRules rules = tcp_linux();
   rules.control = ControlName("dctcp");

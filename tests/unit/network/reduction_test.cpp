@@ -217,6 +217,11 @@ TEST(Reduction, Refuses) {
   scenario.rules.reduction = {};
   scenario.failures = {{8, Time::from_ns(1)}};  // the first leaf to the first spine
   EXPECT_NE(refusal(scenario).find("which fails after"), std::string::npos);
+  EXPECT_NE(refusal(scenario).find("system.network.graph"), std::string::npos);
+  scenario.trees = {{{0, 8}, {1, 8}, {2, 8}, {3, 8}, {4, 9}, {5, 9}, {6, 9}, {7, 9}, {8, 10}, {9, 10}}};
+  EXPECT_NE(refusal(scenario).find("which fails after"), std::string::npos);
+  EXPECT_NE(refusal(scenario).find("workload.trees"), std::string::npos);
+  scenario.trees = {};
   scenario.failures = {};
   scenario.rules.reduction.trees = 9;
   EXPECT_NE(refusal(scenario).find("reduction.trees"), std::string::npos);

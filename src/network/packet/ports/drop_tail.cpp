@@ -1,15 +1,13 @@
-#include "egress_marks.hpp"
 #include "orrery/network/packet_rules.hpp"
-#include "queue_discipline.hpp"
-#include "queue_limits.hpp"
+#include "port_queues.hpp"
 
 namespace orrery::network {
 namespace {
 
 /// Queues of the ports of switches that drop what does not fit. The packet that leaves does not count.
-class DropTail final : public QueueDiscipline {
+class DropTail final : public PortQueues {
  public:
-  explicit DropTail(const NodeServices& services) : services_(services), egress_(services), limits_(services) {}
+  explicit DropTail(const NodeServices& services) : PortQueues(services) {}
 
   void admit(Port&, Port& out, std::uint32_t slot) override {
     Ports& ports = services_.ports;
@@ -17,19 +15,6 @@ class DropTail final : public QueueDiscipline {
     if (waiting > limits_.of(ports.index_of(out))) return ports.drop(out, slot);
     ports.enqueue(out, slot);
   }
-  void serve(Port& out) override {
-    const std::uint32_t slot = services_.ports.dequeue(out);
-    egress_.append_telemetry(out, services_.packets[slot]);
-    services_.ports.transmit(out, slot);
-  }
-  void send(Port& out, std::uint32_t slot) override { services_.ports.transmit(out, slot); }
-  std::uint32_t take(Port& out) override { return services_.ports.dequeue(out); }
-  std::string find_leak(bool) const override { return {}; }
-
- private:
-  NodeServices services_;
-  EgressMarks egress_;
-  QueueLimits limits_;
 };
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include <vector>
 
-#include "egress_marks.hpp"
 #include "orrery/network/packet_rules.hpp"
-#include "queue_discipline.hpp"
-#include "queue_limits.hpp"
+#include "port_queues.hpp"
 
 namespace orrery::network {
 namespace {
@@ -11,14 +9,10 @@ namespace {
 /// Random early detection (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993): packets that come to a
 /// long queue are marked, or dropped if their transport knows no marks. One packet waits in a slot before the
 /// transmitter; those behind it count, without their link headers.
-class Red final : public QueueDiscipline {
+class Red final : public PortQueues {
  public:
   explicit Red(const NodeServices& services)
-      : services_(services),
-        limits_(services),
-        draws_(services),
-        weight_(services.system.rules.mean_weight),
-        means_(services.ports.size()) {
+      : PortQueues(services), weight_(services.system.rules.mean_weight), means_(services.ports.size()) {
     const PacketRules& rules = services.system.rules;
     can_mark_ = !rules.transport->has_connections || rules.control->needs_marks;
   }
@@ -37,14 +31,6 @@ class Red final : public QueueDiscipline {
     if (waiting + packet.size - link_header > limits_.of(index)) return ports.drop(out, slot);
     ports.enqueue(out, slot);
   }
-  void serve(Port& out) override {
-    const std::uint32_t slot = services_.ports.dequeue(out);
-    draws_.append_telemetry(out, services_.packets[slot]);
-    services_.ports.transmit(out, slot);
-  }
-  void send(Port& out, std::uint32_t slot) override { services_.ports.transmit(out, slot); }
-  std::uint32_t take(Port& out) override { return services_.ports.dequeue(out); }
-  std::string find_leak(bool) const override { return {}; }
   void serialize(Port& port, Archive& archive) override { archive(means_[services_.ports.index_of(port)]); }
 
  private:
@@ -66,12 +52,9 @@ class Red final : public QueueDiscipline {
     if (mean >= static_cast<double>(marks.most)) return true;
     if (mean < static_cast<double>(marks.least)) return false;
     const double share = (mean - static_cast<double>(marks.least)) / static_cast<double>(marks.most - marks.least);
-    return draws_.draw(out) < marks.probability * share;
+    return egress_.draw(out) < marks.probability * share;
   }
 
-  NodeServices services_;
-  QueueLimits limits_;
-  EgressMarks draws_;
   double weight_;
   bool can_mark_ = true;
   std::vector<double> means_;  // [ports] bytes

@@ -16,13 +16,14 @@ namespace orrery::network {
 namespace {
 
 constexpr std::uint32_t unreachable_distance = std::numeric_limits<std::uint32_t>::max();
-/// Families of trees that lists spell out; those of communicators follow.
+/// Least family of a communicator's trees. Smaller ones are of trees that lists spell out.
 constexpr std::uint32_t first_own_family = 1U << 31U;
 
 std::string key_of_rule(std::string_view name) { return fmt::format("system.network.packets.reduction.{}", name); }
 
-[[noreturn]] void refuse_tree(std::string_view found, std::string_view expected) {
-  throw Error(ErrorCode::bad_input, {.key = "workload.trees"}, found, expected);
+[[noreturn]] void refuse_tree(std::string_view found, std::string_view expected,
+                              std::string_view key = "workload.trees") {
+  throw Error(ErrorCode::bad_input, {.key = std::string(key)}, found, expected);
 }
 
 }  // namespace
@@ -127,15 +128,17 @@ std::uint32_t ReductionTrees::add_tree(const Branches& branches, std::span<const
 
 // ---- Any tree ----
 
-/// Returns the first port of a node that leads to another one.
-std::uint32_t ReductionTrees::port_to(std::uint32_t from, std::uint32_t to) const {
+/// Returns the first port of a node that leads to another one. Trees of communicators only pass links of the graph, so
+/// that they can be refused for failures alone.
+std::uint32_t ReductionTrees::port_to(std::uint32_t from, std::uint32_t to, std::uint32_t family) const {
   const auto ports = graph_.ports(from);
   for (std::uint32_t number = 0; number < ports.size(); ++number) {
     if (ports[number].peer != to || fails_at_[ports[number].link] == Time::zero()) continue;
     if (const Time time = fails_at_[ports[number].link]; time != Time::max())
       refuse_tree(fmt::format("found a tree over the link between node {} and node {}, which fails after {} ps", from,
                               to, time.ps()),
-                  "links that do not fail: reductions do not go another way");
+                  "links that do not fail: reductions do not go another way",
+                  family < first_own_family ? "workload.trees" : "system.network.graph");
     return number;
   }
   refuse_tree(fmt::format("found a tree from node {} to node {}, which no link joins", from, to),
@@ -185,7 +188,7 @@ std::uint32_t ReductionTrees::build(const Branches& branches, std::span<const st
     next.pop_front();
     const auto place = static_cast<std::uint32_t>(places_.size());
     const bool is_host = graph_.node(node).is_host;
-    const std::uint32_t port = parent == none ? 0 : port_to(node, places_[parent].node);
+    const std::uint32_t port = parent == none ? 0 : port_to(node, places_[parent].node, family);
     places_.push_back({node, tree, queue_for({node, order, is_host ? family : none}), parent, port,
                        static_cast<std::uint32_t>(children_.size()), 0});
     if (parent != none) {

@@ -56,7 +56,7 @@ class Reductions {
     std::uint32_t sent = 0, back = 0;  ///< packets
     LastArrival last;
   };
-  /// What the children of a place have contributed to a packet.
+  /// Contributions of the children of a place to a packet.
   struct Slot {
     std::uint32_t count = 0;
     std::uint32_t size = 0;  ///< bytes of the largest contribution
@@ -65,7 +65,7 @@ class Reductions {
     static constexpr std::uint32_t unknown = ~std::uint32_t{0};
 
     OperationId id;
-    std::uint32_t num_packets = unknown;  ///< which the last packet tells
+    std::uint32_t num_packets = unknown;  ///< packets in all, which the last one tells
     std::uint32_t sent = 0;               ///< packets that have left, or will do so after the delay
     LastArrival last;
     std::vector<Slot> slots = {};  ///< [number of the packet mod slots]
@@ -90,7 +90,7 @@ class Reductions {
   AtSwitch& operation_of(Queue& queue, const OperationId& id);
   void complete(Queue& queue, AtSwitch& operation, std::uint32_t slot);
   void send_after_delay(Queue& queue, AtSwitch& operation, std::uint32_t slot);
-  void carry_out_next(Queue& queue, std::size_t first);
+  void carry_out_next(Queue& queue, std::size_t at);
   void spread(const ReductionTrees::Place& place, Port& in, std::uint32_t slot);
   void serialize(AtSwitch& operation, Archive& archive);
 

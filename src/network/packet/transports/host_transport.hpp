@@ -65,4 +65,13 @@ struct TransportSide {
 /// Returns the queues of the discipline of the rules; queues with credits if the rules say so.
 std::unique_ptr<QueueDiscipline> make_queues(const NodeServices& services);
 
+/// Makes a transport that takes the queues of the rules.
+template <class Transport>
+TransportSide make_transport(const NodeServices& services) {
+  TransportSide made;
+  made.queues = make_queues(services);
+  made.hosts = std::make_unique<Transport>(services, *made.queues);
+  return made;
+}
+
 }  // namespace orrery::network

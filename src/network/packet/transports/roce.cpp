@@ -65,20 +65,13 @@ class RoceTransport final : public HostTransport {
   RoceReceiver receiver_;
 };
 
-TransportSide make_roce(const NodeServices& services) {
-  TransportSide made;
-  made.queues = make_queues(services);
-  made.hosts = std::make_unique<RoceTransport>(services, *made.queues);
-  return made;
-}
-
 }  // namespace
 
 extern const TransportType roce_transport;
 constinit const TransportType roce_transport{
     .name = "roce",
     .help = "RDMA over Ethernet: `routing` and `loss` say how packets get there",
-    .make = make_roce,
+    .make = make_transport<RoceTransport>,
 };
 
 }  // namespace orrery::network

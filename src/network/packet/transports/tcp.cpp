@@ -140,22 +140,11 @@ std::vector<ConnectionRecord> TcpTransport::connections() const {
   return records;
 }
 
-namespace {
-
-TransportSide make_tcp(const NodeServices& services) {
-  TransportSide made;
-  made.queues = make_queues(services);
-  made.hosts = std::make_unique<TcpTransport>(services, *made.queues);
-  return made;
-}
-
-}  // namespace
-
 extern const TransportType tcp_transport;
 constinit const TransportType tcp_transport{
     .name = "tcp",
     .help = "TCP: the messages of a pair of hosts share connections, and switches drop packets",
-    .make = make_tcp,
+    .make = make_transport<TcpTransport>,
     .discipline = "drop-tail",
     .has_connections = true,
 };

@@ -193,7 +193,7 @@ void TcpTransport::Incoming::acknowledge(std::uint64_t byte, std::uint64_t windo
 }
 
 /// In the order of scheduling, what follows from a message is scheduled before its acknowledgement, as in ns-3.
-void TcpTransport::Incoming::deliver(std::uint64_t) {
+void TcpTransport::Incoming::deliver() {
   if (services_.events.in_scheduling_order()) tell_user();
 }
 

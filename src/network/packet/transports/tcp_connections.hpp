@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -12,7 +11,7 @@
 
 namespace orrery::network {
 
-/// What both ends of a connection have: its names, the way of its packets, and a timer.
+/// The part that both ends of a connection share: its names, the way of its packets, and a timer.
 class TcpTransport::Connection {
  public:
   Connection(const NodeServices& services, std::uint32_t slot) : services_(services), slot_(slot) {}
@@ -103,7 +102,7 @@ class TcpTransport::Incoming final : public Connection, private TcpReplies {
   void acknowledge(std::uint64_t byte, std::uint64_t window, bool has_echo,
                    std::span<const std::uint64_t> blocks) override;
   void set_timer(Time due) override { set(destination, delayed_acknowledgement, due); }
-  void deliver(std::uint64_t byte) override;
+  void deliver() override;
   void note_ends(const Packet& packet);
   void note_end(End end);
   void tell_user();

@@ -60,7 +60,7 @@ void TcpReceiver::take(const TcpArrival& arrival, TcpReplies& replies) {
     num_recent_ = static_cast<std::uint32_t>(last - recent_.begin());
   }
   if (rules_.most_buffer > rules_.least_buffer) tune();
-  replies.deliver(expected_);
+  replies.deliver();
   const bool fills_gap = expected_ > before + arrival.length;
   marks_.is_delayed = ahead_.empty() && !fills_gap && ++num_waiting_ < rules_.ack_segments;
   if (!marks_.is_delayed || rules_.ack_timeout == Time::zero()) return answer(replies);

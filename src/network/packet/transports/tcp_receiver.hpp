@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "byte_ranges.hpp"
 #include "orrery/base/archive.hpp"
@@ -21,8 +20,8 @@ class TcpReplies {
                            std::span<const std::uint64_t> blocks) = 0;
   /// Calls TcpReceiver::expire at a time. A timer that runs is replaced; max() stops it.
   virtual void set_timer(Time due) = 0;
-  /// All bytes before `byte` are there. The acknowledgement of the last of them has not been sent yet.
-  virtual void deliver(std::uint64_t byte) = 0;
+  /// All bytes before TcpReceiver::expected are there. The acknowledgement of the last of them has not been sent yet.
+  virtual void deliver() = 0;
 
  protected:
   ~TcpReplies() = default;
@@ -79,7 +78,7 @@ class TcpReceiver {
   bool uses_marks_, is_open_ = false, has_timer_ = false;
   std::uint32_t num_waiting_ = 0;               // segments that are not acknowledged
   std::uint64_t expected_ = 1;                  // first byte that has not come
-  ByteRanges ahead_;                            // what has come beyond it
+  ByteRanges ahead_;                            // ranges that came beyond it
   std::array<Block, most_blocks> recent_ = {};  // blocks of acknowledgements
   std::uint32_t num_recent_ = 0;
   Marks marks_;

@@ -1,4 +1,4 @@
-// The sender of TCP takes acknowledgements, and recovers from losses (docs/tcp.md, Acknowledgements and losses).
+// The sender of TCP takes acknowledgements, and recovers from losses (docs/tcp.md, Senders).
 #include <algorithm>
 
 #include "tcp_sender.hpp"

@@ -175,21 +175,18 @@ void TcpSender::take_news(bool restarts) {
   segments_.shrink();
 }
 
-bool TcpSender::expire() {
+void TcpSender::expire() {
   ++trip_.num_backoffs;
   if (handshake_.is_connected) {
     trip_.is_running = false;
-    if (segments_.unacknowledged() >= tail_) return true;
-    if (trip_.num_backoffs > most_backoffs) return false;
-    expire_data();
-    return true;
+    if (segments_.unacknowledged() < tail_ && trip_.num_backoffs <= most_backoffs) expire_data();
+    return;
   }
-  if (trip_.num_backoffs > most_syn_backoffs) return false;
+  if (trip_.num_backoffs > most_syn_backoffs) return;
   ++counts_.timeouts;
   handshake_.is_repeated = true;
   handshake_.timeout = std::max(handshake_.timeout, std::min(handshake_.timeout * 2, longest_timeout));
   send_syn();
-  return true;
 }
 
 void TcpSender::expire_data() {

@@ -57,8 +57,8 @@ class TcpSender {
   /// Handles the SYN-ACK.
   void establish(std::uint64_t window);
   void receive(const TcpAcknowledgement& acknowledgement);
-  /// Handles the end of the timer. Returns whether it goes on: it gives up after too many time-outs without news.
-  bool expire();
+  /// Handles the end of the timer. After too many time-outs without news the sender gives up, and sets no timer.
+  void expire();
 
   std::uint64_t unacknowledged() const { return segments_.unacknowledged(); }
   /// Returns the end of the stream as far as it is known.
