@@ -1,8 +1,10 @@
 #include "orrery/fold/signatures.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "group_signatures.hpp"
+#include "orrery/base/error.hpp"
 #include "own_signatures.hpp"
 #include "stream_table.hpp"
 #include "structures.hpp"
@@ -10,7 +12,8 @@
 namespace orrery::fold {
 namespace {
 
-/// Says which NPUs are of which rank. Collective.
+/// Says which NPUs are of which rank. Fails (an internal Error) unless each rank has a contiguous block of them, in the
+/// order of ranks. Collective.
 void add_blocks(const npu::RunContext& context, SignatureGraph& graph, parallel::Communicator& world) {
   if (world.size() == 1) return;
   const auto mine = static_cast<std::uint32_t>(context.npus.size());
@@ -18,6 +21,9 @@ void add_blocks(const npu::RunContext& context, SignatureGraph& graph, parallel:
   for (const auto count : world.all_gather(std::span(&mine, 1)))
     graph.npu_blocks.bounds.push_back(graph.npu_blocks.bounds.back() + count);
   graph.npu_blocks.here = world.rank().index();
+  const auto own = context.hosting.of_npu.subspan(graph.npu_blocks.first(), mine);
+  ensure(std::ranges::all_of(own, [&](Rank rank) { return rank == context.hosting.here; }),
+         "NPUs are folded from contiguous blocks of the ranks");
 }
 
 /// Adds the groups of the NPUs of this rank, and `none` for the memory server that an NPU accesses.

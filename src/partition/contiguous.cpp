@@ -1,4 +1,4 @@
-#include "contiguous.hpp"
+#include "orrery/partition/contiguous.hpp"
 
 #include <utility>
 #include <vector>

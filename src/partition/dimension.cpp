@@ -3,7 +3,7 @@
 #include <charconv>
 #include <optional>
 
-#include "contiguous.hpp"
+#include "orrery/partition/contiguous.hpp"
 #include "orrery/partition/strategy.hpp"
 
 namespace orrery::partition {

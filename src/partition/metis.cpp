@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "contiguous.hpp"
 #include "orrery/partition/communication_graph.hpp"
+#include "orrery/partition/contiguous.hpp"
 #include "orrery/partition/short_links.hpp"
 #include "orrery/partition/strategy.hpp"
 

@@ -17,6 +17,7 @@
 #include "orrery/base/job_context.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/parallel/raise_faults.hpp"
+#include "orrery/partition/contiguous.hpp"
 #include "orrery/run/agreed.hpp"
 #include "orrery/run/recorded_starts.hpp"
 #include "orrery/workload/generator.hpp"
@@ -235,9 +236,9 @@ class TraceReading {
   /// Divides the NPUs among the ranks as far as this needs no traces: for the run, or for the reading.
   partition::Partition divide() const {
     return agreed(world_, [&] {
-      const bool is_for_later = needs_traces() || configuration_.run.fold;
-      const auto made = (is_for_later ? partition::PartitionOptions() : configuration_.run.partition)
-                            .make({system_.topology(), world_.size()});
+      const bool is_for_later = needs_traces() || configuration_.run.fold;  // folding needs contiguous blocks
+      const auto made = is_for_later ? partition::contiguous(num_npus(), 1, world_.size())
+                                     : configuration_.run.partition.make({system_.topology(), world_.size()});
       return fixed_.empty() ? made : with_fixed(made, fixed_);
     });
   }

@@ -182,6 +182,26 @@ class Fold(harness.Folder):
             arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
             self.assertEqual(self.check(arguments, ranks=(0, 2)), 6)
 
+    def test_short_links_of_an_outer_dimension(self):
+        """Ranks keep NPUs that links of less than 20 ns join together. Where these links join NPUs whose numbers lie apart, 0 and 4 of 8 or
+        0, 6 and 12 of 18, a run that folds them gives the same results on any number of ranks, as others do."""
+        for counts, latency, flags in (
+            ((4, 2), [100.0, 1.0], []),
+            ((2, 3, 3), [500.0, 30.0, 5.0], ["--partition=dimension:1"]),
+            ((2, 3, 3), [500.0, 30.0, 5.0], ["--partition=metis"]),
+        ):
+            topology = ("Switch", "Ring", "FullyConnected")[: len(counts)]
+            system = harness.System(topology, counts, latency=latency, flags=flags)
+            nodes = [
+                chakra.Node(0, chakra.COMP, "compute", duration=5),
+                chakra.Node(1, chakra.COLL, "sum", [0], comm_type=chakra.ALL_REDUCE, comm_size=1 << 20),
+            ]
+            traces = [nodes] * system.num_npus
+            with self.subTest(f"{counts} {flags}"):
+                arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder)
+                self.check(arguments, ranks=(0, 2, 3, 4))
+            self.clear_folder()
+
     def test_nodes_that_share_memories_are_folded(self):
         """8 NPUs in 4 nodes access the memory of their node at one time, first the lower one of each node. They are 2 classes. With one more
         access on NPU 5 its node is on its own: 4 classes. In one memory of all NPUs each is a class."""
