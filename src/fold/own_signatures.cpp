@@ -33,7 +33,7 @@ class SignatureWriter {
         streams_(streams),
         shares_memory_(context.memory.num_servers() > 0 && !folds_servers(context)),
         orders_all_(context.options.one_by_one && !context.options.replay_only && context.accesses_servers &&
-                    !context.communicators.empty()) {}
+                    (!context.communicators.empty() || context.sends_messages)) {}
 
   OwnSignatures run(parallel::Communicator& world) {
     number_routes(world);
@@ -114,20 +114,7 @@ class SignatureWriter {
       signature.push_back(streams_->find(own, streams_->key_of(own, s)));
       signature.push_back(routes_[streams_->first()[own] + s]);
     }
-    if (context_.options.one_by_one) append_order_of_peers(own, signature);
-  }
-
-  /// Which of the NPUs that it exchanges messages with, and itself, have lower numbers than others: this decides
-  /// between events of one time.
-  void append_order_of_peers(std::uint32_t own, Signature& signature) const {
-    std::vector<NpuId> all{context_.npus[own].id};
-    for (std::uint32_t s = 0; s < streams_->count(own); ++s) all.push_back(streams_->peer(own, s));
-    std::vector<NpuId> ascending = all;
-    std::ranges::sort(ascending);
-    const auto repeated = std::ranges::unique(ascending);
-    ascending.erase(repeated.begin(), repeated.end());
-    for (const NpuId one : all)
-      signature.push_back(static_cast<std::uint32_t>(std::ranges::lower_bound(ascending, one) - ascending.begin()));
+    if (!context_.positions.empty()) signature.push_back(context_.positions[npu.id.index()]);
   }
 
   /// Numbers what the delay of a message, and what it adds to the network's figures, depend on besides its size: the
@@ -155,7 +142,8 @@ class SignatureWriter {
   const Structures& structures_;
   const StreamTable* streams_;
   bool shares_memory_;  ///< with NPUs that its position among them does not tell apart
-  /// Numbers of NPUs decide in which order collectives end for them, and so in which order they come to a memory.
+  /// Numbers of NPUs decide in which order collectives end for them and messages come to them, and so in which order
+  /// they come to a memory.
   bool orders_all_;
   std::map<const npu::Program*, Traits> traits_;
   std::vector<std::uint32_t> routes_;  // [streams of this rank's NPUs]

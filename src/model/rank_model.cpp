@@ -30,7 +30,7 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                                                                        : communicator::Execution::at_host,
                      .least_recorded = model.run_.least_recorded,
                      .variations = &model.run_.options.noise.variations,
-                     .knows_places = model.run_.knows_places() && !model.run_.options.goes_over_links(),
+                     .knows_places = model.run_.orders_collectives(),
                      .rendezvous = model.run_.options.rendezvous,
                      .load = model.load_},
                     [this](const communicator::Completion& completion) { npus.announce(completion); }),

@@ -218,7 +218,7 @@ class GlobalOrder final : public AstraOrder {
     EventPlace history = completion.place.end;
     if (!history.is_known()) {
       const Time last = completion.time - std::min(handler.last_step(completion.node), completion.time);
-      history = EventPlace::first_of(npu().npu().id).next(last, 0).next(last, 0);
+      history = npu().context().first_place(npu().npu().id).next(last, 0).next(last, 0);
     }
     histories_.keep_known(completion.event, std::move(history));
   }
@@ -314,11 +314,11 @@ std::vector<GlobalOrder::Ordered> GlobalOrder::in_order(std::span<const pdes::Ev
 /// Returns the history of an event that is its own.
 EventPlace GlobalOrder::take_history_of(const pdes::Event& event) {
   const NpuId self = npu().npu().id;
-  if (static_cast<EventKind>(event.kind) == EventKind::start) return EventPlace::first_of(self);
+  if (static_cast<EventKind>(event.kind) == EventKind::start) return npu().context().first_place(self);
   EventPlace history = histories_.take(event.order);
   const auto& links = npu().context().services.links;
   if (!history.is_known() && links) history = links->take_place(event);
-  return history.is_known() ? history : EventPlace::first_of(self).next(event.time, 0);
+  return history.is_known() ? history : npu().context().first_place(self).next(event.time, 0);
 }
 
 /// Handles one event. Returns false if it is to come again at this time, after all else that the NPU has pending.

@@ -71,6 +71,7 @@ struct Npus::State {
                 uses_of_groups(run),
                 dimension_streams_of(run),
                 run.least_recorded,
+                run.positions,
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
                 queues_in_turn(run)},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),

@@ -1,6 +1,7 @@
 #include "orrery/run/preparation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "orrery/npu/concurrency.hpp"
+#include "orrery/npu/connected.hpp"
 #include "orrery/npu/queue_turns.hpp"
 #include "orrery/npu/recorded.hpp"
 #include "orrery/parallel/gather_notices.hpp"
@@ -25,15 +27,14 @@ std::vector<Rank> hosts_of_servers(const memory::RemoteMemory& memory, std::span
   return hosts;
 }
 
-/// Returns whether an NPU of any rank accesses a memory server. Collective.
-bool any_accesses(const npu::Programs& programs, const memory::RemoteMemory& memory, parallel::Communicator& world) {
-  const bool any = memory.num_servers() > 0 && std::ranges::any_of(programs, [](const auto& program) {
-                     return std::ranges::any_of(program.second->graph->nodes, &trace::Node::is_access);
-                   });
-  std::int64_t on_any_rank = any ? 1 : 0;
-  world.maximum(std::span(&on_any_rank, 1));
-  return on_any_rank != 0;
+/// Returns whether a node of this rank is of this kind.
+template <class Predicate>
+bool any_node(const npu::Programs& programs, Predicate is_of_kind) {
+  return std::ranges::any_of(
+      programs, [&](const auto& program) { return std::ranges::any_of(program.second->graph->nodes, is_of_kind); });
 }
+
+bool is_send(const trace::Node& node) { return node.kind == trace::NodeKind::send; }
 
 }  // namespace
 
@@ -166,7 +167,15 @@ void Preparation::number(parallel::Communicator& world) {
         {traces.npus[i], &trace, programs_.at(trace.graph.get()).get(), std::move(numbered.of_request[i])});
   }
   of_all_.least_recorded = npu::least_recorded_cost(rank_->npus, configuration_.execution, world);
-  of_all_.accesses_servers = any_accesses(programs_, system_->memory, world);
+  std::array<std::int64_t, 2> any{
+      system_->memory.num_servers() > 0 && any_node(programs_, std::mem_fn(&trace::Node::is_access)),
+      any_node(programs_, is_send)};
+  world.maximum(any);
+  of_all_.accesses_servers = any[0] != 0;
+  of_all_.sends_messages = any[1] != 0;
+  const npu::RunContext run = unfolded_context(rank_->npus);
+  if (run.knows_places() && !run.options.goes_over_links() && !run.orders_requests())
+    of_all_.positions = npu::positions_among_connected(rank_->npus, run.hosting.num_npus(), world);
 }
 
 npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus) {
@@ -180,6 +189,8 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           [this](NpuId npu, std::uint64_t node) { return place_of(*traces_, configuration_, npu, node); },
           of_all_.least_recorded,
           of_all_.accesses_servers,
+          of_all_.sends_messages,
+          of_all_.positions,
           of_all_.turns_go_on,
           configuration_.run.cell_size};
 }

@@ -182,6 +182,26 @@ class Fold(harness.Folder):
             arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder) + ["--timeline"]
             self.assertEqual(self.check(arguments, ranks=(0, 2)), 6)
 
+    def test_pipelines_under_rules_of_astra_sim(self):
+        """Under astra-sim rules, which event comes first goes back to the first events of NPUs that messages connect. Copies of a pipeline
+        whose stages have equal positions fold, and give the results of the run without, on any number of ranks."""
+        pipelines = "\n".join(
+            [
+                "system:",
+                "  rules: astra-sim",
+                "  network:",
+                "    dimensions: [{shape: Ring, size: 4, bandwidth: 100 GB/s, latency: 1 us},",
+                "                 {shape: Switch, size: 6, bandwidth: 50 GB/s, latency: 2 us}]",
+                "  compute: {model: roofline, peak: 100 TFLOPS, local-memory: {bandwidth: 2 TB/s}}",
+                "workload:",
+                "  model: {layers: 6, hidden: 512, heads: 8, sequence: 128}",
+                "  parallel: {tp: 2, pp: 3, dp: 4, micro-batches: 4}",
+            ]
+        )
+        config = self.folder / "pipelines.yaml"
+        config.write_text(pipelines + "\n")
+        self.assertEqual(self.check([str(config)], ranks=(0, 2, 3)), 3)
+
     def test_short_links_of_an_outer_dimension(self):
         """Ranks keep NPUs that links of less than 20 ns join together. Where these links join NPUs whose numbers lie apart, 0 and 4 of 8 or
         0, 6 and 12 of 18, a run that folds them gives the same results on any number of ranks, as others do."""

@@ -81,7 +81,9 @@ class Preparation {
   struct AllTraces {
     Time least_recorded;
     bool accesses_servers = false;
-    bool turns_go_on = false;  ///< npu::turns_go_on_over_all
+    bool sends_messages = false;
+    std::vector<std::uint32_t> positions;  ///< npu::RunContext::positions
+    bool turns_go_on = false;              ///< npu::turns_go_on_over_all
   };
   struct FoldedRun {
     FoldedRun(const npu::RunContext& unfolded, fold::Assignment ranks, const fold::ReadNpus& read,
