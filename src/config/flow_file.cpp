@@ -98,7 +98,7 @@ void FlowReader::read_graph() {
   scenario_.routes = given.routes;
   if (const auto of_links = contradiction_of_links(scenario_.graph, scenario_.rules))
     faults_.add(Error(ErrorCode::bad_input, graph->place(path), of_links->found, of_links->expected));
-  if (auto warning = warning_of_marks(scenario_.graph, scenario_.rules)) warnings_.push_back(std::move(*warning));
+  if (auto warning = warning_of_control(scenario_.graph, scenario_.rules)) warnings_.push_back(std::move(*warning));
 }
 
 std::uint32_t FlowReader::as_host(const Value& value, const std::string& key) const {

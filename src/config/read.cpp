@@ -68,10 +68,10 @@ void warn_of_idle_keys(const std::string& file, Configuration& result) {
   for (std::string& warning : warnings_of_idle_keys(result, file)) result.warnings.push_back(std::move(warning));
 }
 
-/// Notes ports that mark no packets, if nothing else is wrong.
-void warn_of_marks(Configuration& result, const Faults& faults) {
+/// Notes a congestion control that cannot act as it should, if nothing else is wrong.
+void warn_of_control(Configuration& result, const Faults& faults) {
   if (!faults.empty()) return;
-  if (auto warning = warning_of_marks(result)) result.warnings.push_back(std::move(*warning));
+  if (auto warning = warning_of_control(result)) result.warnings.push_back(std::move(*warning));
 }
 
 /// Notes dimensions outside servers whose bandwidth is more than that of any network card: it may be meant in Gb/s.
@@ -314,7 +314,7 @@ void resolve_whole(const Inputs& inputs, Configuration& configuration, Faults& f
   faults.attempt([&] { settle_partition(inputs, configuration); });
   // Defaults stand for faulty values, so that a look at the whole would tell faults that are none.
   if (faults.empty()) configuration.validate(faults);
-  warn_of_marks(configuration, faults);
+  warn_of_control(configuration, faults);
 }
 
 std::optional<std::string> Inputs::flag(std::string_view key) const {
@@ -354,7 +354,7 @@ Configuration parse(std::string_view text, const std::string& name, const std::f
   warn_of_settings(result);
   if (!system_only) warn_of_idle_keys(name, result);
   if (faults.empty()) result.validate(faults);
-  warn_of_marks(result, faults);
+  warn_of_control(result, faults);
   faults.raise();
   return result;
 }

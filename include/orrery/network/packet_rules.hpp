@@ -46,6 +46,7 @@ struct TransportType {
   /// Makes the hosts of one rank, and the queues that go with them.
   TransportSide (*make)(const NodeServices& services);
   bool has_own_queues = false;                    ///< whether it brings its queues; otherwise `discipline` says which
+  bool sprays = false;                            ///< whether its hosts send packets of a message on several paths
   bool tells_again = false;                       ///< whether it may repeat the last acknowledgement of a message
   std::string_view discipline = "shared-buffer";  ///< name of the discipline that it has by default
   bool has_connections = false;  ///< whether messages share connections, whose packets have the sizes of TcpRules
@@ -65,6 +66,8 @@ struct ControlType {
   bool needs_marks = false;     ///< whether rates change by ECN marks only
   bool uses_telemetry = false;  ///< whether switches append telemetry of their ports to each packet
   bool sets_window = false;     ///< whether it sets the windows of its flows, by the number of links on their paths
+  /// Longest round trip in ns over one link, with one packet under way, that does not make it slow a flow; 0: any.
+  double most_round_trip_ns = 0;
   std::string_view transport = "roce";  ///< name of the transport whose flows it controls
   /// Makes the control of one connection of TCP. Null if it controls none.
   std::unique_ptr<TcpControl> (*make_tcp)() = nullptr;

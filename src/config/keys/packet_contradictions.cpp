@@ -191,32 +191,50 @@ std::optional<Contradiction> idle_key(const PacketRules& rules) {
   return {};
 }
 
-/// Returns the rates in bits per second of all ports of switches.
-std::set<std::uint64_t> rates_of_ports(const network::PacketGraph& graph) {
-  std::set<std::uint64_t> rates;
+/// A direction of a link, as far as congestion controls depend on it.
+struct Port {
+  std::uint64_t rate = 0;  // bits per second
+  double latency_ns = 0;
+  bool is_of_switch = false;
+
+  friend auto operator<=>(const Port&, const Port&) = default;
+};
+
+/// Returns the different ports.
+std::set<Port> ports_of(const network::PacketGraph& graph) {
+  std::set<Port> ports;
   for (const network::PacketGraph::Link& link : graph.links())
-    for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)})
-      if (!graph.node(from).is_host) rates.insert(link.way_to(to).rate);
-  return rates;
+    for (const auto& [from, to] : {std::pair(link.a, link.b), std::pair(link.b, link.a)}) {
+      const network::PacketGraph::Way& way = link.way_to(to);
+      ports.insert({way.rate, static_cast<double>(way.delay.ps()) / 1000, !graph.node(from).is_host});
+    }
+  return ports;
 }
 
-std::set<std::uint64_t> rates_of_ports(const Configuration& configuration) {
-  if (const auto& given = configuration.execution.network.graph) return rates_of_ports(given->graph);
-  std::set<std::uint64_t> rates;
+std::set<Port> ports_of(const Configuration& configuration) {
+  if (const auto& given = configuration.execution.network.graph) return ports_of(given->graph);
+  std::set<Port> ports;
   const topology::Topology topology = configuration.topology();
-  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d)
-    if (topology.dimension(d).size > 1 && !topology.wiring(d).switch_tiers().empty())
-      rates.insert(
-          static_cast<std::uint64_t>(std::llround(topology.dimension(d).bandwidth_of_links().bytes_per_ns() * 8e9)));
-  return rates;
+  for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
+    const topology::Dimension& dimension = topology.dimension(d);
+    if (dimension.size > 1)
+      ports.insert({static_cast<std::uint64_t>(std::llround(dimension.bandwidth_of_links().bytes_per_ns() * 8e9)),
+                    dimension.latency_ns, !topology.wiring(d).switch_tiers().empty()});
+  }
+  return ports;
 }
 
 bool acts_by_marks(const PacketRules& rules) { return rules.control->needs_marks && !rules.transport->has_own_queues; }
 
-std::optional<std::string> warning_of_rates(const std::set<std::uint64_t>& rates, const PacketRules& rules) {
+std::string as_rate(std::uint64_t rate) { return fmt::format("{:.6g} Gb/s", static_cast<double>(rate) / 1e9); }
+
+/// Finds ports of switches that mark no packets although the control acts by marks.
+std::optional<std::string> warning_of_marks(const std::set<Port>& ports, const PacketRules& rules) {
   std::vector<std::string> without;
-  for (const std::uint64_t rate : rates)
-    if (rules.marks_at(rate) == nullptr) without.push_back(fmt::format("{:.6g} Gb/s", static_cast<double>(rate) / 1e9));
+  for (const Port& port : ports)
+    if (port.is_of_switch && rules.marks_at(port.rate) == nullptr &&
+        (without.empty() || without.back() != as_rate(port.rate)))
+      without.push_back(as_rate(port.rate));
   if (without.empty()) return {};
   return fmt::format(
       "switches mark no packets at ports of {}, so that {} does not slow flows that meet there: give thresholds of "
@@ -224,17 +242,39 @@ std::optional<std::string> warning_of_rates(const std::set<std::uint64_t>& rates
       fmt::join(without, ", "), rules.control.name());
 }
 
-}  // namespace
-
-std::optional<std::string> warning_of_marks(const Configuration& configuration) {
-  const network::Options& network = configuration.execution.network;
-  if (!network.model->sends_packets || !acts_by_marks(network.packets)) return {};
-  return warning_of_rates(rates_of_ports(configuration), network.packets);
+/// Finds a port over which a packet and its acknowledgement always take longer than the control allows.
+std::optional<std::string> warning_of_delays(const std::set<Port>& ports, const PacketRules& rules) {
+  const double most = rules.control->most_round_trip_ns;
+  const auto packet = static_cast<double>(rules.with_sizes().full_packet());
+  const auto round_trip = [&](const Port& port) {
+    return packet * 8e9 / static_cast<double>(port.rate) + 2 * port.latency_ns;
+  };
+  const auto slowest = std::ranges::max_element(ports, {}, round_trip);
+  if (slowest == ports.end() || round_trip(*slowest) <= most) return {};
+  return fmt::format(
+      "{0} slows flows whose round trips take more than {1:.0f} us, and over a link of {2} and {3:.6g} us one packet "
+      "takes {4:.6g} us: a flow that is alone does not reach the rate of the link. Take another "
+      "system.network.packets.control",
+      rules.control.name(), most / 1000, as_rate(slowest->rate), slowest->latency_ns / 1000,
+      round_trip(*slowest) / 1000);
 }
 
-std::optional<std::string> warning_of_marks(const network::PacketGraph& graph, const PacketRules& rules) {
-  if (!acts_by_marks(rules)) return {};
-  return warning_of_rates(rates_of_ports(graph), rules);
+std::optional<std::string> warning_of_control(const std::set<Port>& ports, const PacketRules& rules) {
+  if (acts_by_marks(rules)) return warning_of_marks(ports, rules);
+  if (rules.control->most_round_trip_ns > 0) return warning_of_delays(ports, rules);
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> warning_of_control(const Configuration& configuration) {
+  const network::Options& network = configuration.execution.network;
+  if (!network.model->sends_packets) return {};
+  return warning_of_control(ports_of(configuration), network.packets);
+}
+
+std::optional<std::string> warning_of_control(const network::PacketGraph& graph, const PacketRules& rules) {
+  return warning_of_control(ports_of(graph), rules);
 }
 
 std::optional<Contradiction> contradiction_of(const PacketRules& rules, bool has_graph) {

@@ -36,11 +36,11 @@ constexpr Type<Count> byte_count(std::uint64_t minimum) {
 
 const Words<network::PacketRouting>& routings();
 
-/// Returns a warning that names the rates of switches' ports that mark no packets although the congestion control acts
-/// by marks; none if all do.
-std::optional<std::string> warning_of_marks(const Configuration& configuration);
+/// Returns a warning of a congestion control that cannot act as it should: it acts by marks, and ports of switches mark
+/// no packets; or it acts by round trips, and one packet alone takes too long over a link.
+std::optional<std::string> warning_of_control(const Configuration& configuration);
 /// Returns that of a list of flows.
-std::optional<std::string> warning_of_marks(const network::PacketGraph& graph, const network::PacketRules& rules);
+std::optional<std::string> warning_of_control(const network::PacketGraph& graph, const network::PacketRules& rules);
 /// Finds one, in a network with the links of shapes or with those of a graph.
 std::optional<Contradiction> contradiction_of(const network::PacketRules& rules, bool has_graph);
 /// Finds a queue of a link that has no effect, or that no packet passes.

@@ -132,12 +132,14 @@ PathFigures follow_path(const PacketGraph& graph, const PacketRouter& router, co
 /// All packets but the last are full. Those follow each other at the pace of the slowest link that they have passed,
 /// so that the last of n full packets leaves link i at the sum of their times on the links up to i, the delays before
 /// it, and n - 1 times the largest of these times. The last packet begins on a link when it is there and the packet
-/// before it has left.
+/// before it has left. If packets take several paths, it waits for the others on the first link only, and the message
+/// is there with the later of the last two.
 Time time_alone(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules,
                 const PacketRouter::FlowKey& key, std::uint64_t bytes, Time now) {
+  const bool takes_paths = rules.spreads_flows() || rules.transport->sprays;
   const std::uint64_t num_full = bytes == 0 ? 0 : (bytes - 1) / rules.payload;
   const std::uint64_t last_size = bytes - num_full * rules.payload + rules.header;
-  Time first_leaves, most, there;  // times of the first full packet, and of the last packet
+  Time first_leaves, most, full_there, there;  // times of the first and the last full packet, and of the last packet
   std::uint32_t node = key.source;
   for (std::uint32_t hops = 0; node != key.destination; ++hops) {
     const std::uint16_t number = router.port(node, key, now);
@@ -148,11 +150,13 @@ Time time_alone(const PacketGraph& graph, const PacketRouter& router, const Pack
     first_leaves += full;
     most = std::max(most, full);
     const Time free = num_full == 0 ? Time::zero() : first_leaves + most * static_cast<std::int64_t>(num_full - 1);
-    there = std::max(there, free) + transmission_time(last_size, way.rate, rules) + way.delay;
+    const bool waits = hops == 0 || !takes_paths;
+    there = (waits ? std::max(there, free) : there) + transmission_time(last_size, way.rate, rules) + way.delay;
+    full_there = free + way.delay;
     first_leaves += way.delay;
     node = port.peer;
   }
-  return there;
+  return num_full == 0 ? there : std::max(there, full_there);
 }
 
 FlowWindows::FlowWindows(const PacketGraph& graph, const PacketRouter& router, const PacketRules& rules)

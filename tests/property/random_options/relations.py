@@ -626,6 +626,8 @@ def one_flow(trial, random):
     trial.commands += [f"cd flow; {command}" for command in inner.commands]
     if inner.wrong or inner.code != 0:
         return inner.wrong or f"exit code {inner.code}: {inner.err[-800:]}"
+    if "slows flows whose round trips" in inner.err:
+        raise NotApplicable  # its congestion control is not made for such slow links
     slack = 1e6
     if not least - slack <= inner.rows["time"] <= most + slack:
         return f"{size} bytes from NPU {source} to {target} take {inner.rows['time'] / 1e6:.3f} us; expected {least / 1e6:.3f} to {most / 1e6:.3f} us"

@@ -80,6 +80,7 @@ constinit const ControlType swift_control{
     .help = "windows grow while round trips are below a target, which rises with hops and for small windows",
     .make = [](const ControlParameters&) -> std::unique_ptr<Control> { return std::make_unique<Swift>(); },
     .sets_window = true,
+    .most_round_trip_ns = 123'053,  // base_target, hop_target and most_for_window
 };
 
 }  // namespace orrery::network

@@ -71,6 +71,7 @@ constinit const ControlType timely_control{
     .make = [](const ControlParameters& parameters) -> std::unique_ptr<Control> {
       return std::make_unique<Timely>(parameters);
     },
+    .most_round_trip_ns = 500'000,  // Timely::high
 };
 
 }  // namespace orrery::network

@@ -24,6 +24,7 @@ constinit const TransportType uec_transport{
     .help = "Ultra Ethernet: packets on many paths in any order; only lost ones again",
     .make = make_uec,
     .has_own_queues = true,
+    .sprays = true,
     .tells_again = true,
     .discipline = "trimming",
 };
