@@ -15,7 +15,19 @@ namespace orrery::npu {
 /// to other collectives. This base class is an NPU where none does, so each node ends when it was said to end.
 class Contention {
  public:
+  /// The nodes that contend. Of others `defer` returns false, and the calls for their begins and ends do nothing.
+  struct Reach {
+    bool compute = false;         ///< compute nodes
+    bool collectives = false;     ///< all collectives
+    std::vector<bool> uses = {};  ///< [uses] collectives of the use, besides; may be empty
+  };
+
   virtual ~Contention() = default;
+
+  /// Returns whether a node that is no collective contends.
+  bool reaches_compute() const { return reach_.compute; }
+  /// Returns whether the collectives of a use contend.
+  bool reaches(std::uint32_t use) const { return reach_.collectives || (!reach_.uses.empty() && reach_.uses[use]); }
 
   /// Returns whether ends of nodes are deferred by what happens meanwhile, besides what collectives yield.
   virtual bool depends_on_events() const { return false; }
@@ -35,6 +47,9 @@ class Contention {
 
   virtual void serialize(Archive&) {}
   virtual void serialize_sms(Archive&) {}
+
+ protected:
+  Reach reach_;
 };
 
 /// Returns the contention of an NPU. `memberships`: [uses of the program]. Both outlive it.

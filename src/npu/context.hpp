@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "kept_completions.hpp"
 #include "kept_ends.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/hosting.hpp"
@@ -37,7 +38,8 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
-  KeptEnds& kept_ends;           ///< ends of the NPU that settles
+  KeptEnds& kept_ends;  ///< ends of the NPU that settles
+  KeptCompletions& kept_completions;
   std::vector<GroupUse> groups;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
@@ -48,6 +50,7 @@ struct Context {
   Time fraction = {};         ///< part of a ns by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;  ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
+  ResourceTables resource_tables = {};
 
   /// Returns what passes from the last message of a collective to its end.
   Time last_step(const communicator::Membership& its) const { return endpoint_delay[its.is_subgroup ? 1 : 0]; }

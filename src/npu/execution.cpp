@@ -10,8 +10,8 @@ using trace::NodeKind;
 
 Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& context, std::optional<Overrun>& overrun)
     : NpuContext(npu, lookahead, context),
-      schedule_(*npu.program, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
-                context.scratch.released),
+      schedule_(*npu.program, context.options, context.options.iterations_of(npu.id),
+                {npu, context.streams, context.resource_tables.of(npu, context.streams)}, context.scratch.released),
       accounting_(npu, context.options, overrun),
       order_(make_event_order(*this)) {}
 

@@ -28,9 +28,9 @@ namespace orrery::npu {
 class Npu : private EventHandler {
  public:
   /// `memberships`: [uses of the program] in the communicators of NpuSpec::groups. `overrun` becomes this NPU's if it
-  /// has an earlier one. All references outlive it.
+  /// has an earlier one. `index`: of this NPU on its rank. All references outlive it.
   Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
-      Context& context, std::optional<Overrun>& overrun);
+      Context& context, std::optional<Overrun>& overrun, std::uint32_t index);
 
   /// Makes the first nodes ready at `start_time`. `settle` must follow then, and nothing may happen here before.
   void start() { execution_.begin_iteration(start_time()); }
@@ -41,6 +41,10 @@ class Npu : private EventHandler {
   /// Lets nodes begin at `now` until none can; those that take no time end in between. Goes on with the ends of its
   /// own nodes as long as nothing else can come before, if no other NPU has yet to settle at `now`.
   void settle(Time now, bool is_last);
+  /// Returns whether the NPU may handle the end of a collective before the kernel sees its event.
+  bool runs_ahead() const { return shortcuts_.runs_ahead; }
+  /// Handles the end of a collective, and settles, if nothing else can come before. Returns whether it did.
+  bool end_ahead(const pdes::Event& end);
 
   /// Keeps the place, among simultaneous events, of an event that another logical process has sent.
   void keep_place_of(const pdes::Event& event) { execution_.order().admit(event); }
@@ -74,6 +78,12 @@ class Npu : private EventHandler {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
+  /// What need not be found out for each event.
+  struct Shortcuts {
+    bool runs_ahead = false;  ///< the NPU ends nodes before the kernel sees their events
+    bool uses_hosts = false;  ///< the hosts of communicators carry out all its collectives
+  };
+
   void settle_at(Time now);
   void run_ahead();
   bool handle_now(const pdes::Event& event) override;
@@ -90,6 +100,7 @@ class Npu : private EventHandler {
   Time turn_to(GroupId group);
   bool end_on_links(std::optional<NodeId> over, Time now);
   Time compute_time(NodeId id) const;
+  bool contends(NodeId id) const;
   pdes::Awaited awaited_by(NodeId id) const;
   Time least_lead(std::size_t resource, const Distances& distances) const;
   pdes::LookaheadBound bound(const Distances& distances, Time posted, Time arriving) const;
@@ -106,12 +117,13 @@ class Npu : private EventHandler {
   std::unique_ptr<Contention> contention_;
   std::uint64_t draws_as_;           // what all its draws of noise begin with
   memory::MemoryServer own_memory_;  // if no memory is shared
-  bool runs_ahead_ = false;          // it ends nodes before the kernel sees their events
-  collective::Turn next_turn_;       // communicator::Join::turn of the next collective
-  bool has_settled_ = false;         // its first nodes have begun
-  bool has_broken_off_ = false;      // `settle`, because receives are undecided
-  bool has_ended_ = false;           // it is done, and has counted its time
-  std::uint32_t circuits_ = 0;       // configuration in which its ports are
+  std::uint32_t index_;              // on its rank
+  Shortcuts shortcuts_;
+  collective::Turn next_turn_;   // communicator::Join::turn of the next collective
+  bool has_settled_ = false;     // its first nodes have begun
+  bool has_broken_off_ = false;  // `settle`, because receives are undecided
+  bool has_ended_ = false;       // it is done, and has counted its time
+  std::uint32_t circuits_ = 0;   // configuration in which its ports are
 };
 
 }  // namespace orrery::npu

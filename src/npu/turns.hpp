@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -30,6 +31,21 @@ std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const to
 /// Returns the streams of a run. O(members of communicators * dimensions).
 DimensionStreams dimension_streams_of(const RunContext& run);
 
+/// The resources that nodes need under DimensionStreams, found once for all NPUs of a program whose groups take turns
+/// in the same streams.
+class ResourceTables {
+ public:
+  using Table = std::vector<std::uint16_t>;  ///< [num_nodes] ResourceMap::of
+
+  /// Returns the table of an NPU; null if nodes do not take turns so. O(uses), and O(nodes) for each distinct table.
+  const Table* of(const NpuSpec& npu, const DimensionStreams& streams);
+
+ private:
+  using Streams = std::vector<std::uint16_t>;  // [uses]
+
+  std::map<std::pair<const Program*, Streams>, Table> made_;
+};
+
 /// The resources of an NPU by number, and the one that each node needs.
 class ResourceMap {
  public:
@@ -37,11 +53,13 @@ class ResourceMap {
   enum Index : std::uint16_t { cpu = 0, compute = 1, communication = 2, unlimited = 3 };
   static constexpr std::uint16_t num_fixed = 4;
 
-  /// Both outlive this.
-  ResourceMap(const NpuSpec& npu, const DimensionStreams& streams) : npu_(npu), streams_(streams) {}
+  /// All outlive this. `table`: of ResourceTables; null: none.
+  ResourceMap(const NpuSpec& npu, const DimensionStreams& streams, const ResourceTables::Table* table)
+      : npu_(npu), streams_(streams), table_(table) {}
 
   std::size_t count() const { return first_dimension_stream() + streams_.sends; }
   std::uint16_t of(NodeId id) const {
+    if (table_ != nullptr) return (*table_)[id.index()];
     const trace::Node& node = graph().nodes[id.index()];
     if (node.stream > 0) return static_cast<std::uint16_t>(num_fixed + node.stream - 1);
     switch (node.kind) {
@@ -65,6 +83,7 @@ class ResourceMap {
 
   const NpuSpec& npu_;
   const DimensionStreams& streams_;
+  const ResourceTables::Table* table_;
 };
 
 }  // namespace orrery::npu
