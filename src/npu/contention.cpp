@@ -43,7 +43,7 @@ class NodeContention final : public Contention {
         held_(npu.context().options.compute.experts_share),
         sms_([&npu](NodeId id, std::uint32_t held) { return npu.context().gpus->stretch(npu.node(id), held); }) {
     if (those.yield) find_sets_that_yield();
-    reach_.compute = reach_.collectives = those.share_units || those.hold_units || those.share_sms;
+    contending_.compute = contending_.collectives = those.share_units || those.hold_units || those.share_sms;
   }
 
   bool depends_on_events() const override { return those_.share_units || those_.hold_units; }
@@ -122,12 +122,12 @@ class NodeContention final : public Contention {
       bool any = false;
       for (std::size_t other = 0; other < tiers.size(); ++other)
         any = any || (set_of_use(other) == set_of_use(use) && tiers[other] > 1);
-      reach_.uses.push_back(any);
+      contending_.uses.push_back(any);
     }
   }
 
   /// Returns whether a collective is of a set in which some yield.
-  bool yields(NodeId id) const { return those_.yield && reach_.uses[npu_.npu().program->use_of_node(id)]; }
+  bool yields(NodeId id) const { return those_.yield && contending_.uses[npu_.npu().program->use_of_node(id)]; }
 
   /// Returns how much later a collective ends because it yields. One that ends counts for those that do, and for
   /// compute nodes.

@@ -16,7 +16,7 @@ namespace orrery::npu {
 class Contention {
  public:
   /// The nodes that contend. Of others `defer` returns false, and the calls for their begins and ends do nothing.
-  struct Reach {
+  struct Contending {
     bool compute = false;         ///< compute nodes
     bool collectives = false;     ///< all collectives
     std::vector<bool> uses = {};  ///< [uses] collectives of the use, besides; may be empty
@@ -24,10 +24,17 @@ class Contention {
 
   virtual ~Contention() = default;
 
-  /// Returns whether a node that is no collective contends.
-  bool reaches_compute() const { return reach_.compute; }
+  /// Returns whether a node contends.
+  bool contends(const Program& program, NodeId id) const {
+    if (program.graph->nodes[id.index()].kind != trace::NodeKind::collective) return contends_compute();
+    return contends(program.use_of_node(id));
+  }
+  /// Returns whether nodes that are no collectives contend.
+  bool contends_compute() const { return contending_.compute; }
   /// Returns whether the collectives of a use contend.
-  bool reaches(std::uint32_t use) const { return reach_.collectives || (!reach_.uses.empty() && reach_.uses[use]); }
+  bool contends(std::uint32_t use) const {
+    return contending_.collectives || (!contending_.uses.empty() && contending_.uses[use]);
+  }
 
   /// Returns whether ends of nodes are deferred by what happens meanwhile, besides what collectives yield.
   virtual bool depends_on_events() const { return false; }
@@ -49,7 +56,7 @@ class Contention {
   virtual void serialize_sms(Archive&) {}
 
  protected:
-  Reach reach_;
+  Contending contending_;
 };
 
 /// Returns the contention of an NPU. `memberships`: [uses of the program]. Both outlive it.

@@ -24,6 +24,12 @@ struct GroupUse {
   std::uint32_t circuits = 0;  ///< configuration of the circuits in which its collectives run
 };
 
+/// Events that the kernel does not see yet.
+struct KeptEvents {
+  KeptEnds ends;  ///< ends of the NPU that settles
+  KeptCompletions completions;
+};
+
 /// What the NPUs of a rank share and call.
 struct Context {
   /// Lists that are empty between calls; one for all NPUs saves memory.
@@ -38,8 +44,7 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
-  KeptEnds& kept_ends;  ///< ends of the NPU that settles
-  KeptCompletions& kept_completions;
+  KeptEvents& kept;
   std::vector<GroupUse> groups;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();  ///< see RunContext
@@ -50,7 +55,6 @@ struct Context {
   Time fraction = {};         ///< part of a ns by which the kernel is past the time of the NPU that settles
   GpuSystem* gpus = nullptr;  ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
-  ResourceTables resource_tables = {};
 
   /// Returns what passes from the last message of a collective to its end.
   Time last_step(const communicator::Membership& its) const { return endpoint_delay[its.is_subgroup ? 1 : 0]; }

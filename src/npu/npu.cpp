@@ -19,6 +19,14 @@ namespace {
 
 constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
+/// Returns the free resource whose next node has the lowest id; count() if no node can begin.
+std::size_t next_resource(const Resources& resources) {
+  std::size_t first = resources.count();
+  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
+    if (resources.can_take(i) && (first == resources.count() || resources.next(i) < resources.next(first))) first = i;
+  return first;
+}
+
 }  // namespace
 
 Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
@@ -53,7 +61,7 @@ bool Npu::handle_now(const pdes::Event& event) {
     case EventKind::start:
       return true;
     case EventKind::complete:
-      if (contends(id) && contention_->defer(id, event.time)) return false;
+      if (contention_->contends(*execution_.npu().program, id) && contention_->defer(id, event.time)) return false;
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -96,7 +104,7 @@ void Npu::end_event(Time now) { end_on_links(collectives_->end_event(execution_,
 
 void Npu::settle(Time now, bool is_last) {
   const bool runs_ahead = shortcuts_.runs_ahead && is_last;
-  KeptEnds& ends = execution_.context().kept_ends;
+  KeptEnds& ends = execution_.context().kept.ends;
   ends.is_on = runs_ahead;
   settle_at(now);
   if (!runs_ahead) return;
@@ -110,8 +118,8 @@ void Npu::settle(Time now, bool is_last) {
 /// do next, because the kernel says by that what is certain.
 void Npu::run_ahead() {
   pdes::Scheduler& kernel = execution_.context().services.kernel;
-  KeptEnds& ends = execution_.context().kept_ends;
-  const KeptCompletions& completions = execution_.context().kept_completions;
+  KeptEnds& ends = execution_.context().kept.ends;
+  const KeptCompletions& completions = execution_.context().kept.completions;
   for (int moment = 0; moment < most_moments_ahead && !awaits().anything(); ++moment) {
     const Time now = ends.next();
     if (now == Time::max() || completions.holds(index_) || !kernel.advance(lp(), now, 0)) return;
@@ -127,12 +135,6 @@ bool Npu::end_ahead(const pdes::Event& end) {
   if (awaits().anything() || !kernel.advance(lp(), end.time, kernel.depth(end.source()))) return false;
   if (handle(end)) settle(end.time, true);
   return true;
-}
-
-/// Returns whether a node contends with others.
-bool Npu::contends(NodeId id) const {
-  if (execution_.node(id).kind != NodeKind::collective) return contention_->reaches_compute();
-  return contention_->reaches(execution_.npu().program->use_of_node(id));
 }
 
 /// Lets nodes begin at `now` until none can; those that take no time end in between.
@@ -153,14 +155,6 @@ void Npu::settle_at(Time now) {
   messaging_->settle(execution_, now);
   // What comes later for its memory is none of its time.
   if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
-}
-
-/// Returns the free resource whose next node has the lowest id; count() if no node can begin.
-std::size_t Npu::next_resource(const Resources& resources) {
-  std::size_t first = resources.count();
-  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
-    if (resources.can_take(i) && (first == resources.count() || resources.next(i) < resources.next(first))) first = i;
-  return first;
 }
 
 /// Begins the nodes that are ready, as far as resources are free.
@@ -190,7 +184,7 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
     case NodeKind::collective:
       return issue_collective(id, now);
     default:
-      if (!contention_->reaches_compute()) return execution_.end_at(id, now, now + compute_time(id));
+      if (!contention_->contends_compute()) return execution_.end_at(id, now, now + compute_time(id));
       if (const auto finish = contention_->begin_compute(id, compute_time(id), now))
         execution_.end_at(id, now, *finish);
   }
@@ -247,7 +241,7 @@ void Npu::issue_collective(NodeId id, Time now) {
     turn = next_turn_;
     next_turn_ = communicators.turn_after(membership, join);
   }
-  const bool contends = contention_->reaches(use);
+  const bool contends = contention_->contends(use);
   if (contends) contention_->begin_transfer(id, now);
   if (!shortcuts_.uses_hosts && collectives_->are_here()) {
     if (!collectives_->join(execution_, id, group, membership, now, turn, dark)) return;
@@ -295,7 +289,7 @@ void Npu::issue_access(NodeId id, Time now) {
                                        {}});
 }
 
-void Npu::announce(const communicator::Completion& completion) {
+bool Npu::announce(const communicator::Completion& completion) {
   const NodeId id = completion.node;
   execution_.awaited().remove(awaited_by(id));
   RunningNode& running = execution_.running(id);
@@ -305,6 +299,7 @@ void Npu::announce(const communicator::Completion& completion) {
   if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
   execution_.accounting().count_sent(id, running.start, completion.sent);
+  return shortcuts_.runs_ahead && completion.time != Time::max() && !awaits().anything();
 }
 
 /// Returns what the end of a collective or a memory access depends on.

@@ -32,17 +32,18 @@ class Npu : private EventHandler {
   Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
       Context& context, std::optional<Overrun>& overrun, std::uint32_t index);
 
-  /// Makes the first nodes ready at `start_time`. `settle` must follow then, and nothing may happen here before.
-  void start() { execution_.begin_iteration(start_time()); }
-  Time start_time() const { return execution_.context().options.start_of(id()); }
+  /// Makes the first nodes ready at the time that it returns. `settle` must follow then, and nothing may happen here
+  /// before.
+  Time start() {
+    execution_.begin_iteration(start_time());
+    return start_time();
+  }
   /// Handles an event, or keeps it for `settle` if the order of events wants it. Returns whether `settle` must follow
   /// when all events of this time have been handled.
   bool handle(const pdes::Event& event);
   /// Lets nodes begin at `now` until none can; those that take no time end in between. Goes on with the ends of its
   /// own nodes as long as nothing else can come before, if no other NPU has yet to settle at `now`.
   void settle(Time now, bool is_last);
-  /// Returns whether the NPU may handle the end of a collective before the kernel sees its event.
-  bool runs_ahead() const { return shortcuts_.runs_ahead; }
   /// Handles the end of a collective, and settles, if nothing else can come before. Returns whether it did.
   bool end_ahead(const pdes::Event& end);
 
@@ -50,8 +51,9 @@ class Npu : private EventHandler {
   void keep_place_of(const pdes::Event& event) { execution_.order().admit(event); }
   /// See pdes::Model::admit. `event` is of another NPU, not of a server or of the links.
   bool admit(pdes::Event& event) { return messaging_->admit(execution_, event); }
-  /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range.
-  void announce(const communicator::Completion& completion);
+  /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range. Returns
+  /// whether the NPU may handle it before the kernel sees its event.
+  bool announce(const communicator::Completion& completion);
   /// See pdes::Model::awaits.
   pdes::Awaited awaits() const;
   /// Returns how far ahead this NPU can be seen.
@@ -84,6 +86,7 @@ class Npu : private EventHandler {
     bool uses_hosts = false;  ///< the hosts of communicators carry out all its collectives
   };
 
+  Time start_time() const { return execution_.context().options.start_of(id()); }
   void settle_at(Time now);
   void run_ahead();
   bool handle_now(const pdes::Event& event) override;
@@ -93,14 +96,12 @@ class Npu : private EventHandler {
     return messaging_->departure_of(execution_, event);
   }
   Time last_step(NodeId collective) const override { return execution_.context().last_step(membership(collective)); }
-  static std::size_t next_resource(const Resources& resources);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
   Time turn_to(GroupId group);
   bool end_on_links(std::optional<NodeId> over, Time now);
   Time compute_time(NodeId id) const;
-  bool contends(NodeId id) const;
   pdes::Awaited awaited_by(NodeId id) const;
   Time least_lead(std::size_t resource, const Distances& distances) const;
   pdes::LookaheadBound bound(const Distances& distances, Time posted, Time arriving) const;

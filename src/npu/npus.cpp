@@ -68,8 +68,7 @@ struct Npus::State {
                 run.hosting,
                 run.first_server(),
                 run.place_of,
-                kept_ends,
-                kept_completions,
+                kept,
                 uses_of_groups(run),
                 dimension_streams_of(run),
                 run.least_recorded,
@@ -90,8 +89,7 @@ struct Npus::State {
   }
 
   const RunContext& run;
-  KeptEnds kept_ends;
-  KeptCompletions kept_completions{run.npus.size()};
+  KeptEvents kept{{}, KeptCompletions(run.npus.size())};
   Context context;
   std::unique_ptr<GpuSystem> gpus;  // null: no thread blocks carry out collectives
   Lookaheads lookaheads;
@@ -131,10 +129,9 @@ void Npus::touch(std::uint32_t npu) {
 
 void Npus::start() {
   for (Npu& npu : state_->npus) {
-    pdes::Event event = pdes::Event::make(npu.start_time(), pdes::Stage::client, npu.lp(), 0, npu.lp());
+    pdes::Event event = pdes::Event::make(npu.start(), pdes::Stage::client, npu.lp(), 0, npu.lp());
     event.kind = static_cast<std::uint16_t>(EventKind::start);
     state_->context.services.kernel.schedule(event);
-    npu.start();
     state_->bounds.mark(local(npu.id()));
   }
 }
@@ -181,7 +178,7 @@ void Npus::handle(const pdes::Event& event) {
 void Npus::settle(Time exact) {
   const Time now = state_->has_fractions ? memory::whole_ns(exact) : exact;
   state_->context.fraction = exact - now;
-  state_->kept_completions.is_on = !state_->has_fractions;
+  state_->kept.completions.is_on = !state_->has_fractions;
   for (const auto index : state_->touched) {
     state_->is_touched[index] = 0;
     state_->npus[index].settle(now, index == state_->touched.back());
@@ -189,7 +186,7 @@ void Npus::settle(Time exact) {
   }
   state_->touched.clear();
   end_kept_completions();
-  state_->kept_completions.is_on = false;
+  state_->kept.completions.is_on = false;
 }
 
 void Npus::note_settled(std::uint32_t index) {
@@ -202,7 +199,7 @@ void Npus::note_settled(std::uint32_t index) {
 /// Ends collectives that have become known, and those that become known because of it, as long as nothing else can come
 /// before for their NPUs. The others go to the kernel.
 void Npus::end_kept_completions() {
-  KeptCompletions& kept = state_->kept_completions;
+  KeptCompletions& kept = state_->kept.completions;
   pdes::Scheduler& kernel = state_->context.services.kernel;
   for (int i = 0; i < most_completions_ahead && !kept.empty(); ++i) {
     const auto [end, index] = kept.take();
@@ -228,11 +225,10 @@ bool Npus::admit(pdes::Event& event) {
 bool Npus::announce(const communicator::Completion& completion, const pdes::Event& end, bool may_take) {
   const auto index = local(completion.npu);
   Npu& npu = state_->npus[index];
-  npu.announce(completion);
+  const bool takes_it = npu.announce(completion);
   state_->bounds.mark(index);
-  KeptCompletions& kept = state_->kept_completions;
-  return may_take && kept.is_on && npu.runs_ahead() && completion.time != Time::max() && !npu.awaits().anything() &&
-         kept.add(index, end);
+  KeptCompletions& kept = state_->kept.completions;
+  return takes_it && may_take && kept.is_on && kept.add(index, end);
 }
 
 void Npus::proceed(NpuId npu) { touch(local(npu)); }

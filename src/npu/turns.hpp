@@ -13,23 +13,7 @@
 
 namespace orrery::npu {
 
-/// Which communication nodes take turns under Options::dimension_streams: collectives that use the same dimensions,
-/// or dimensions that contend for a port, also if others connect these dimensions, with those of their tier
-/// (yielding.hpp); and sends. Streams are numbered from 1: those of the sets of dimensions in tier 0, then in the other
-/// tiers, then that of sends.
-struct DimensionStreams {
-  std::vector<std::uint16_t> of_group;  ///< [communicators]
-  std::uint16_t num_sets = 0;
-  std::uint16_t sends = 0;  ///< the last stream; 0: nodes do not take turns so
-  /// By program of this rank: [uses] a mask, bit t for collectives of tier t. Programs without priorities have none.
-  std::map<const Program*, std::vector<std::uint8_t>> tiers;
-};
-
-/// Returns a mask: bit d is set if members of the communicator differ in dimension d. O(members * dimensions).
-std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const topology::Topology& topology);
-
-/// Returns the streams of a run. O(members of communicators * dimensions).
-DimensionStreams dimension_streams_of(const RunContext& run);
+struct DimensionStreams;
 
 /// The resources that nodes need under DimensionStreams, found once for all NPUs of a program whose groups take turns
 /// in the same streams.
@@ -45,6 +29,25 @@ class ResourceTables {
 
   std::map<std::pair<const Program*, Streams>, Table> made_;
 };
+
+/// Which communication nodes take turns under Options::dimension_streams: collectives that use the same dimensions,
+/// or dimensions that contend for a port, also if others connect these dimensions, with those of their tier
+/// (yielding.hpp); and sends. Streams are numbered from 1: those of the sets of dimensions in tier 0, then in the other
+/// tiers, then that of sends.
+struct DimensionStreams {
+  std::vector<std::uint16_t> of_group;  ///< [communicators]
+  std::uint16_t num_sets = 0;
+  std::uint16_t sends = 0;  ///< the last stream; 0: nodes do not take turns so
+  /// By program of this rank: [uses] a mask, bit t for collectives of tier t. Programs without priorities have none.
+  std::map<const Program*, std::vector<std::uint8_t>> tiers;
+  ResourceTables tables = {};  ///< those that have been made
+};
+
+/// Returns a mask: bit d is set if members of the communicator differ in dimension d. O(members * dimensions).
+std::uint64_t dimensions_of(const communicator::CommunicatorSpec& spec, const topology::Topology& topology);
+
+/// Returns the streams of a run. O(members of communicators * dimensions).
+DimensionStreams dimension_streams_of(const RunContext& run);
 
 /// The resources of an NPU by number, and the one that each node needs.
 class ResourceMap {
