@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -179,13 +180,13 @@ void add_groups(const npu::RunContext& context, const StructureOf& structure_of,
   graph.group_blocks = groups.blocks(static_cast<std::uint64_t>(world.size()), world.rank().index());
   add_members(groups, graph, world);
   GroupCollectives collectives(context);
-  const auto layout_of = [&context](const communicator::CommunicatorSpec& spec) {
-    return collective::layout_of(context.engine, *spec.group, spec.dimensions, spec.custom);
-  };
+  std::vector<std::shared_ptr<const collective::GroupLayout>> layouts;  // [communicators]
+  layouts.reserve(context.communicators.size());
   std::vector<std::uint32_t> known;  // group and what is known of its collectives, in turn
   for (const auto& spec : context.communicators) {
     const auto group = spec.id.value();
-    const auto layout = layout_of(spec);
+    const auto& layout =
+        layouts.emplace_back(collective::layout_of(context.engine, *spec.group, spec.dimensions, spec.custom));
     // What is drawn for the collectives of a group tells it apart from all others.
     const bool draws = context.options.noise.variations.has(DrawnPer::collective) && groups.size(group) > 1;
     graph.layouts.push_back(draws ? ~group : collectives.number_of_layout(*layout));
@@ -198,15 +199,15 @@ void add_groups(const npu::RunContext& context, const StructureOf& structure_of,
   for (const auto its : of_group) graph.completes_together.push_back((its & not_together) == 0);
   graph.layouts.resize(groups.count(), ~groups.num_communicators());  // servers: unlike communicators
   graph.completes_together.resize(groups.count(), 0);
-  graph.positions_among = [&context, of_group = std::move(of_group), layout_of](std::uint32_t group,
-                                                                                std::span<const std::uint32_t> labels) {
+  graph.positions_among = [&engine = context.engine, of_group = std::move(of_group), layouts = std::move(layouts)](
+                              std::uint32_t group, std::span<const std::uint32_t> labels) {
     std::vector<std::uint32_t> positions(labels.begin(), labels.end());
     if (group >= of_group.size()) std::iota(positions.begin(), positions.end(), 0U);
     if (group >= of_group.size() || (of_group[group] & not_named) != 0) return positions;
     std::vector<collective::Kind> kinds;
     for (unsigned kind = 0; kind < 30; ++kind)
       if ((of_group[group] >> kind & 1U) != 0) kinds.push_back(static_cast<collective::Kind>(kind));
-    return context.engine.equivalence_classes(*layout_of(context.communicators[group]), kinds, labels);
+    return engine.equivalence_classes(*layouts[group], kinds, labels);
   };
 }
 

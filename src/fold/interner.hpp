@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "orrery/base/mix.hpp"
@@ -20,15 +19,15 @@ class Interner {
   std::uint32_t of(Words list) {
     std::uint64_t hash = list.size();
     for (const auto word : list) hash = mix(hash, word);
+    if (2 * size() >= slots_.size()) grow();
+    std::size_t at = hash & (slots_.size() - 1);
+    for (; slots_[at] != none; at = (at + 1) & (slots_.size() - 1))
+      if (hashes_[slots_[at]] == hash && std::ranges::equal(list, (*this)[slots_[at]])) return slots_[at];
     const auto next = static_cast<std::uint32_t>(size());
-    const auto [found, added] = heads_.try_emplace(hash, next);
-    if (!added)
-      for (std::uint32_t i = found->second; i != none; i = chain_[i])
-        if (std::ranges::equal(list, (*this)[i])) return i;
+    slots_[at] = next;
+    hashes_.push_back(hash);
     words_.insert(words_.end(), list.begin(), list.end());
     ends_.push_back(words_.size());
-    chain_.push_back(added ? none : found->second);
-    found->second = next;
     return next;
   }
   std::size_t size() const { return ends_.size() - 1; }
@@ -36,11 +35,22 @@ class Interner {
 
  private:
   static constexpr std::uint32_t none = ~0U;
+  static constexpr std::size_t least_slots = 16;
+
+  /// Makes room for as many lists again. The number of slots is a power of two, of which at most half are taken.
+  void grow() {
+    slots_.assign(std::max(least_slots, 2 * slots_.size()), none);
+    for (std::uint32_t i = 0; i < size(); ++i) {
+      std::size_t at = hashes_[i] & (slots_.size() - 1);
+      while (slots_[at] != none) at = (at + 1) & (slots_.size() - 1);
+      slots_[at] = i;
+    }
+  }
 
   std::vector<std::uint32_t> words_;
   std::vector<std::size_t> ends_ = {0};
-  std::vector<std::uint32_t> chain_;  // the list of the same hash that came before
-  std::unordered_map<std::uint64_t, std::uint32_t> heads_;
+  std::vector<std::uint64_t> hashes_;  // [lists]
+  std::vector<std::uint32_t> slots_;   // a hash table with linear probing of the numbers of lists
 };
 
 }  // namespace orrery::fold

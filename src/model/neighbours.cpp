@@ -1,5 +1,9 @@
 #include <algorithm>
-#include <set>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "cells.hpp"
 #include "orrery/base/error.hpp"
@@ -107,80 +111,78 @@ class Neighbours {
   Time least_between_ = Time::max();  // of servers here, to other ranks
 };
 
-using Layouts = std::vector<std::shared_ptr<const collective::GroupLayout>>;
-
 /// Returns the layout of the collectives of a communicator.
 std::shared_ptr<const collective::GroupLayout> layout_of(const npu::RunContext& run,
                                                          const communicator::CommunicatorSpec& spec) {
   return collective::layout_of(run.engine, *spec.group, spec.dimensions, spec.custom);
 }
 
-/// Finds the shortest collective of each communicator that this rank's NPUs take part in.
+/// Finds the shortest collective of communicators.
 class ShortestCollectives {
  public:
   explicit ShortestCollectives(const npu::RunContext& run)
       : run_(run), layouts_(run.communicators.size()), shortest_(run.communicators.size(), Time::max()) {}
 
+  /// Asks for a communicator.
+  void add(const communicator::CommunicatorSpec& spec) { layouts_[spec.id.index()] = layout_of(run_, spec); }
   /// Returns the least times from the first arrival to a completion, by collective::Engine::least_duration; max() for
-  /// communicators that NPUs here do not use. O(nodes of all distinct programs).
+  /// communicators that nobody asked for or that NPUs here do not use. O(uses of the NPUs here), and O(nodes) for each
+  /// distinct program and layout.
   std::vector<Time> find() {
-    for (const auto& npu : run_.npus) add(npu);
+    for (const auto& npu : run_.npus)
+      for (std::uint32_t use = 0; use < npu.groups.size(); ++use) {
+        const std::uint32_t group = npu.groups[use].value();
+        if (layouts_[group]) shortest_[group] = std::min(shortest_[group], of_use(*npu.program, use, *layouts_[group]));
+      }
     return std::move(shortest_);
   }
 
  private:
-  void add(const npu::NpuSpec& npu) {
-    const Layouts layouts = layouts_to_look_at(npu);
-    if (std::ranges::all_of(layouts, [](const auto& layout) { return layout == nullptr; })) return;
-    const auto& graph = *npu.program->graph;
-    for (std::uint32_t i = 0; i < graph.num_nodes(); ++i) {
-      const auto& node = graph.nodes[i];
-      if (node.kind != trace::NodeKind::collective) continue;
-      const auto use = npu.program->use_of_node(NodeId(i));
-      if (!layouts[use]) continue;
-      Time& least = shortest_[npu.groups[use].index()];
-      least = std::min(
-          least, run_.engine.least_duration(*layouts[use], collective::kind_of(node.collective), Bytes(node.size)));
-    }
-  }
-  /// Returns the layouts [uses of the program] of those communicators in which no NPU with the same program has been
-  /// looked at: such NPUs do the same. Null for the others.
-  Layouts layouts_to_look_at(const npu::NpuSpec& npu) {
-    Layouts layouts(npu.groups.size());
-    for (std::size_t use = 0; use < npu.groups.size(); ++use) {
-      if (!done_.emplace(npu.program, npu.groups[use]).second) continue;
-      const auto& spec = run_.communicators[npu.groups[use].index()];
-      auto& layout = layouts_[spec.id.index()];
-      if (!layout) layout = layout_of(run_, spec);
-      layouts[use] = layout;
-    }
-    return layouts;
+  /// Returns the least time of the collectives of one use of a program.
+  Time of_use(const npu::Program& program, std::uint32_t use, const collective::GroupLayout& layout) {
+    const auto [found, is_new] = of_uses_.try_emplace({&program, use, &layout}, Time::max());
+    if (!is_new) return found->second;
+    const auto& nodes = program.graph->nodes;
+    for (std::uint32_t i = 0; i < nodes.size(); ++i)
+      if (nodes[i].kind == trace::NodeKind::collective && program.use_of_node(NodeId(i)) == use)
+        found->second = std::min(
+            found->second,
+            run_.engine.least_duration(layout, collective::kind_of(nodes[i].collective), Bytes(nodes[i].size)));
+    return found->second;
   }
 
   const npu::RunContext& run_;
-  Layouts layouts_;  // [communicators] those that have been made
+  std::vector<std::shared_ptr<const collective::GroupLayout>> layouts_;  // [communicators] null: nobody asked
   std::vector<Time> shortest_;
-  std::set<std::pair<const npu::Program*, GroupId>> done_;
+  std::map<std::tuple<const npu::Program*, std::uint32_t, const collective::GroupLayout*>, Time> of_uses_;
 };
 
 /// Adds what passes between the members and the hosts of communicators, of which the host computes the collectives.
 void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
-  // A replay carries no collectives out.
-  const auto shortest = run.options.replay_only ? std::vector<Time>(run.communicators.size(), Time::max())
-                                                : ShortestCollectives(run).find();
+  struct Spread {
+    const communicator::CommunicatorSpec& spec;
+    std::vector<Rank> ranks;
+  };
+  std::vector<Spread> hosted;
+  ShortestCollectives collectives(run);
   for (const auto& spec : run.communicators) {
-    const auto ranks = communicator::ranks_of(spec, run.hosting.of_npu);
+    auto ranks = communicator::ranks_of(spec, run.hosting.of_npu);
     const bool is_local = ranks.size() == 1 && ranks.front() == spec.host;
     if (is_local) continue;  // its members and its host see each other without the kernel
     if (spec.host == neighbours.here()) {
-      const Time least = std::min(shortest[spec.id.index()], run.least_recorded);
-      const Time final_delay = std::min(run.engine.minimum_duration(*layout_of(run, spec)), run.least_recorded);
-      for (const Rank rank : ranks)
-        neighbours.add_completions(rank, run.memory.least_after_answer(least),
-                                   run.memory.least_after_answer(final_delay));
+      if (!run.options.replay_only) collectives.add(spec);  // a replay carries no collectives out
+      hosted.push_back({spec, std::move(ranks)});
     } else if (std::ranges::binary_search(ranks, neighbours.here())) {
       neighbours.add_requests(spec.host);
     }
+  }
+  const std::vector<Time> shortest = collectives.find();
+  for (const auto& [spec, ranks] : hosted) {
+    const Time least = std::min(shortest[spec.id.index()], run.least_recorded);
+    const Time final_delay = std::min(run.engine.minimum_duration(*layout_of(run, spec)), run.least_recorded);
+    for (const Rank rank : ranks)
+      neighbours.add_completions(rank, run.memory.least_after_answer(least),
+                                 run.memory.least_after_answer(final_delay));
   }
 }
 

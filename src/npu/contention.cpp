@@ -43,7 +43,7 @@ class NodeContention final : public Contention {
         held_(npu.context().options.compute.experts_share),
         sms_([&npu](NodeId id, std::uint32_t held) { return npu.context().gpus->stretch(npu.node(id), held); }) {
     if (those.yield) find_sets_that_yield();
-    only_yields_ = !those.share_units && !those.hold_units && !those.share_sms;
+    contending_.compute = contending_.collectives = those.share_units || those.hold_units || those.share_sms;
   }
 
   bool depends_on_events() const override { return those_.share_units || those_.hold_units; }
@@ -69,7 +69,6 @@ class NodeContention final : public Contention {
 
   bool defer(NodeId id, Time now) override {
     const NodeKind kind = npu_.node(id).kind;
-    if (only_yields_ && (kind != NodeKind::collective || !yields(id))) return false;
     // A node whose end has changed has several events, of which one counts.
     if (those_.share_sms && kind == NodeKind::compute && !sms_.end(id, now)) return true;
     Time owed = Time::zero();
@@ -123,12 +122,12 @@ class NodeContention final : public Contention {
       bool any = false;
       for (std::size_t other = 0; other < tiers.size(); ++other)
         any = any || (set_of_use(other) == set_of_use(use) && tiers[other] > 1);
-      yields_.push_back(any);
+      contending_.uses.push_back(any);
     }
   }
 
   /// Returns whether a collective is of a set in which some yield.
-  bool yields(NodeId id) const { return those_.yield && yields_[npu_.npu().program->use_of_node(id)]; }
+  bool yields(NodeId id) const { return those_.yield && contending_.uses[npu_.npu().program->use_of_node(id)]; }
 
   /// Returns how much later a collective ends because it yields. One that ends counts for those that do, and for
   /// compute nodes.
@@ -184,8 +183,6 @@ class NodeContention final : public Contention {
   Execution& npu_;
   const std::vector<communicator::Membership>& memberships_;
   Contenders those_;
-  std::vector<bool> yields_;  // [uses] whether the set of the use has collectives that yield
-  bool only_yields_ = false;
   Yielding yielding_;
   SharedUnits shared_;
   HeldUnits held_;

@@ -15,7 +15,26 @@ namespace orrery::npu {
 /// to other collectives. This base class is an NPU where none does, so each node ends when it was said to end.
 class Contention {
  public:
+  /// The nodes that contend. Of others `defer` returns false, and the calls for their begins and ends do nothing.
+  struct Contending {
+    bool compute = false;         ///< compute nodes
+    bool collectives = false;     ///< all collectives
+    std::vector<bool> uses = {};  ///< [uses] collectives of the use, besides; may be empty
+  };
+
   virtual ~Contention() = default;
+
+  /// Returns whether a node contends.
+  bool contends(const Program& program, NodeId id) const {
+    if (program.graph->nodes[id.index()].kind != trace::NodeKind::collective) return contends_compute();
+    return contends(program.use_of_node(id));
+  }
+  /// Returns whether nodes that are no collectives contend.
+  bool contends_compute() const { return contending_.compute; }
+  /// Returns whether the collectives of a use contend.
+  bool contends(std::uint32_t use) const {
+    return contending_.collectives || (!contending_.uses.empty() && contending_.uses[use]);
+  }
 
   /// Returns whether ends of nodes are deferred by what happens meanwhile, besides what collectives yield.
   virtual bool depends_on_events() const { return false; }
@@ -35,6 +54,9 @@ class Contention {
 
   virtual void serialize(Archive&) {}
   virtual void serialize_sms(Archive&) {}
+
+ protected:
+  Contending contending_;
 };
 
 /// Returns the contention of an NPU. `memberships`: [uses of the program]. Both outlive it.

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "kept_completions.hpp"
 #include "kept_ends.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/event_place.hpp"
@@ -25,6 +26,12 @@ struct GroupUse {
   std::uint32_t circuits = 0;  ///< configuration of the circuits in which its collectives run
 };
 
+/// Events that the kernel does not see yet.
+struct KeptEvents {
+  KeptEnds ends;  ///< ends of the NPU that settles
+  KeptCompletions completions;
+};
+
 /// What the NPUs of a rank share and call.
 struct Context {
   /// Lists that are empty between calls; one for all NPUs saves memory.
@@ -39,7 +46,7 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
-  KeptEnds& kept_ends;           ///< ends of the NPU that settles
+  KeptEvents& kept;
   std::vector<GroupUse> groups;  ///< [communicators]
   DimensionStreams streams;
   Time least_recorded = Time::max();              ///< see RunContext

@@ -10,8 +10,8 @@ using trace::NodeKind;
 
 Execution::Execution(const NpuSpec& npu, const Lookahead& lookahead, Context& context, std::optional<Overrun>& overrun)
     : NpuContext(npu, lookahead, context),
-      schedule_(*npu.program, context.options, context.options.iterations_of(npu.id), {npu, context.streams},
-                context.scratch.released),
+      schedule_(*npu.program, context.options, context.options.iterations_of(npu.id),
+                {npu, context.streams, context.streams.tables.of(npu, context.streams)}, context.scratch.released),
       accounting_(npu, context.options, overrun),
       order_(make_event_order(*this)) {}
 
@@ -43,8 +43,8 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventPlace* given
   if (finish == now) return order_->add_end(id, place);
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
   order_->places().keep(end, std::move(place));
-  if (context_.kept_ends.is_on)
-    context_.kept_ends.add(end);
+  if (context_.kept.ends.is_on)
+    context_.kept.ends.add(end);
   else
     context_.services.kernel.schedule(end);
 }

@@ -19,20 +19,30 @@ namespace {
 
 constexpr int most_moments_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
+/// Returns the free resource whose next node has the lowest id; count() if no node can begin.
+std::size_t next_resource(const Resources& resources) {
+  std::size_t first = resources.count();
+  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
+    if (resources.can_take(i) && (first == resources.count() || resources.next(i) < resources.next(first))) first = i;
+  return first;
+}
+
 }  // namespace
 
 Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
-         Context& context, std::optional<Overrun>& overrun)
+         Context& context, std::optional<Overrun>& overrun, std::uint32_t index)
     : execution_(npu, lookahead, context, overrun),
       messaging_(make_messaging(context)),
       collectives_(make_collectives(context)),
       blocks_(make_thread_blocks(context)),
       memberships_(std::move(memberships)),
       contention_(make_contention(execution_, memberships_)),
-      draws_as_(mix(context.options.noise.seed, npu.id.value())) {
+      draws_as_(mix(context.options.noise.seed, npu.id.value())),
+      index_(index) {
   // What collectives defer, and what links and thread blocks do, is decided when the kernel hands out the event.
-  runs_ahead_ = context.services.links == nullptr && context.gpus == nullptr && !contention_->depends_on_events() &&
-                !execution_.order().keeps_events();
+  shortcuts_.runs_ahead = context.services.links == nullptr && context.gpus == nullptr &&
+                          !contention_->depends_on_events() && !execution_.order().keeps_events();
+  shortcuts_.uses_hosts = context.gpus == nullptr && !collectives_->are_here();
 }
 
 bool Npu::handle(const pdes::Event& event) { return execution_.order().keep(event) || handle_now(event); }
@@ -51,7 +61,7 @@ bool Npu::handle_now(const pdes::Event& event) {
     case EventKind::start:
       return true;
     case EventKind::complete:
-      if (contention_->defer(id, event.time)) return false;
+      if (contention_->contends(*execution_.npu().program, id) && contention_->defer(id, event.time)) return false;
       [[fallthrough]];
     case EventKind::sent:
       execution_.complete(id, event.time);
@@ -93,8 +103,8 @@ bool Npu::handle_now(const pdes::Event& event) {
 void Npu::end_event(Time now) { end_on_links(collectives_->end_event(execution_, now), now); }
 
 void Npu::settle(Time now, bool is_last) {
-  const bool runs_ahead = runs_ahead_ && is_last;
-  KeptEnds& ends = execution_.context().kept_ends;
+  const bool runs_ahead = shortcuts_.runs_ahead && is_last;
+  KeptEnds& ends = execution_.context().kept.ends;
   ends.is_on = runs_ahead;
   settle_at(now);
   if (!runs_ahead) return;
@@ -108,15 +118,23 @@ void Npu::settle(Time now, bool is_last) {
 /// do next, because the kernel says by that what is certain.
 void Npu::run_ahead() {
   pdes::Scheduler& kernel = execution_.context().services.kernel;
-  KeptEnds& ends = execution_.context().kept_ends;
+  KeptEnds& ends = execution_.context().kept.ends;
+  const KeptCompletions& completions = execution_.context().kept.completions;
   for (int moment = 0; moment < most_moments_ahead && !awaits().anything(); ++moment) {
     const Time now = ends.next();
-    if (now == Time::max() || !kernel.advance(lp(), now)) return;
+    if (now == Time::max() || completions.holds(index_) || !kernel.advance(lp(), now, 0)) return;
     execution_.complete(ends.take(), now);
     for (; ends.next() == now; execution_.complete(ends.take(), now))
-      ensure(kernel.advance(lp(), now), "an NPU stops in the middle of a moment");
+      ensure(kernel.advance(lp(), now, 0), "an NPU stops in the middle of a moment");
     settle_at(now);
   }
+}
+
+bool Npu::end_ahead(const pdes::Event& end) {
+  pdes::Scheduler& kernel = execution_.context().services.kernel;
+  if (awaits().anything() || !kernel.advance(lp(), end.time, kernel.depth(end.source()))) return false;
+  if (handle(end)) settle(end.time, true);
+  return true;
 }
 
 /// Lets nodes begin at `now` until none can; those that take no time end in between.
@@ -137,14 +155,6 @@ void Npu::settle_at(Time now) {
   messaging_->settle(execution_, now);
   // What comes later for its memory is none of its time.
   if (is_done() && !std::exchange(has_ended_, true)) execution_.accounting().end_run(now);
-}
-
-/// Returns the free resource whose next node has the lowest id; count() if no node can begin.
-std::size_t Npu::next_resource(const Resources& resources) {
-  std::size_t first = resources.count();
-  for (auto i = resources.next_ready(0); i < resources.count(); i = resources.next_ready(i + 1))
-    if (resources.can_take(i) && (first == resources.count() || resources.next(i) < resources.next(first))) first = i;
-  return first;
 }
 
 /// Begins the nodes that are ready, as far as resources are free.
@@ -174,6 +184,7 @@ void Npu::issue(NodeId id, std::uint16_t resource, Time now) {
     case NodeKind::collective:
       return issue_collective(id, now);
     default:
+      if (!contention_->contends_compute()) return execution_.end_at(id, now, now + compute_time(id));
       if (const auto finish = contention_->begin_compute(id, compute_time(id), now))
         execution_.end_at(id, now, *finish);
   }
@@ -211,9 +222,12 @@ void Npu::issue_collective(NodeId id, Time now) {
   const std::uint32_t use = execution_.npu().program->use_of_node(id);
   const communicator::Membership& membership = memberships_[use];
   const trace::Node& node = execution_.node(id);
-  const Time recorded = recorded_cost(*execution_.npu().program->graph, id, execution_.context().options);
+  const Context& context = execution_.context();
+  const Time recorded = context.options.recorded_communication
+                            ? recorded_cost(*execution_.npu().program->graph, id, context.options)
+                            : Time::zero();
   if (membership.members == 1) return execution_.end_at(id, now, now + recorded);
-  if (blocks_->join(execution_, id, execution_.npu().groups[use], membership, now))
+  if (!shortcuts_.uses_hosts && blocks_->join(execution_, id, execution_.npu().groups[use], membership, now))
     return contention_->hold_sms(blocks_->sms(), now);
   const GroupId group = execution_.npu().groups[use];
   const Time dark = turn_to(group);
@@ -227,14 +241,15 @@ void Npu::issue_collective(NodeId id, Time now) {
     turn = next_turn_;
     next_turn_ = communicators.turn_after(membership, join);
   }
-  contention_->begin_transfer(id, now);
-  if (collectives_->are_here()) {
+  const bool contends = contention_->contends(use);
+  if (contends) contention_->begin_transfer(id, now);
+  if (!shortcuts_.uses_hosts && collectives_->are_here()) {
     if (!collectives_->join(execution_, id, group, membership, now, turn, dark)) return;
     contention_->end_transfer(id, now);
     return execution_.end_at(id, now, now);
   }
-  contention_->begin_yielding(id, now);
-  execution_.awaited().add(awaited_by(id));
+  if (contends) contention_->begin_yielding(id, now);
+  execution_.awaited().add({.here = membership.local_participants > 1, .replies = membership.is_remote});
   execution_.order().join(execution_, membership, join, now);
 }
 
@@ -274,7 +289,7 @@ void Npu::issue_access(NodeId id, Time now) {
                                        {}});
 }
 
-void Npu::announce(const communicator::Completion& completion) {
+bool Npu::announce(const communicator::Completion& completion) {
   const NodeId id = completion.node;
   execution_.awaited().remove(awaited_by(id));
   RunningNode& running = execution_.running(id);
@@ -284,6 +299,7 @@ void Npu::announce(const communicator::Completion& completion) {
   if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
   execution_.accounting().count_sent(id, running.start, completion.sent);
+  return shortcuts_.runs_ahead && completion.time != Time::max() && !awaits().anything();
 }
 
 /// Returns what the end of a collective or a memory access depends on.

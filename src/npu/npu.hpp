@@ -28,26 +28,32 @@ namespace orrery::npu {
 class Npu : private EventHandler {
  public:
   /// `memberships`: [uses of the program] in the communicators of NpuSpec::groups. `overrun` becomes this NPU's if it
-  /// has an earlier one. All references outlive it.
+  /// has an earlier one. `index`: of this NPU on its rank. All references outlive it.
   Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
-      Context& context, std::optional<Overrun>& overrun);
+      Context& context, std::optional<Overrun>& overrun, std::uint32_t index);
 
-  /// Makes the first nodes ready at `start_time`. `settle` must follow then, and nothing may happen here before.
-  void start() { execution_.begin_iteration(start_time()); }
-  Time start_time() const { return execution_.context().options.start_of(id()); }
+  /// Makes the first nodes ready at the time that it returns. `settle` must follow then, and nothing may happen here
+  /// before.
+  Time start() {
+    execution_.begin_iteration(start_time());
+    return start_time();
+  }
   /// Handles an event, or keeps it for `settle` if the order of events wants it. Returns whether `settle` must follow
   /// when all events of this time have been handled.
   bool handle(const pdes::Event& event);
   /// Lets nodes begin at `now` until none can; those that take no time end in between. Goes on with the ends of its
   /// own nodes as long as nothing else can come before, if no other NPU has yet to settle at `now`.
   void settle(Time now, bool is_last);
+  /// Handles the end of a collective, and settles, if nothing else can come before. Returns whether it did.
+  bool end_ahead(const pdes::Event& end);
 
   /// Keeps the place, among simultaneous events, of an event that another logical process has sent.
   void keep_place_of(const pdes::Event& event) { execution_.order().admit(event); }
   /// See pdes::Model::admit. `event` is of another NPU, not of a server or of the links.
   bool admit(pdes::Event& event) { return messaging_->admit(execution_, event); }
-  /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range.
-  void announce(const communicator::Completion& completion);
+  /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range. Returns
+  /// whether the NPU may handle it before the kernel sees its event.
+  bool announce(const communicator::Completion& completion);
   /// See pdes::Model::awaits.
   pdes::Awaited awaits() const;
   /// Returns how far ahead this NPU can be seen.
@@ -74,6 +80,13 @@ class Npu : private EventHandler {
   void list_waits(std::vector<Wait>& waits) const;
 
  private:
+  /// What need not be found out for each event.
+  struct Shortcuts {
+    bool runs_ahead = false;  ///< the NPU ends nodes before the kernel sees their events
+    bool uses_hosts = false;  ///< the hosts of communicators carry out all its collectives
+  };
+
+  Time start_time() const { return execution_.context().options.start_of(id()); }
   void settle_at(Time now);
   void run_ahead();
   bool handle_now(const pdes::Event& event) override;
@@ -83,7 +96,6 @@ class Npu : private EventHandler {
     return messaging_->departure_of(execution_, event);
   }
   Time last_step(NodeId collective) const override { return execution_.context().last_step(membership(collective)); }
-  static std::size_t next_resource(const Resources& resources);
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
@@ -106,12 +118,13 @@ class Npu : private EventHandler {
   std::unique_ptr<Contention> contention_;
   std::uint64_t draws_as_;           // what all its draws of noise begin with
   memory::MemoryServer own_memory_;  // if no memory is shared
-  bool runs_ahead_ = false;          // it ends nodes before the kernel sees their events
-  collective::Turn next_turn_;       // communicator::Join::turn of the next collective
-  bool has_settled_ = false;         // its first nodes have begun
-  bool has_broken_off_ = false;      // `settle`, because receives are undecided
-  bool has_ended_ = false;           // it is done, and has counted its time
-  std::uint32_t circuits_ = 0;       // configuration in which its ports are
+  std::uint32_t index_;              // on its rank
+  Shortcuts shortcuts_;
+  collective::Turn next_turn_;   // communicator::Join::turn of the next collective
+  bool has_settled_ = false;     // its first nodes have begun
+  bool has_broken_off_ = false;  // `settle`, because receives are undecided
+  bool has_ended_ = false;       // it is done, and has counted its time
+  std::uint32_t circuits_ = 0;   // configuration in which its ports are
 };
 
 }  // namespace orrery::npu

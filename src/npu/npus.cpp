@@ -16,6 +16,7 @@ namespace orrery::npu {
 namespace {
 
 constexpr std::uint32_t elsewhere = ~0U;
+constexpr int most_completions_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
 /// Returns the memberships of an NPU in the communicators of its collectives. O(uses * log members).
 std::vector<communicator::Membership> memberships_of(const NpuSpec& npu,
@@ -67,7 +68,7 @@ struct Npus::State {
                 run.hosting,
                 run.first_server(),
                 run.place_of,
-                kept_ends,
+                kept,
                 uses_of_groups(run),
                 dimension_streams_of(run),
                 run.least_recorded,
@@ -89,7 +90,7 @@ struct Npus::State {
   }
 
   const RunContext& run;
-  KeptEnds kept_ends;
+  KeptEvents kept{{}, KeptCompletions(run.npus.size())};
   Context context;
   std::unique_ptr<GpuSystem> gpus;  // null: no thread blocks carry out collectives
   Lookaheads lookaheads;
@@ -109,7 +110,7 @@ Npus::Npus(const RunContext& run, const Services& services, std::optional<Overru
   for (const NpuSpec& spec : run.npus) {
     state_->index[spec.id.index()] = static_cast<std::uint32_t>(state_->npus.size());
     state_->npus.emplace_back(spec, state_->lookaheads.of(spec), memberships_of(spec, services.communicators),
-                              state_->context, overrun);
+                              state_->context, overrun, state_->index[spec.id.index()]);
   }
 }
 
@@ -129,10 +130,9 @@ void Npus::touch(std::uint32_t npu) {
 
 void Npus::start() {
   for (Npu& npu : state_->npus) {
-    pdes::Event event = pdes::Event::make(npu.start_time(), pdes::Stage::client, npu.lp(), 0, npu.lp());
+    pdes::Event event = pdes::Event::make(npu.start(), pdes::Stage::client, npu.lp(), 0, npu.lp());
     event.kind = static_cast<std::uint16_t>(EventKind::start);
     state_->context.services.kernel.schedule(event);
-    npu.start();
     state_->bounds.mark(local(npu.id()));
   }
 }
@@ -179,17 +179,37 @@ void Npus::handle(const pdes::Event& event) {
 void Npus::settle(Time exact) {
   const Time now = state_->has_fractions ? memory::whole_ns(exact) : exact;
   state_->context.fraction = exact - now;
+  state_->kept.completions.is_on = !state_->has_fractions;
   for (const auto index : state_->touched) {
     state_->is_touched[index] = 0;
-    Npu& npu = state_->npus[index];
-    npu.settle(now, index == state_->touched.back());
-    state_->bounds.mark(index);
-    if (npu.is_done() && !state_->is_done[index]) {
-      state_->is_done[index] = 1;
-      ++state_->num_done;
-    }
+    state_->npus[index].settle(now, index == state_->touched.back());
+    note_settled(index);
   }
   state_->touched.clear();
+  end_kept_completions();
+  state_->kept.completions.is_on = false;
+}
+
+void Npus::note_settled(std::uint32_t index) {
+  state_->bounds.mark(index);
+  if (!state_->npus[index].is_done() || state_->is_done[index]) return;
+  state_->is_done[index] = 1;
+  ++state_->num_done;
+}
+
+/// Ends collectives that have become known, and those that become known because of it, as long as nothing else can come
+/// before for their NPUs. The others go to the kernel.
+void Npus::end_kept_completions() {
+  KeptCompletions& kept = state_->kept.completions;
+  pdes::Scheduler& kernel = state_->context.services.kernel;
+  for (int i = 0; i < most_completions_ahead && !kept.empty(); ++i) {
+    const auto [end, index] = kept.take();
+    if (state_->npus[index].end_ahead(end))
+      note_settled(index);
+    else
+      kernel.schedule(end);
+  }
+  kept.give_up(kernel);
 }
 
 bool Npus::admit(pdes::Event& event) {
@@ -203,10 +223,13 @@ bool Npus::admit(pdes::Event& event) {
   return true;
 }
 
-void Npus::announce(const communicator::Completion& completion) {
+bool Npus::announce(const communicator::Completion& completion, const pdes::Event& end, bool may_take) {
   const auto index = local(completion.npu);
-  state_->npus[index].announce(completion);
+  Npu& npu = state_->npus[index];
+  const bool takes_it = npu.announce(completion);
   state_->bounds.mark(index);
+  KeptCompletions& kept = state_->kept.completions;
+  return takes_it && may_take && kept.is_on && kept.add(index, end);
 }
 
 void Npus::proceed(NpuId npu) { touch(local(npu)); }

@@ -1,6 +1,7 @@
 #include "turns.hpp"
 
 #include <bit>
+#include <utility>
 
 namespace orrery::npu {
 
@@ -61,6 +62,20 @@ DimensionStreams dimension_streams_of(const RunContext& run) {
     if (!npu.program->graph->priorities.empty())
       if (auto& tiers = streams.tiers[npu.program]; tiers.empty()) tiers = tiers_of_uses(*npu.program);
   return streams;
+}
+
+const ResourceTables::Table* ResourceTables::of(const NpuSpec& npu, const DimensionStreams& streams) {
+  if (streams.sends == 0) return nullptr;
+  Streams of_uses;
+  of_uses.reserve(npu.groups.size());
+  for (const GroupId group : npu.groups) of_uses.push_back(streams.of_group[group.index()]);
+  const auto [found, is_new] = made_.try_emplace({npu.program, std::move(of_uses)});
+  if (!is_new) return &found->second;
+  const ResourceMap resources(npu, streams, nullptr);
+  const std::uint32_t num_nodes = npu.program->graph->num_nodes();
+  found->second.reserve(num_nodes);
+  for (std::uint32_t i = 0; i < num_nodes; ++i) found->second.push_back(resources.of(NodeId(i)));
+  return &found->second;
 }
 
 std::uint16_t ResourceMap::turn_of(NodeId id, const trace::Node& node) const {

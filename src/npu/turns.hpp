@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
@@ -11,6 +12,23 @@
 #include "yielding.hpp"
 
 namespace orrery::npu {
+
+struct DimensionStreams;
+
+/// The resources that nodes need under DimensionStreams, found once for all NPUs of a program whose groups take turns
+/// in the same streams.
+class ResourceTables {
+ public:
+  using Table = std::vector<std::uint16_t>;  ///< [num_nodes] ResourceMap::of
+
+  /// Returns the table of an NPU; null if nodes do not take turns so. O(uses), and O(nodes) for each distinct table.
+  const Table* of(const NpuSpec& npu, const DimensionStreams& streams);
+
+ private:
+  using Streams = std::vector<std::uint16_t>;  // [uses]
+
+  std::map<std::pair<const Program*, Streams>, Table> made_;
+};
 
 /// Which communication nodes take turns under Options::dimension_streams: collectives that use the same dimensions,
 /// or dimensions that contend for a port, also if others connect these dimensions, with those of their tier
@@ -22,6 +40,7 @@ struct DimensionStreams {
   std::uint16_t sends = 0;  ///< the last stream; 0: nodes do not take turns so
   /// By program of this rank: [uses] a mask, bit t for collectives of tier t. Programs without priorities have none.
   std::map<const Program*, std::vector<std::uint8_t>> tiers;
+  ResourceTables tables = {};  ///< those that have been made
 };
 
 /// Returns a mask: bit d is set if members of the communicator differ in dimension d. O(members * dimensions).
@@ -37,11 +56,13 @@ class ResourceMap {
   enum Index : std::uint16_t { cpu = 0, compute = 1, communication = 2, unlimited = 3 };
   static constexpr std::uint16_t num_fixed = 4;
 
-  /// Both outlive this.
-  ResourceMap(const NpuSpec& npu, const DimensionStreams& streams) : npu_(npu), streams_(streams) {}
+  /// All outlive this. `table`: of ResourceTables; null: none.
+  ResourceMap(const NpuSpec& npu, const DimensionStreams& streams, const ResourceTables::Table* table)
+      : npu_(npu), streams_(streams), table_(table) {}
 
   std::size_t count() const { return first_dimension_stream() + streams_.sends; }
   std::uint16_t of(NodeId id) const {
+    if (table_ != nullptr) return (*table_)[id.index()];
     const trace::Node& node = graph().nodes[id.index()];
     if (node.stream > 0) return static_cast<std::uint16_t>(num_fixed + node.stream - 1);
     switch (node.kind) {
@@ -65,6 +86,7 @@ class ResourceMap {
 
   const NpuSpec& npu_;
   const DimensionStreams& streams_;
+  const ResourceTables::Table* table_;
 };
 
 }  // namespace orrery::npu

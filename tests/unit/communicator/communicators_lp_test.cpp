@@ -47,8 +47,9 @@ TEST(WireFormat, AMessageOfWrongSizeIsRefused) {
 /// A rank with its communicators.
 struct OneRank {
   explicit OneRank(int here)
-      : system(here), communicators(system.setup, [this](const Completion& completion) {
+      : system(here), communicators(system.setup, [this](const Completion& completion, const pdes::Event&, bool) {
           announced.emplace_back(completion.npu, completion.time);
+          return false;
         }) {}
 
   void join(std::uint32_t npu, Time now) {
