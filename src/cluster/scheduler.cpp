@@ -253,7 +253,11 @@ bool Scheduler::preempt(std::uint32_t head) {
 
 void Scheduler::find_shadow(std::uint32_t head) {
   if (knows_shadow(head)) return;
-  shadow_ = {head, at_.version, never, pool_->copy(), false};
+  shadow_.head = head;
+  shadow_.version = at_.version;
+  shadow_.time = never;
+  shadow_.later = pool_->copy();
+  shadow_.is_tried = false;
   const Placing policy = options_.places.policy;
   if (policy == Placing::contiguous || policy == Placing::torus) return bisect_shadow(head);
   for (const auto& [end, job] : running_) {
@@ -299,12 +303,20 @@ void Scheduler::bisect_shadow(std::uint32_t head) {
 /// the shadow time if it then still has them.
 bool Scheduler::may_backfill(std::uint32_t job) {
   const Job& j = jobs_[job];
-  if (j.npus > pool_->num_free() || !can_start(job)) return false;
+  if (j.npus > pool_->num_free()) return false;
+  const bool decides_size = pool_->places_by_size(j);
+  if (decides_size && shadow_.unplaced.contains(j)) return false;
+  if (!can_start(job)) {
+    if (decides_size) shadow_.unplaced.add(j);
+    return false;
+  }
   if (at_.now + j.estimate <= shadow_.time) return true;
-  const Place place = pool_->find(j, job);
+  if (decides_size && shadow_.delaying.contains(j)) return false;
+  const Place place = shadow_.later->counts_only() ? Place{pool_->occupied(j), {}} : pool_->find(j, job);
   shadow_.later->take(place);
   if (shadow_.later->fits(jobs_[shadow_.head])) return true;
   shadow_.later->release(place);
+  if (decides_size) shadow_.delaying.add(j);
   return false;
 }
 
@@ -324,8 +336,17 @@ void Scheduler::backfill() {
       candidates.push_back(std::get<2>(*at));
   }
   const std::uint64_t before = at_.version;
-  for (const std::uint32_t job : candidates)
-    if (may_backfill(job)) start(job);
+  const auto forget_refusals = [&] {
+    shadow_.unplaced.clear();
+    shadow_.delaying.clear();
+  };
+  forget_refusals();
+  for (const std::uint32_t job : candidates) {
+    if (pool_->num_free() == 0) break;
+    if (!may_backfill(job)) continue;
+    start(job);
+    forget_refusals();
+  }
   shadow_.is_tried = at_.version == before;
 }
 

@@ -13,6 +13,7 @@
 
 #include "host_clock.hpp"
 #include "orrery/cluster/schedule.hpp"
+#include "refusals.hpp"
 
 namespace orrery::cluster {
 
@@ -80,6 +81,8 @@ class Scheduler {
     Nanoseconds time = 0;
     std::unique_ptr<Pool> later;  ///< free NPUs then
     bool is_tried = false;        ///< all jobs of the queue have been looked at
+    Refusals unplaced = {};       ///< jobs that have no place now
+    Refusals delaying = {};       ///< jobs that would leave the first of the queue none then
   };
 
   std::span<const Job> jobs_;
