@@ -49,7 +49,7 @@ struct Summary {
   double energy = 0, peak_power = 0;  ///< J and W of all NPUs
   double largest_ramp = 0;            ///< W in a second, over a minute
   double host_failures = 0;
-  double stops = 0, lost = 0;  ///< of all jobs, those of the warm-up included; NPU-seconds
+  double stops = 0, lost = 0;  ///< stops and lost NPU-seconds of all jobs, the warm-up included
 };
 
 /// A number of a summary with its name and unit.

@@ -36,8 +36,8 @@ struct CircuitConfiguration {
   std::string name;
   /// [positions] NPU that stands there. Position p has the links that NPU p has without circuits.
   std::vector<NpuId> npus;
-  std::optional<CircuitRate> rate = {};  ///< of all links; none: those of the dimension
-  std::vector<Circuit> circuits = {};    ///< all that there are; empty: the links of the positions
+  std::optional<CircuitRate> rate = {};  ///< rate of all links; none: that of the dimension
+  std::vector<Circuit> circuits = {};    ///< circuits that exist; empty: the links of the positions
 
   friend bool operator==(const CircuitConfiguration&, const CircuitConfiguration&) = default;
 };

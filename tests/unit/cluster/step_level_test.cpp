@@ -48,7 +48,7 @@ TEST(StepLevel, LimitsComponents) {
   for (const Component& component : found.sharing.components)
     for (const double factor : component.factors) EXPECT_EQ(factor, 1.5);
   try {
-    run(options_with(12'000), {}, {}, &steps, *world);
+    run(options_with(21'000), {}, {}, &steps, *world);
     FAIL() << "no limit";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("more than 20000 components would be simulated (limit)"),
