@@ -156,7 +156,11 @@ class Steps(harness.Folder):
         self.assertEqual(found["sizes/npus"], [4, 8])
         self.assertEqual(found["sizes/jobs"], [1, 2])
         self.assertEqual(found["sizes/jct_p95"], [3600.0, 6 * 3600.0])
-        for cap, text in (([["1 h", 5]], "0 h"), ([["0 h", 5], ["0 h", 6]], "after the one before"), ([], "a list of 0")):
+        for cap, text in (
+            ([["1 h", 5]], "0 h"),
+            ([["0 h", 5], ["0 h", 6]], "after the one before"),
+            ([], "a list of 0"),
+        ):
             done, _ = self.run_file(
                 "cluster", {"cluster": {"npus": 16, "jobs": jobs, "site": site | {"power-cap": cap}}}
             )
