@@ -94,7 +94,6 @@ bool Machine::phase(State state, Nanoseconds length, std::int32_t f) {
 
 /// Detection, diagnosis, repair and replacement (R4, R7).
 bool Machine::struck(std::int32_t f, std::vector<std::uint32_t> hosts) {
-  hosts_.take_back(ledger_.now());
   ledger_.pass(State::detect, detection(f), f);
   if (ledger_.is_over()) return false;
   const RepairRules& rules = setup_.repair;

@@ -56,6 +56,30 @@ void note_groups_of_circuits(const Subject& subject, parallel::Communicator& wor
                                        cited(key)));
 }
 
+/// Names groups whose members circuits do not join in the configuration of the group (O5). Collective.
+void require_circuits_of_groups(const Subject& subject, parallel::Communicator& world, Findings findings) {
+  const auto& circuits = subject.configuration.execution.network.circuits;
+  if (!circuits || !world.is_root()) return;
+  for (const auto& communicator : subject.run.communicators) {
+    const trace::Group& group = *communicator.group;
+    const std::uint32_t configuration = circuits->of_group(group.name);
+    if (!circuits->lists_circuits(configuration)) continue;
+    std::vector<NpuId> members = group.members;
+    for (std::uint32_t npu = 0; group.members.empty() && npu < circuits->num_npus(); ++npu) members.emplace_back(npu);
+    for (const NpuId from : members)
+      for (const NpuId to : members) {
+        if (from == to || circuits->next_npu(configuration, from, to) != from) continue;
+        findings.faults.add(
+            Error(ErrorCode::bad_input, {.key = fmt::format("system.network.circuits.{}", configuration)},
+                  fmt::format("NPU {} cannot reach NPU {} in configuration {}, but group {} needs it", from.value(),
+                              to.value(), cited(circuits->options().configurations[configuration].name),
+                              group.name.empty() ? "all" : cited(group.name)),
+                  "circuits that join them"));
+        return;
+      }
+  }
+}
+
 /// Whether traces, unlike what is generated, have what a key acts on shows only when they are read. Collective.
 void note_keys_of_traces(const Subject& subject, parallel::Communicator& world, Findings findings) {
   const auto workloads = subject.configuration.workloads();
@@ -94,6 +118,7 @@ Check unused_keys() {
           Check::Collective([](const Subject& subject, parallel::Communicator& world, Findings findings) {
             note_keys_of_traces(subject, world, findings);
             note_groups_of_circuits(subject, world, findings);
+            require_circuits_of_groups(subject, world, findings);
           })};
 }
 

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include "orrery/base/output_file.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/cost/cost.hpp"
 #include "orrery/run/agreed.hpp"
+#include "orrery/run/collect.hpp"
 #include "orrery/study/cluster_steps.hpp"
 #include "orrery/study/cluster_tables.hpp"
 #include "placed_errors.hpp"
@@ -51,6 +54,15 @@ std::unique_ptr<cluster::StepLevel> step_level_of(const ClusterCommand& command,
   return study::make_step_level(command.inputs, file, options, world);
 }
 
+/// Returns USD for an hour of an NPU; nothing without prices.
+std::optional<double> price_of_npu_hour(const config::CampaignFile& file) {
+  if (!file.has_system) return {};
+  const auto hardware = run::hardware_of(file.configuration);
+  if (!hardware) return {};
+  const auto price = cost::cost_of_step(*hardware, 3600, 1).price;
+  return price ? std::optional(*price / hardware->num_npus) : std::nullopt;
+}
+
 void cluster(const ClusterCommand& command, const CommandJob& job) {
   const std::string& command_line = job.command_line;
   parallel::Communicator& world = job.world;
@@ -83,7 +95,7 @@ void cluster(const ClusterCommand& command, const CommandJob& job) {
     world.agree([&] { cluster::validate(options, command.overload); });
     return cluster::run(options, trace, {.places = true, .usage = true, .leaves = true}, steps.get(), world);
   });
-  const study::ClusterResults results{file, options, found};
+  const study::ClusterResults results{file, options, found, price_of_npu_hour(file)};
   world.agree([&] {
     if (!world.is_root()) return;
     warn_of_cluster(results);

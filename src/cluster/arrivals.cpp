@@ -38,6 +38,7 @@ Job draw_job(const std::vector<JobClass>& classes, double total, std::uint64_t s
   job.job_class = k;
   job.priority = c.priority.value_or(k);
   job.share = c.share;
+  job.power = c.power;
   return job;
 }
 

@@ -24,17 +24,18 @@ namespace {
 template <class AnyFigures, class Visit>
 void visit_figures(AnyFigures& f, Visit visit) {
   visit(f.jobs);
-  for (auto* const value : {&f.wait, &f.wait_median, &f.wait_p95, &f.wait_p99, &f.jct, &f.jct_median, &f.jct_p95,
-                            &f.jct_p99, &f.slowdown, &f.bounded_slowdown, &f.waited, &f.stops, &f.lost})
-    visit(*value);
+  for (auto* const d : {&f.wait, &f.run, &f.jct, &f.slowdown, &f.bounded_slowdown})
+    for (auto* const value : {&d->mean, &d->median, &d->p95, &d->p99}) visit(*value);
+  for (auto* const value : {&f.waited, &f.stops, &f.lost, &f.energy}) visit(*value);
 }
 
 template <class AnySummary, class Visit>
 void visit_numbers(AnySummary& s, Visit visit) {
   visit_figures(s.all, visit);
   for (auto& figures : s.classes) visit_figures(figures, visit);
-  for (auto* const value : {&s.makespan, &s.utilisation, &s.useless, &s.fragmentation, &s.blocked, &s.unplaced,
-                            &s.rejected, &s.energy, &s.peak_power, &s.largest_ramp, &s.host_failures})
+  for (auto* const value :
+       {&s.makespan, &s.utilisation, &s.useless, &s.fragmentation, &s.blocked, &s.unplaced, &s.rejected, &s.energy,
+        &s.peak_power, &s.largest_ramp, &s.host_failures, &s.stops, &s.lost})
     visit(*value);
 }
 
@@ -208,6 +209,29 @@ Found run(const Options& options, const std::string& trace, const Keep& keep, St
   return found;
 }
 
+namespace {
+
+/// Throws for cubes, and circuits that join them, that contradict the other options.
+void require_cubes(const Options& options) {
+  const Places& places = options.places;
+  const bool has_cubes = places.cubes[0] > 0;
+  if (has_cubes && places.policy != Placing::torus)
+    refuse_cluster("cluster.cubes", "cubes are parts of a torus", "placement: torus, and cluster.torus");
+  for (std::size_t i = 0; has_cubes && i < 3; ++i)
+    if (places.torus[i] % places.cubes[i] != 0)
+      refuse_cluster("cluster.cubes", fmt::format("{} NPUs are no whole cubes of {}", places.torus[i], places.cubes[i]),
+                     "divisors of cluster.torus");
+  if (places.circuits && !has_cubes) refuse_cluster("cluster.circuits", "circuits join cubes", "cluster.cubes");
+  if (places.circuits && places.wrap)
+    refuse_cluster("cluster.wrap", "found true with circuits, which join any cubes", "one of them");
+  if (options.rules.switching > 0 && !places.circuits)
+    refuse_cluster("cluster.switching-time", "no circuits are switched", "cluster.circuits: true");
+  if (places.circuits && options.rules.sharing == Sharing::simulate)
+    refuse_cluster("cluster.sharing", "jobs in cubes that circuits join share no links", "sharing: none");
+}
+
+}  // namespace
+
 void validate(const Options& options, bool overload) {
   const Places& places = options.places;
   const Rules& rules = options.rules;
@@ -215,6 +239,7 @@ void validate(const Options& options, bool overload) {
     refuse_cluster("cluster.preemption", "preemption needs admission: priority");
   if (places.policy == Placing::torus && places.torus[0] == 0)
     refuse_cluster("cluster.torus", "the key is missing", "three sizes, for placement: torus");
+  require_cubes(options);
   if (places.policy != Placing::torus && places.torus[0] > 0)
     refuse_cluster("cluster.placement", "found another policy than torus", "torus, which cluster.torus is for");
   if (places.npus == 0)
@@ -231,7 +256,9 @@ void validate(const Options& options, bool overload) {
   if (options.failures.any() && places.policy == Placing::none)
     refuse_cluster("cluster.hosts", "which jobs a host has is not known with placement: none",
                    "placement: first, contiguous, packed, random or torus");
-  if (options.site.ramp > 0 && options.site.running <= options.site.idle)
+  const auto raises = [&](const auto& item) { return std::max(item.power, options.site.running) > options.site.idle; };
+  if (options.site.ramp > 0 && options.site.running <= options.site.idle &&
+      std::ranges::none_of(options.arrivals.classes, raises) && std::ranges::none_of(options.arrivals.jobs, raises))
     refuse_cluster("cluster.site.ramp", "starts of jobs raise no power", "site.running above site.idle");
   if (rules.sharing == Sharing::simulate && places.policy == Placing::none)
     refuse_cluster("cluster.sharing", "simulate needs NPUs for each job",

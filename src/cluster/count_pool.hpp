@@ -15,6 +15,7 @@ class CountPool final : public Pool {
   Place find(const Job& job, std::uint64_t) const override { return {job.npus, {}}; }
   void take(const Place& place) override { num_free_ -= place.count; }
   void release(const Place& place) override { num_free_ += place.count; }
+  bool counts_only() const override { return true; }
   std::unique_ptr<Pool> copy() const override { return std::make_unique<CountPool>(*this); }
 };
 

@@ -64,8 +64,9 @@ void FlatPool::change_run(std::uint32_t first, std::uint32_t end, bool is_free) 
 
 void FlatPool::change(const Place& place, bool is_free) {
   const auto& npus = place.npus;
+  const bool is_one_run = policy_ == Placing::contiguous;
   for (std::size_t i = 0; i < npus.size();) {
-    std::size_t end = i + 1;
+    std::size_t end = is_one_run ? npus.size() : i + 1;
     while (end < npus.size() && npus[end] == npus[end - 1] + 1) ++end;
     change_run(npus[i], npus[end - 1] + 1, is_free);
     i = end;

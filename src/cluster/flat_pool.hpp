@@ -18,6 +18,10 @@ class FlatPool final : public Pool {
   void take(const Place& place) override { change(place, false); }
   void release(const Place& place) override { change(place, true); }
   std::unique_ptr<Pool> copy() const override;
+  /// A drawn place of part of a host may break a host that another job needs as a whole, or not.
+  bool places_by_size(const Job& job) const override {
+    return policy_ != Placing::random || host_ == 1 || request(job).unit > 1;
+  }
   std::uint32_t occupied(const Job& job) const override;
   std::vector<std::uint32_t> leaves(const Place& place) const override;
 

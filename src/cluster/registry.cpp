@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "count_pool.hpp"
+#include "cube_pool.hpp"
 #include "flat_pool.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/cluster/placement.hpp"
@@ -24,7 +25,10 @@ constexpr Policy all_policies[] = {
     {"packed", "the fullest leaf that has room, else as few leaves as possible", Placing::packed, make_flat},
     {"random", "free NPUs that are drawn", Placing::random, make_flat},
     {"torus", "a block of a torus in the shape of the job", Placing::torus,
-     [](const Places& places, std::uint64_t) -> std::unique_ptr<Pool> { return std::make_unique<TorusPool>(places); }},
+     [](const Places& places, std::uint64_t) -> std::unique_ptr<Pool> {
+       if (places.cubes[0] > 0) return std::make_unique<CubePool>(places);
+       return std::make_unique<TorusPool>(places);
+     }},
 };
 
 }  // namespace

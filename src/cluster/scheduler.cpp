@@ -8,12 +8,13 @@
 #include <limits>
 
 #include "orrery/base/error.hpp"
+#include "room.hpp"
 
 namespace orrery::cluster {
 namespace {
 
 constexpr Nanoseconds never = std::numeric_limits<Nanoseconds>::max();  // an estimate added to a time stays below
-constexpr Nanoseconds ramp_window = 60 * campaign::second;
+constexpr std::size_t most_rooms = 20'000;       // changes of the use for which the largest job is looked for
 constexpr std::uint32_t most_stops = 1'000'000;  // of a job
 
 }  // namespace
@@ -43,7 +44,7 @@ void Scheduler::require_possible() const {
     if (options_.places.policy == Placing::torus && !jobs_[job].has_shape())
       throw Error(ErrorCode::bad_input, {.key = fmt::format("cluster.jobs.{}", job)}, "the job has no shape",
                   "a shape such as [4, 4, 2], which placement: torus needs");
-    if (can_start(static_cast<std::uint32_t>(job))) continue;
+    if (can_ever_start(static_cast<std::uint32_t>(job))) continue;
     if (pool_->fits(jobs_[job]))
       throw Error(ErrorCode::bad_input, {.key = "cluster.site.power-cap"},
                   fmt::format("a job of {} NPUs needs more power than the site has", jobs_[job].npus));
@@ -100,8 +101,9 @@ Nanoseconds Scheduler::next_time() const {
   Nanoseconds next = arrivals_.empty() ? never : jobs_[arrivals_.back()].arrival;
   if (!ends_.empty()) next = std::min(next, std::get<0>(ends_.top()));
   if (holds_.hosts) next = std::min(next, holds_.hosts->next());
-  if (!queue_.empty() && holds_.until > at_.now) next = std::min(next, holds_.until);
-  return next;
+  if (queue_.empty()) return next;
+  if (holds_.until > at_.now) next = std::min(next, holds_.until);
+  return std::min(next, options_.site.next_cap(at_.now));
 }
 
 Place Scheduler::place_of_host(std::uint32_t host) const {
@@ -147,6 +149,7 @@ void Scheduler::pass_time(Nanoseconds until) {
   Integrals& sums = schedule_.integrals;
   sums.inside += static_cast<__int128>(at_.inside) * time;
   sums.busy += static_cast<__int128>(at_.busy) * time;
+  sums.energy += power_with(at_.raised) * campaign::seconds(time);
   if (!queue_.empty()) {
     const __int128 free = static_cast<__int128>(pool_->num_free()) * time;
     const bool has_enough = pool_->num_free() >= jobs_[std::get<2>(*queue_.begin())].npus;
@@ -184,31 +187,7 @@ void Scheduler::admit_arrivals() {
   }
 }
 
-bool Scheduler::has_power(std::uint32_t npus) const {
-  if (holds_.until > at_.now) return false;
-  const Site& site = options_.site;
-  const double busy = at_.busy + npus, idle = pool_->num_npus() - busy;
-  return site.power_cap <= 0 || busy * site.running + idle * site.idle <= site.power_cap;
-}
-
-/// Notes that a job starts. With a ramp no other one does until the power has risen by as much at that rate.
-void Scheduler::raise_power(std::uint32_t npus) {
-  const Site& site = options_.site;
-  auto& [until, recent, sum, hosts] = holds_;
-  const double raise = npus * (site.running - site.idle);
-  for (; !recent.empty() && recent.front().first + ramp_window <= at_.now; recent.pop_front())
-    sum -= recent.front().second;
-  recent.emplace_back(at_.now, raise);
-  sum += raise;
-  Integrals& found = schedule_.integrals;
-  found.largest_ramp = std::max(found.largest_ramp, sum / campaign::seconds(ramp_window));
-  found.peak_power = std::max(found.peak_power, at_.busy * site.running + (pool_->num_npus() - at_.busy) * site.idle);
-  if (site.ramp > 0) until = at_.now + campaign::nanoseconds(std::max(0.0, raise / site.ramp));
-}
-
-bool Scheduler::can_start(std::uint32_t job) const {
-  return has_power(pool_->occupied(jobs_[job])) && pool_->fits(jobs_[job]);
-}
+bool Scheduler::can_start(std::uint32_t job) const { return has_power(job) && pool_->fits(jobs_[job]); }
 
 void Scheduler::pass() {
   while (!queue_.empty()) {
@@ -253,7 +232,11 @@ bool Scheduler::preempt(std::uint32_t head) {
 
 void Scheduler::find_shadow(std::uint32_t head) {
   if (knows_shadow(head)) return;
-  shadow_ = {head, at_.version, never, pool_->copy(), false};
+  shadow_.head = head;
+  shadow_.version = at_.version;
+  shadow_.time = never;
+  shadow_.later = pool_->copy();
+  shadow_.is_tried = false;
   const Placing policy = options_.places.policy;
   if (policy == Placing::contiguous || policy == Placing::torus) return bisect_shadow(head);
   for (const auto& [end, job] : running_) {
@@ -299,12 +282,20 @@ void Scheduler::bisect_shadow(std::uint32_t head) {
 /// the shadow time if it then still has them.
 bool Scheduler::may_backfill(std::uint32_t job) {
   const Job& j = jobs_[job];
-  if (j.npus > pool_->num_free() || !can_start(job)) return false;
+  if (j.npus > pool_->num_free()) return false;
+  const bool decides_size = pool_->places_by_size(j);
+  if ((decides_size && shadow_.unplaced.contains(j)) || !has_power(job)) return false;
+  if (!pool_->fits(j)) {
+    if (decides_size) shadow_.unplaced.add(j);
+    return false;
+  }
   if (at_.now + j.estimate <= shadow_.time) return true;
-  const Place place = pool_->find(j, job);
+  if (decides_size && shadow_.delaying.contains(j)) return false;
+  const Place place = shadow_.later->counts_only() ? Place{pool_->occupied(j), {}} : pool_->find(j, job);
   shadow_.later->take(place);
   if (shadow_.later->fits(jobs_[shadow_.head])) return true;
   shadow_.later->release(place);
+  if (decides_size) shadow_.delaying.add(j);
   return false;
 }
 
@@ -324,8 +315,17 @@ void Scheduler::backfill() {
       candidates.push_back(std::get<2>(*at));
   }
   const std::uint64_t before = at_.version;
-  for (const std::uint32_t job : candidates)
-    if (may_backfill(job)) start(job);
+  const auto forget_refusals = [&] {
+    shadow_.unplaced.clear();
+    shadow_.delaying.clear();
+  };
+  forget_refusals();
+  for (const std::uint32_t job : candidates) {
+    if (pool_->num_free() == 0) break;
+    if (!may_backfill(job)) continue;
+    start(job);
+    forget_refusals();
+  }
   shadow_.is_tried = at_.version == before;
 }
 
@@ -339,14 +339,15 @@ void Scheduler::start(std::uint32_t job) {
   result.npus = state.place.count;
   state.started = at_.now;
   state.since = at_.now;
-  if (result.stops > 0) {
-    state.since += options_.rules.restart;
-    result.useless += campaign::seconds(options_.rules.restart) * state.place.count;
-  }
+  Nanoseconds delay = result.stops > 0 ? options_.rules.restart : 0;
+  if (const auto& places = options_.places; options_.rules.switching > 0 && pool_->leaves(state.place).size() > 1)
+    delay += places.circuits ? options_.rules.switching : 0;  // its NPUs are idle: nothing is drained (O3)
+  state.since += delay;
+  result.useless += campaign::seconds(delay) * state.place.count;
   state.factor = 1;
   state.is_running = true;
   at_.busy += state.place.count;
-  raise_power(state.place.count);
+  raise_power(raise_of(job, state.place.count));
   ++at_.version;
   running_.emplace(state.expected_end(jobs_[job]), job);
   if (slowdown_ == nullptr) {
@@ -372,6 +373,9 @@ void Scheduler::stop(std::uint32_t job, bool is_over) {
   state.is_running = false;
   slowed_.erase(job);
   result.occupied += at_.now - state.started;
+  const double raise = raise_of(job, state.place.count);
+  at_.raised -= raise;
+  result.energy += (raise + state.place.count * options_.site.idle) * campaign::seconds(at_.now - state.started);
   if (slowdown_ != nullptr) {
     const auto others = slowdown_->end(job);
     at_.changed.insert(at_.changed.end(), others.begin(), others.end());
@@ -434,7 +438,10 @@ void Scheduler::plan_end(std::uint32_t job) {
 
 void Scheduler::note_usage() {
   if (!keep_.usage) return;
-  schedule_.usage.push_back({at_.now, at_.busy, pool_->num_free(), static_cast<std::uint32_t>(queue_.size())});
+  Usage usage{at_.now, at_.busy, pool_->num_free(), static_cast<std::uint32_t>(queue_.size())};
+  if (schedule_.usage.size() < most_rooms)
+    usage.largest = static_cast<std::int32_t>(largest_job(*pool_, options_.places));
+  schedule_.usage.push_back(usage);
 }
 
 Schedule schedule(std::span<const Job> jobs, const Options& options, std::uint64_t seed, Slowdown* slowdown,

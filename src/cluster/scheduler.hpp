@@ -13,6 +13,7 @@
 
 #include "host_clock.hpp"
 #include "orrery/cluster/schedule.hpp"
+#include "refusals.hpp"
 
 namespace orrery::cluster {
 
@@ -70,8 +71,11 @@ class Scheduler {
   void require_possible() const;
   /// Returns whether a job has a place and, with it, the site has enough power.
   bool can_start(std::uint32_t job) const;
-  bool has_power(std::uint32_t npus) const;
-  void raise_power(std::uint32_t npus);
+  bool can_ever_start(std::uint32_t job) const;
+  bool has_power(std::uint32_t job) const;
+  double power_with(double above_idle) const;
+  double raise_of(std::uint32_t job, std::uint32_t npus) const;
+  void raise_power(double raise);
 
   /// What EASY knows of the first of the queue.
   struct Shadow {
@@ -80,6 +84,8 @@ class Scheduler {
     Nanoseconds time = 0;
     std::unique_ptr<Pool> later;  ///< free NPUs then
     bool is_tried = false;        ///< all jobs of the queue have been looked at
+    Refusals unplaced = {};       ///< jobs that have no place now
+    Refusals delaying = {};       ///< jobs that would leave the first of the queue none then
   };
 
   std::span<const Job> jobs_;
@@ -99,6 +105,7 @@ class Scheduler {
     std::uint64_t version = 1;  ///< version of the running jobs
     std::uint64_t inside = 0;
     std::uint32_t busy = 0;
+    double raised = 0;                   ///< W that the NPUs of jobs draw more than idle ones
     std::vector<std::uint32_t> arrived;  ///< since the last pass
     std::vector<std::uint32_t> changed;  ///< jobs whose factors may have changed at this time
   };

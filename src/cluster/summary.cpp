@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "orrery/base/error.hpp"
 #include "orrery/campaign/campaign.hpp"
@@ -15,64 +16,87 @@ constexpr double bound_s = 10;  // shorter jobs count as this long in the bounde
 class Collector {
  public:
   void add(const Job& job, const JobResult& result) {
-    const double wait = campaign::seconds(result.start - job.arrival),
-                 jct = campaign::seconds(result.end - job.arrival);
-    waits_.push_back(wait);
-    jcts_.push_back(jct);
-    sums_.slowdown += campaign::seconds(result.end - result.start) / campaign::seconds(job.length);
-    sums_.bounded_slowdown += std::max(1.0, jct / std::max(campaign::seconds(job.length), bound_s));
+    const TimesOfJob times = times_of(job, result);
+    waits_.push_back(times.wait);
+    runs_.push_back(times.run);
+    jcts_.push_back(times.jct);
+    slowdowns_.push_back(times.slowdown);
+    bounded_.push_back(times.bounded_slowdown);
     sums_.waited += result.start > job.arrival ? 1 : 0;
     sums_.stops += result.stops;
     sums_.lost += result.lost;
+    sums_.energy += result.energy;
   }
 
   JobFigures figures() {
     JobFigures f = sums_;
     f.jobs = waits_.size();
     if (waits_.empty()) return f;
-    const auto count = static_cast<double>(f.jobs);
-    f.slowdown /= count;
-    f.bounded_slowdown /= count;
-    f.waited /= count;
-    fill(waits_, f.wait, f.wait_median, f.wait_p95, f.wait_p99);
-    fill(jcts_, f.jct, f.jct_median, f.jct_p95, f.jct_p99);
+    f.waited /= static_cast<double>(f.jobs);
+    f.wait = distribution(waits_);
+    f.run = distribution(runs_);
+    f.jct = distribution(jcts_);
+    f.slowdown = distribution(slowdowns_);
+    f.bounded_slowdown = distribution(bounded_);
     return f;
   }
 
  private:
-  static void fill(std::vector<double>& values, double& mean, double& median, double& p95, double& p99) {
-    for (const double value : values) mean += value;
-    mean /= static_cast<double>(values.size());
+  /// Sorts the values.
+  static Distribution distribution(std::vector<double>& values) {
+    Distribution found;
+    const auto count = static_cast<double>(values.size());
+    for (const double value : values) found.mean += value;
+    found.mean /= count;
     std::ranges::sort(values);
     const auto at = [&](double share) {
-      const double count = static_cast<double>(values.size());
       return values[static_cast<std::size_t>(std::clamp(std::ceil(share * count) - 1, 0.0, count - 1))];
     };
-    median = at(0.5);
-    p95 = at(0.95);
-    p99 = at(0.99);
+    found.median = at(0.5);
+    found.p95 = at(0.95);
+    found.p99 = at(0.99);
+    return found;
   }
 
-  std::vector<double> waits_, jcts_;
+  std::vector<double> waits_, runs_, jcts_, slowdowns_, bounded_;
   JobFigures sums_;
 };
 
 constexpr SummaryMetric all_metrics[] = {
-    {"wait", "s", "time from arrival to first start, mean", [](const Summary& s) { return s.all.wait; }},
+    {"wait", "s", "time from arrival to first start, mean", [](const Summary& s) { return s.all.wait.mean; }},
     {"wait_median", "s", "time from arrival to first start, median",
-     [](const Summary& s) { return s.all.wait_median; }},
+     [](const Summary& s) { return s.all.wait.median; }},
     {"wait_p95", "s", "time from arrival to first start, quantile of 95 %",
-     [](const Summary& s) { return s.all.wait_p95; }},
+     [](const Summary& s) { return s.all.wait.p95; }},
     {"wait_p99", "s", "time from arrival to first start, quantile of 99 %",
-     [](const Summary& s) { return s.all.wait_p99; }},
+     [](const Summary& s) { return s.all.wait.p99; }},
     {"waited", "1", "share of the jobs that did not start at once", [](const Summary& s) { return s.all.waited; }},
-    {"jct", "s", "time from arrival to end, mean", [](const Summary& s) { return s.all.jct; }},
-    {"jct_median", "s", "time from arrival to end, median", [](const Summary& s) { return s.all.jct_median; }},
-    {"jct_p95", "s", "time from arrival to end, quantile of 95 %", [](const Summary& s) { return s.all.jct_p95; }},
-    {"jct_p99", "s", "time from arrival to end, quantile of 99 %", [](const Summary& s) { return s.all.jct_p99; }},
-    {"slowdown", "1", "time from the first start over that alone", [](const Summary& s) { return s.all.slowdown; }},
-    {"bounded_slowdown", "1", "time from the arrival over that alone, which counts as 10 s or more",
-     [](const Summary& s) { return s.all.bounded_slowdown; }},
+    {"run", "s", "time from first start to end, mean", [](const Summary& s) { return s.all.run.mean; }},
+    {"run_median", "s", "time from first start to end, median", [](const Summary& s) { return s.all.run.median; }},
+    {"run_p95", "s", "time from first start to end, quantile of 95 %", [](const Summary& s) { return s.all.run.p95; }},
+    {"run_p99", "s", "time from first start to end, quantile of 99 %", [](const Summary& s) { return s.all.run.p99; }},
+    {"jct", "s", "time from arrival to end, mean", [](const Summary& s) { return s.all.jct.mean; }},
+    {"jct_median", "s", "time from arrival to end, median", [](const Summary& s) { return s.all.jct.median; }},
+    {"jct_p95", "s", "time from arrival to end, quantile of 95 %", [](const Summary& s) { return s.all.jct.p95; }},
+    {"jct_p99", "s", "time from arrival to end, quantile of 99 %", [](const Summary& s) { return s.all.jct.p99; }},
+    {"slowdown", "1", "time from the first start over that alone, mean",
+     [](const Summary& s) { return s.all.slowdown.mean; }},
+    {"slowdown_median", "1", "time from the first start over that alone, median",
+     [](const Summary& s) { return s.all.slowdown.median; }},
+    {"slowdown_p95", "1", "time from the first start over that alone, quantile of 95 %",
+     [](const Summary& s) { return s.all.slowdown.p95; }},
+    {"slowdown_p99", "1", "time from the first start over that alone, quantile of 99 %",
+     [](const Summary& s) { return s.all.slowdown.p99; }},
+    {"bounded_slowdown", "1", "time from the arrival over that alone, which counts as 10 s or more, mean",
+     [](const Summary& s) { return s.all.bounded_slowdown.mean; }},
+    {"bounded_slowdown_median", "1", "time from the arrival over that alone, which counts as 10 s or more, median",
+     [](const Summary& s) { return s.all.bounded_slowdown.median; }},
+    {"bounded_slowdown_p95", "1",
+     "time from the arrival over that alone, which counts as 10 s or more, quantile of 95 %",
+     [](const Summary& s) { return s.all.bounded_slowdown.p95; }},
+    {"bounded_slowdown_p99", "1",
+     "time from the arrival over that alone, which counts as 10 s or more, quantile of 99 %",
+     [](const Summary& s) { return s.all.bounded_slowdown.p99; }},
     {"utilisation", "1", "NPU-time of jobs over that of the cluster", [](const Summary& s) { return s.utilisation; }},
     {"useless", "1", "share of the NPU-time of restarts and lost work", [](const Summary& s) { return s.useless; }},
     {"fragmentation", "1", "share of free NPU-time while the first of the queue had enough NPUs but no place",
@@ -82,8 +106,8 @@ constexpr SummaryMetric all_metrics[] = {
     {"unplaced", "1", "share of the time for which the first of the queue had enough NPUs but no place",
      [](const Summary& s) { return s.unplaced; }},
     {"rejected", "1", "share of the jobs that the full queue refused", [](const Summary& s) { return s.rejected; }},
-    {"stops", "1", "stops of running jobs", [](const Summary& s) { return s.all.stops; }},
-    {"lost", "s", "NPU-seconds of work that was done again", [](const Summary& s) { return s.all.lost; }},
+    {"stops", "1", "stops of running jobs", [](const Summary& s) { return s.stops; }},
+    {"lost", "s", "NPU-seconds of work that was done again", [](const Summary& s) { return s.lost; }},
     {"makespan", "s", "time from first arrival to last end", [](const Summary& s) { return s.makespan; }},
     {"energy", "J", "energy of all NPUs", [](const Summary& s) { return s.energy; }},
     {"peak_power", "W", "highest power of all NPUs", [](const Summary& s) { return s.peak_power; }},
@@ -112,6 +136,8 @@ Summary summarise(std::span<const Job> jobs, const Schedule& schedule, const Opt
     }
     inside += result.end - jobs[i].arrival;
     useless += result.useless;
+    summary.stops += result.stops;
+    summary.lost += result.lost;
     if (i < options.warm_up) continue;
     all.add(jobs[i], result);
     classes[jobs[i].job_class].add(jobs[i], result);
@@ -125,8 +151,7 @@ Summary summarise(std::span<const Job> jobs, const Schedule& schedule, const Opt
   summary.utilisation = share(schedule.integrals.busy);
   summary.fragmentation = share(schedule.integrals.fragmentation);
   summary.blocked = share(schedule.integrals.blocked);
-  const Site& site = options.site;
-  summary.energy = whole * (summary.utilisation * site.running + (1 - summary.utilisation) * site.idle);
+  summary.energy = schedule.integrals.energy;
   summary.peak_power = schedule.integrals.peak_power;
   summary.largest_ramp = schedule.integrals.largest_ramp;
   summary.host_failures = static_cast<double>(schedule.host_failures);
@@ -134,6 +159,27 @@ Summary summarise(std::span<const Job> jobs, const Schedule& schedule, const Opt
   summary.unplaced = summary.makespan > 0 ? campaign::seconds(schedule.integrals.unplaced) / summary.makespan : 0;
   summary.rejected = jobs.empty() ? 0 : num_rejected / static_cast<double>(jobs.size());
   return summary;
+}
+
+TimesOfJob times_of(const Job& job, const JobResult& result) {
+  TimesOfJob times;
+  const double alone = campaign::seconds(job.length);
+  times.wait = campaign::seconds(result.start - job.arrival);
+  times.run = campaign::seconds(result.end - result.start);
+  times.jct = campaign::seconds(result.end - job.arrival);
+  times.slowdown = times.run / alone;
+  times.bounded_slowdown = std::max(1.0, times.jct / std::max(alone, bound_s));
+  return times;
+}
+
+std::vector<std::pair<std::uint32_t, JobFigures>> figures_by_size(std::span<const Job> jobs, const Schedule& schedule,
+                                                                  std::uint32_t warm_up) {
+  std::map<std::uint32_t, Collector> collectors;
+  for (std::size_t i = warm_up; i < jobs.size(); ++i)
+    if (!schedule.jobs[i].is_rejected()) collectors[jobs[i].npus].add(jobs[i], schedule.jobs[i]);
+  std::vector<std::pair<std::uint32_t, JobFigures>> found;
+  for (auto& [npus, collector] : collectors) found.emplace_back(npus, collector.figures());
+  return found;
 }
 
 double half_width_of_waits(std::span<const Job> jobs, const Schedule& schedule, std::uint32_t warm_up) {

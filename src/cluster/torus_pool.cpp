@@ -20,9 +20,9 @@ TorusPool::TorusPool(const Places& places)
       wrap_(places.wrap),
       free_(std::size_t{size_[1]} * size_[2], ones(size_[0])) {}
 
-std::vector<TorusPool::Shape> TorusPool::orders(const Job& job) const {
-  const Shape& s = job.shape;
-  if (!rotate_) return {s};
+std::vector<std::array<std::uint32_t, 3>> orders_of(const std::array<std::uint32_t, 3>& s, bool rotate) {
+  using Shape = std::array<std::uint32_t, 3>;
+  if (!rotate) return {s};
   constexpr std::array<std::array<std::size_t, 3>, 6> permutations = {
       {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}}};
   std::vector<Shape> found;
@@ -65,11 +65,12 @@ std::optional<TorusPool::Shape> TorusPool::origin(const Shape& shape) const {
 
 bool TorusPool::fits(const Job& job) const {
   if (job.npus > num_free_) return false;
-  return std::ranges::any_of(orders(job), [&](const Shape& shape) { return origin(shape).has_value(); });
+  return std::ranges::any_of(orders_of(job.shape, rotate_),
+                             [&](const Shape& shape) { return origin(shape).has_value(); });
 }
 
 Place TorusPool::find(const Job& job, std::uint64_t) const {
-  for (const Shape& shape : orders(job)) {
+  for (const Shape& shape : orders_of(job.shape, rotate_)) {
     const auto at = origin(shape);
     if (!at) continue;
     Place place{job.npus, {}};

@@ -10,6 +10,9 @@
 
 namespace orrery::cluster {
 
+/// Returns the orders of a shape: it alone, or with `rotate` all that differ, those of x, y, z first.
+std::vector<std::array<std::uint32_t, 3>> orders_of(const std::array<std::uint32_t, 3>& shape, bool rotate);
+
 /// Blocks of a three-dimensional torus of at most 64 NPUs in each dimension; x changes fastest (P5).
 class TorusPool final : public Pool {
  public:
@@ -24,7 +27,6 @@ class TorusPool final : public Pool {
  private:
   using Shape = std::array<std::uint32_t, 3>;
 
-  std::vector<Shape> orders(const Job& job) const;
   /// Returns the origin of the first free block of a shape.
   std::optional<Shape> origin(const Shape& shape) const;
   void change(const Place& place, bool is_free);

@@ -66,6 +66,15 @@ class GraphLinks {
   /// As ShapeLinks::least_pass_between_ranks. O(links).
   Time least_pass_between_ranks(const Hosting& hosting) const;
 
+  // The links of a graph know no circuits.
+  bool has_rates() const { return false; }
+  Time holds(const Link& link, Bytes size, std::uint32_t) const { return holds(link, size); }
+  Time passes(const Link& link, Bytes size, std::uint32_t) const { return passes(link, size); }
+  template <class Free>
+  Time drained(NpuId, std::uint32_t, std::uint32_t, Free) const {
+    return {};
+  }
+
   /// Routes change where links fail, so no message is known to stay on a rank.
   bool keep_within(std::span<const NpuId>, const std::function<bool(NpuId)>&) const { return false; }
 

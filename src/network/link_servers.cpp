@@ -120,6 +120,13 @@ void LinkServers<Links>::multicast(const Message& message, std::vector<NpuId> de
   copies_.emplace(put_into(message, call), std::move(destinations));
 }
 
+template <class Links>
+Time LinkServers<Links>::drained(NpuId npu, std::uint32_t before, std::uint32_t after, Time now) const {
+  return std::max(now, links_.drained(npu, before, after, [&](std::uint32_t number) {
+    return servers_[first_server_[npu.index()] + number].server.begins(now);
+  }));
+}
+
 // ---- At links ----
 
 template <class Links>
@@ -184,7 +191,9 @@ EventPlace LinkServers<Links>::take_place(const pdes::Event& event) {
 }
 
 template <class Links>
-KnownDelays::Delays LinkServers<Links>::delays(Server& server, Bytes size) {
+KnownDelays::Delays LinkServers<Links>::delays(Server& server, Bytes size, std::uint32_t circuits) {
+  if (links_.has_rates())
+    return {links_.holds(server.link, size, circuits), links_.passes(server.link, size, circuits)};
   if (server.kind == no_kind) {
     const auto [known, is_new] =
         kinds_.try_emplace(links_.kind(server.link), static_cast<std::uint32_t>(kinds_.size()));
@@ -215,7 +224,7 @@ template <class Links>
 void LinkServers<Links>::store_and_forward(Server& server, const pdes::Event& event) {
   if (fails_before(server, event)) return;
   Message& message = messages_[event.node];
-  const auto [holds, passes] = delays(server, message.size);
+  const auto [holds, passes] = delays(server, message.size, message.circuits);
   const Time free = server.server.begins(Time::zero());
   const Time start = server.server.serve(event.time, holds, message.size), there = start + passes;
   if (there == Time::max()) return note_overrun(event);
@@ -235,10 +244,11 @@ void LinkServers<Links>::cut_through(Server& server, const pdes::Event& event) {
   const bool is_last = offset + size == packet.size;
   // Differences of the whole message's times, so that packets together take what the message takes, however often times
   // are rounded.
-  const Time takes = delays(server, offset + size).holds - delays(server, offset).holds;
+  const Time takes =
+      delays(server, offset + size, packet.circuits).holds - delays(server, offset, packet.circuits).holds;
   const Time begin = server.server.begins(event.time);
   const Time holds = std::max(takes, packet.packet.tail - begin);
-  const Time latency = delays(server, Bytes(0)).passes;
+  const Time latency = delays(server, Bytes(0), packet.circuits).passes;
   const Time tail = begin + holds + latency;
   if (server.server.serve(event.time, holds, size) == Time::max() || tail == Time::max()) return note_overrun(event);
   if (packet.packet.is_at_first_link && !is_last) send_next_packet(server, event.node, size, begin + holds);
@@ -260,7 +270,7 @@ template <class Links>
 void LinkServers<Links>::pass_request(Server& server, const pdes::Event& event) {
   Message& message = messages_[event.node];
   Message::Request& request = message.request;
-  const Time takes = delays(server, message.size).holds, latency = delays(server, Bytes(0)).passes;
+  const Time takes = delays(server, message.size, 0).holds, latency = delays(server, Bytes(0), 0).passes;
   const Time begin = request.passes_data ? event.time : server.server.begins(event.time);
   const Time holds = std::max(takes, message.packet.tail - begin), tail = begin + holds + latency;
   const bool is_in_range = request.passes_data ? server.server.serve_at_once(event.time, takes, message.size)

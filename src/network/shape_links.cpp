@@ -1,7 +1,12 @@
 #include "shape_links.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+
+#include "orrery/base/error.hpp"
+#include "orrery/base/text.hpp"
 
 namespace orrery::network {
 namespace {
@@ -30,7 +35,7 @@ bool spans_ranks(const topology::Topology& topology, std::uint32_t d, const Host
 // from a link is on the same rank if no group of its dimension, or of a lower one, spans ranks.
 Time ShapeLinks::least_pass_between_ranks(const Hosting& hosting) const {
   const topology::Topology& topology = fabric_.topology();
-  if (circuits_ != nullptr) return delays_.least_pass();  // a circuit may join any two NPUs
+  if (circuits_ != nullptr) return least_pass();  // a circuit may join any two NPUs
   Time least = Time::max();
   bool has_left = false;
   for (std::uint32_t d = 0; d < topology.num_dimensions(); ++d) {
@@ -40,6 +45,31 @@ Time ShapeLinks::least_pass_between_ranks(const Hosting& hosting) const {
     least = std::min(least, region == nullptr ? delays_.least_pass(d) : region->cycle);
   }
   return least;
+}
+
+/// Returns the smallest latency over all configurations in which a link exists (O5).
+Time ShapeLinks::least_pass() const {
+  const Time least = delays_.least_pass();
+  if (!has_rates()) return least;
+  const double latency = circuits_->least_latency_ns();
+  return std::max(std::min(least, orrery::delay(latency, Bytes(0), Bandwidth::from_bytes_per_ns(1), rounding_)),
+                  tick(rounding_));
+}
+
+/// Returns the circuit that a message takes at an NPU. Throws Error (bad_input) if none leads to its destination.
+topology::LinkId ShapeLinks::circuit(const Message& message, NpuId at) const {
+  const NpuId next = circuits_->next_npu(message.circuits, at, message.destination);
+  if (next == at)
+    throw Error(ErrorCode::bad_input, {.key = "system.network.circuits"},
+                fmt::format("NPU {} cannot reach NPU {} in configuration {}", at.value(), message.destination.value(),
+                            cited(circuits_->options().configurations[message.circuits].name)),
+                "circuits that join them");
+  return fabric_.first(at, next);
+}
+
+std::optional<topology::CircuitRate> ShapeLinks::rate_of(const Link& link, std::uint32_t configuration) const {
+  if (!circuits_->lists_circuits(configuration)) return circuits_->options().configurations[configuration].rate;
+  return circuits_->rate(configuration, link.owner, NpuId(static_cast<std::uint32_t>(fabric_.ends(link).to)));
 }
 
 /// Returns the positions, in the groups of dimension d, of the NPUs whose links messages among these NPUs pass.

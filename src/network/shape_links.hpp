@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -28,7 +29,11 @@ class ShapeLinks {
   /// `regions`: dimensions whose groups take the messages of their links; null: none. They must outlive it.
   ShapeLinks(const topology::Topology& topology, std::shared_ptr<const topology::Circuits> circuits, Rounding rounding,
              const flit::Regions* regions = nullptr)
-      : fabric_(topology), delays_(fabric_, rounding), circuits_(std::move(circuits)), regions_(regions) {}
+      : fabric_(topology),
+        delays_(fabric_, rounding),
+        rounding_(rounding),
+        circuits_(std::move(circuits)),
+        regions_(regions) {}
   ShapeLinks(const ShapeLinks&) = delete;
   ShapeLinks& operator=(const ShapeLinks&) = delete;
 
@@ -49,10 +54,15 @@ class ShapeLinks {
 
   topology::LinkId first(const Message& message, Time) const {
     if (circuits_ == nullptr) return fabric_.first(message.source, message.destination);
+    if (circuits_->lists_circuits(message.circuits)) return circuit(message, message.source);
     return of_port(message, fabric_.first(position(message, message.source), position(message, message.destination)));
   }
   std::optional<topology::LinkId> next(const Link& link, const Message& message, Time) const {
     if (circuits_ == nullptr) return fabric_.next(link, message.destination);
+    if (circuits_->lists_circuits(message.circuits)) {
+      const NpuId here(static_cast<std::uint32_t>(fabric_.ends(link).to));
+      return here == message.destination ? std::nullopt : std::optional(circuit(message, here));
+    }
     const Link at = fabric_.find(fabric_.link_of(position(message, link.owner), fabric_.number_at_owner(link)));
     const auto next = fabric_.next(at, position(message, message.destination));
     return next ? std::optional(of_port(message, *next)) : std::nullopt;
@@ -73,7 +83,27 @@ class ShapeLinks {
   }
   Time holds(const Link& link, Bytes size) const { return delays_.holds(link, size); }
   Time passes(const Link& link, Bytes size) const { return delays_.passes(link, size); }
-  Time least_pass() const { return delays_.least_pass(); }
+  /// Returns whether the delays of links depend on the configuration of the circuits.
+  bool has_rates() const { return circuits_ != nullptr && circuits_->has_rates(); }
+  /// Return the delays in a configuration of the circuits.
+  Time holds(const Link& link, Bytes size, std::uint32_t configuration) const {
+    const auto rate = rate_of(link, configuration);
+    return rate ? orrery::delay(0, size, rate->bandwidth, rounding_) : holds(link, size);
+  }
+  Time passes(const Link& link, Bytes size, std::uint32_t configuration) const {
+    const auto rate = rate_of(link, configuration);
+    if (!rate) return passes(link, size);
+    return std::max(orrery::delay(rate->latency_ns, size, rate->bandwidth, rounding_), tick(rounding_));
+  }
+  /// Returns when the circuits of an NPU's links that change are empty: the latest of free(number of the link).
+  template <class Free>
+  Time drained(NpuId npu, std::uint32_t before, std::uint32_t after, Free free) const {
+    Time time;
+    for (std::uint32_t k = 0; circuits_ != nullptr && k < links_of(npu); ++k)
+      if (circuits_->changes_link(npu, k, before, after)) time = std::max(time, free(k));
+    return time;
+  }
+  Time least_pass() const;
   /// Returns a time that no message passes a link in less than if what follows, the receipt of the source included, is
   /// on another rank; max() if there is no such link. O(NPUs * dimensions).
   Time least_pass_between_ranks(const Hosting& hosting) const;
@@ -90,10 +120,13 @@ class ShapeLinks {
     const Link link = fabric_.find(of_position);
     return fabric_.link_of(circuits_->npu_at(message.circuits, link.owner), fabric_.number_at_owner(link));
   }
+  topology::LinkId circuit(const Message& message, NpuId at) const;
+  std::optional<topology::CircuitRate> rate_of(const Link& link, std::uint32_t configuration) const;
   std::vector<std::uint32_t> positions_passed(std::uint32_t d, std::span<const NpuId> members) const;
 
   topology::Fabric fabric_;
   LinkDelays delays_;
+  Rounding rounding_;
   std::shared_ptr<const topology::Circuits> circuits_;
   const flit::Regions* regions_;
 };

@@ -210,12 +210,16 @@ Time Npu::compute_time(NodeId id) const {
   return times_factor(exact, factor);
 }
 
-/// Turns the ports to the configuration of a group's circuits. Returns for how long they are dark.
-Time Npu::turn_to(GroupId group) {
+/// Turns the ports to the configuration of a group's circuits. Returns for how long they are dark: until the circuits
+/// that change are empty, and then for the time of the switch.
+Time Npu::turn_to(GroupId group, Time now) {
   const topology::Circuits* const circuits = execution_.context().options.network.circuits.get();
   if (circuits == nullptr) return Time::zero();
   const std::uint32_t before = std::exchange(circuits_, execution_.context().groups[group.index()].circuits);
-  return circuits->changes(id(), before, circuits_) ? circuits->switching_time() : Time::zero();
+  if (!circuits->changes(id(), before, circuits_)) return Time::zero();
+  const auto& services = execution_.context().services;
+  const Time empty = services.links == nullptr ? now : services.links->drained(id(), before, circuits_, now);
+  return empty - now + circuits->switching_time();
 }
 
 void Npu::issue_collective(NodeId id, Time now) {
@@ -230,7 +234,7 @@ void Npu::issue_collective(NodeId id, Time now) {
   if (!shortcuts_.uses_hosts && blocks_->join(execution_, id, execution_.npu().groups[use], membership, now))
     return contention_->hold_sms(blocks_->sms(), now);
   const GroupId group = execution_.npu().groups[use];
-  const Time dark = turn_to(group);
+  const Time dark = turn_to(group, now);
   communicator::Join join{
       this->id(),       id,         execution_.npu().trace->id_of(id),   collective::kind_of(node.collective),
       Bytes(node.size), now + dark, execution_.schedule().is_recorded(), recorded,

@@ -99,7 +99,7 @@ class Npu : private EventHandler {
   void issue(NodeId id, std::uint16_t resource, Time now);
   void issue_access(NodeId id, Time now);
   void issue_collective(NodeId id, Time now);
-  Time turn_to(GroupId group);
+  Time turn_to(GroupId group, Time now);
   bool end_on_links(std::optional<NodeId> over, Time now);
   Time compute_time(NodeId id) const;
   pdes::Awaited awaited_by(NodeId id) const;

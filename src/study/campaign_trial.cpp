@@ -73,11 +73,11 @@ std::map<std::string_view, double> cluster_metrics(const config::Configuration& 
     return sum / static_cast<double>(found.summaries.size());
   };
   using Summary = cluster::Summary;
-  return {{"job_wait", mean([](const Summary& s) { return s.all.wait; })},
-          {"job_wait_p95", mean([](const Summary& s) { return s.all.wait_p95; })},
-          {"jct", mean([](const Summary& s) { return s.all.jct; })},
-          {"jct_p95", mean([](const Summary& s) { return s.all.jct_p95; })},
-          {"job_slowdown", mean([](const Summary& s) { return s.all.slowdown; })},
+  return {{"job_wait", mean([](const Summary& s) { return s.all.wait.mean; })},
+          {"job_wait_p95", mean([](const Summary& s) { return s.all.wait.p95; })},
+          {"jct", mean([](const Summary& s) { return s.all.jct.mean; })},
+          {"jct_p95", mean([](const Summary& s) { return s.all.jct.p95; })},
+          {"job_slowdown", mean([](const Summary& s) { return s.all.slowdown.mean; })},
           {"cluster_utilisation", mean([](const Summary& s) { return s.utilisation; })},
           {"cluster_fragmentation", mean([](const Summary& s) { return s.fragmentation; })},
           {"cluster_makespan", mean([](const Summary& s) { return s.makespan; })}};

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,11 +36,42 @@ struct SteppedJob {
   double start = 0;  ///< seconds
 };
 
-/// What a simulation finds: seconds from start to end of each job, and the links with traffic.
+/// What a simulation finds of jobs.
 struct StepsFound {
-  std::vector<double> seconds;
-  std::vector<std::uint32_t> links;
+  std::vector<Time> times;           ///< [jobs] time from start to end
+  std::vector<std::uint32_t> links;  ///< links with traffic
+  /// Time after which all of it repeats, as far as the steps show; none if they do not.
+  std::optional<Time> period;
 };
+
+/// Returns the time by which all collectives of the third step are later than those of the second, where it is one time
+/// for all of them, no job has ended before, and each NPU takes part in one. `steps`: of each job.
+std::optional<Time> period_of(const run::Preparation& preparation, const results::RankResults& found,
+                              std::uint32_t steps) {
+  std::map<GroupId, std::vector<const communicator::CollectiveRecord*>> by_group;
+  for (const auto& record : found.collectives) by_group[record.group].push_back(&record);
+  std::set<NpuId> covered;
+  std::optional<Time> period;
+  Time last;
+  for (auto& [group, records] : by_group) {
+    if (records.size() % steps != 0) return {};
+    std::ranges::sort(records, {}, &communicator::CollectiveRecord::ordinal);
+    const std::size_t of_step = records.size() / steps;
+    for (std::size_t i = of_step; i < 2 * of_step; ++i) {
+      const auto &before = *records[i], &after = *records[i + of_step];
+      if (!period) period = after.finish - before.finish;
+      if (after.finish != before.finish + *period || after.first_arrival != before.first_arrival + *period ||
+          after.last_arrival != before.last_arrival + *period)
+        return {};
+      last = std::max(last, after.finish);
+    }
+    const auto& members = preparation.groups()[group.index()].members;
+    covered.insert(members.begin(), members.end());
+  }
+  for (const auto& npu : found.npus)
+    if (npu.finish > Time::zero() && (!covered.contains(npu.npu) || npu.finish < last)) return {};
+  return period;
+}
 
 class SimulatedSteps final : public cluster::StepLevel {
  public:
@@ -51,6 +84,8 @@ class SimulatedSteps final : public cluster::StepLevel {
     const auto& configuration = file.configuration;
     has_symmetry_ = !configuration.execution.network.graph && configuration.perturbation.empty() &&
                     configuration.execution.noise.variations.all().empty();
+    draws_steps_ =
+        configuration.execution.noise.amplitude > 0 || !configuration.execution.noise.variations.all().empty();
     for (std::size_t k = 0; k < options.arrivals.classes.size(); ++k) add_class(k, options.arrivals.classes[k]);
   }
 
@@ -72,7 +107,7 @@ class SimulatedSteps final : public cluster::StepLevel {
   std::vector<cluster::AloneStep> alone(const std::vector<PlacedJob>& jobs) override {
     const auto found = divide(jobs.size(), [&](std::size_t i) {
       const StepsFound steps = simulate({{jobs[i], steps_, 0}});
-      std::vector<double> packed = {steps.seconds.front() / steps_};
+      std::vector<double> packed = {steps.times.front().seconds() / steps_};
       packed.insert(packed.end(), steps.links.begin(), steps.links.end());
       return packed;
     });
@@ -183,7 +218,29 @@ class SimulatedSteps final : public cluster::StepLevel {
     return result;
   }
 
+  /// Simulates all steps of jobs that begin one after the other. Where few steps show that they repeat, to the
+  /// picosecond, the others are not simulated.
   StepsFound simulate(const std::vector<SteppedJob>& jobs) const {
+    const std::uint32_t steps = jobs.front().iterations;
+    // The last step of several jobs does not count: those that have not ended are alone.
+    const std::uint32_t few = jobs.size() > 1 ? 4 : 3;
+    const bool may_repeat = !draws_steps_ && steps > few &&
+                            std::ranges::all_of(jobs, [&](const SteppedJob& j) { return j.iterations == steps; });
+    if (may_repeat) {
+      std::vector<SteppedJob> shorter = jobs;
+      for (SteppedJob& job : shorter) job.iterations = few;
+      StepsFound found = simulate_all(shorter, few);
+      if (found.period) {
+        for (Time& time : found.times)
+          for (std::uint32_t step = few; step < steps; ++step) time = time + *found.period;
+        return found;
+      }
+    }
+    return simulate_all(jobs, 0);
+  }
+
+  /// Simulates jobs. `recorded`: number of steps, of all of them, that may repeat; 0: it is not asked.
+  StepsFound simulate_all(const std::vector<SteppedJob>& jobs, std::uint32_t recorded) const {
     std::string list;
     std::vector<std::string> settings = {{}};
     for (std::size_t j = 0; j < jobs.size(); ++j) {
@@ -202,7 +259,7 @@ class SimulatedSteps final : public cluster::StepLevel {
     read.run.fold = false;
     read.run.quiet = true;
     read.run.memory = config::ExcessPolicy::report;
-    read.execution.record_iterations = 0;
+    read.execution.record_iterations = recorded;
     const auto alone = parallel::make_serial();
     const auto preparation = run::prepare(read, *alone);
     const std::function<bool()> stop = [job = JobContext::current()] { return job && job->stop.is_requested(); };
@@ -213,8 +270,9 @@ class SimulatedSteps final : public cluster::StepLevel {
     for (const config::Job& job : read.workload.jobs) {
       Time end = job.start;
       for (const NpuId npu : job.npus()) end = std::max(end, collected.npus[npu.index()].finish);
-      found.seconds.push_back((end - job.start).seconds());
+      found.times.push_back(end - job.start);
     }
+    if (recorded > 0) found.period = period_of(*preparation, collected, recorded);
     for (const auto& link : collected.links) found.links.push_back(link.link);
     return found;
   }
@@ -232,7 +290,7 @@ class SimulatedSteps final : public cluster::StepLevel {
     const StepsFound found = simulate(stepped);
     std::vector<double> factors;
     for (std::size_t j = 0; j < jobs.size(); ++j)
-      factors.push_back(found.seconds[j] / (stepped[j].iterations * alone[j]));
+      factors.push_back(found.times[j].seconds() / (stepped[j].iterations * alone[j]));
     return factors;
   }
 
@@ -241,6 +299,7 @@ class SimulatedSteps final : public cluster::StepLevel {
   std::uint32_t steps_;
   parallel::Communicator& world_;
   bool has_symmetry_ = false;
+  bool draws_steps_ = false;  // whether steps differ by draws
   std::vector<SteppedClass> classes_;
 };
 

@@ -45,6 +45,31 @@ FileTable replications_of(const ClusterResults& r) {
   return table;
 }
 
+void add_figures(FileTable& table, const std::vector<JobFigures>& figures) {
+  table.columns.push_back(counts("jobs", "1", "jobs that are counted", figures, &JobFigures::jobs));
+  const std::tuple<const char*, const char*, cluster::Distribution JobFigures::*> distributions[] = {
+      {"wait", "s", &JobFigures::wait},
+      {"run", "s", &JobFigures::run},
+      {"jct", "s", &JobFigures::jct},
+      {"slowdown", "1", &JobFigures::slowdown},
+      {"bounded_slowdown", "1", &JobFigures::bounded_slowdown}};
+  using cluster::Distribution;
+  const std::pair<const char*, double Distribution::*> parts[] = {{"", &Distribution::mean},
+                                                                  {"_median", &Distribution::median},
+                                                                  {"_p95", &Distribution::p95},
+                                                                  {"_p99", &Distribution::p99}};
+  for (const auto& [name, unit, distribution] : distributions)
+    for (const auto& [suffix, part] : parts)
+      table.columns.push_back(numbers(fmt::format("{}{}", name, suffix), unit, "as in /cluster/summary", figures,
+                                      [&](const JobFigures& f) { return f.*distribution.*part; }));
+  const std::tuple<const char*, const char*, double JobFigures::*> sums[] = {{"waited", "1", &JobFigures::waited},
+                                                                             {"stops", "1", &JobFigures::stops},
+                                                                             {"lost", "s", &JobFigures::lost},
+                                                                             {"energy", "J", &JobFigures::energy}};
+  for (const auto& [name, unit, member] : sums)
+    table.columns.push_back(numbers(name, unit, "as in /cluster/summary", figures, member));
+}
+
 FileTable classes_of(const ClusterResults& r) {
   std::vector<std::pair<std::int64_t, std::string>> rows;
   std::vector<JobFigures> figures;
@@ -56,15 +81,34 @@ FileTable classes_of(const ClusterResults& r) {
   FileTable table{"/cluster/classes", "one row for each class of each replication", {}};
   table.columns.push_back(counts("replication", "1", "number", rows, [](const auto& row) { return row.first; }));
   table.columns.push_back(texts("class", "name", rows, [](const auto& row) { return row.second; }));
-  table.columns.push_back(counts("jobs", "1", "jobs that are counted", figures, &JobFigures::jobs));
-  const std::tuple<const char*, const char*, double JobFigures::*> all[] = {
-      {"wait", "s", &JobFigures::wait},         {"wait_p95", "s", &JobFigures::wait_p95},
-      {"jct", "s", &JobFigures::jct},           {"jct_p95", "s", &JobFigures::jct_p95},
-      {"slowdown", "1", &JobFigures::slowdown}, {"bounded_slowdown", "1", &JobFigures::bounded_slowdown},
-      {"stops", "1", &JobFigures::stops},       {"lost", "s", &JobFigures::lost}};
-  for (const auto& [name, unit, member] : all)
-    table.columns.push_back(numbers(name, unit, "as in /cluster/summary", figures, member));
+  add_figures(table, figures);
   return table;
+}
+
+FileTable sizes_of(const ClusterResults& r) {
+  const auto by_size = cluster::figures_by_size(r.found.jobs.jobs, r.found.schedule, r.options.warm_up);
+  std::vector<JobFigures> figures;
+  for (const auto& [npus, found] : by_size) figures.push_back(found);
+  FileTable table{"/cluster/sizes", "replication 0: one row for each number of NPUs", {}};
+  table.columns.push_back(counts("npus", "1", "NPUs of a job", by_size, [](const auto& row) { return row.first; }));
+  add_figures(table, figures);
+  return table;
+}
+
+/// Adds the times of jobs; 0 for those that were refused.
+void add_times(FileTable& table, const ClusterResults& r) {
+  std::vector<cluster::TimesOfJob> times;
+  for (std::size_t i = 0; i < r.found.schedule.jobs.size(); ++i) {
+    const auto& result = r.found.schedule.jobs[i];
+    times.push_back(result.is_rejected() ? cluster::TimesOfJob{} : cluster::times_of(r.found.jobs.jobs[i], result));
+  }
+  using cluster::TimesOfJob;
+  table.columns.push_back(numbers("wait", "s", "time from arrival to first start", times, &TimesOfJob::wait));
+  table.columns.push_back(numbers("run", "s", "time from first start to end", times, &TimesOfJob::run));
+  table.columns.push_back(numbers("jct", "s", "time from arrival to end", times, &TimesOfJob::jct));
+  table.columns.push_back(numbers("slowdown", "1", "run over the time alone", times, &TimesOfJob::slowdown));
+  table.columns.push_back(numbers("bounded_slowdown", "1", "jct over the time alone, at least 10 s of which count",
+                                  times, &TimesOfJob::bounded_slowdown));
 }
 
 FileTable jobs_of(const ClusterResults& r) {
@@ -85,6 +129,18 @@ FileTable jobs_of(const ClusterResults& r) {
   table.columns.push_back(counts("stops", "1", "stops by other jobs", results, &cluster::JobResult::stops));
   table.columns.push_back(numbers("lost", "s", "NPU-seconds of lost work", results, &cluster::JobResult::lost));
   table.columns.push_back(counts("leaves", "1", "leaves on which it began", results, &cluster::JobResult::leaves));
+  const std::uint32_t leaf = r.options.places.leaf;
+  table.columns.push_back(counts("more_leaves", "1", "leaves beyond the fewest that have so many NPUs", results,
+                                 [&](const cluster::JobResult& job) {
+                                   const std::uint32_t fewest = leaf == 0 ? 1 : (job.npus + leaf - 1) / leaf;
+                                   return job.leaves > fewest ? job.leaves - fewest : 0;
+                                 }));
+  add_times(table, r);
+  table.columns.push_back(numbers("energy", "J", "energy of its NPUs", results, &cluster::JobResult::energy));
+  if (r.usd_per_npu_hour)
+    table.columns.push_back(numbers("cost", "USD", "price of its NPUs", results, [&](const cluster::JobResult& job) {
+      return campaign::seconds(job.occupied) / 3600 * job.npus * *r.usd_per_npu_hour;
+    }));
   return table;
 }
 
@@ -95,6 +151,8 @@ FileTable usage_of(const ClusterResults& r) {
   table.columns.push_back(counts("busy", "1", "NPUs of jobs", usage, &cluster::Usage::busy));
   table.columns.push_back(counts("free", "1", "free NPUs", usage, &cluster::Usage::free));
   table.columns.push_back(counts("queue", "1", "waiting jobs", usage, &cluster::Usage::queue));
+  table.columns.push_back(
+      counts("largest", "1", "NPUs of the largest job with room; -1: not looked for", usage, &cluster::Usage::largest));
   return table;
 }
 
@@ -160,8 +218,8 @@ FileTable forms_of(const ClusterResults& r) {
 
 void print_class(std::string_view name, const JobFigures& f) {
   fmt::print("{:<10.10} {:>7} {:>8} {:>8} {:>8} {:>8} {:>6.3f} {:>7.3g} {:>5}\n", name, f.jobs,
-             readable_seconds(f.wait), readable_seconds(f.wait_p95), readable_seconds(f.jct),
-             readable_seconds(f.jct_p95), f.slowdown, f.bounded_slowdown, f.stops);
+             readable_seconds(f.wait.mean), readable_seconds(f.wait.p95), readable_seconds(f.jct.mean),
+             readable_seconds(f.jct.p95), f.slowdown.mean, f.bounded_slowdown.mean, f.stops);
 }
 
 }  // namespace
@@ -174,7 +232,7 @@ results::TableFile cluster_file_of(const ClusterResults& r, const std::string& c
       .groups = {{"/cluster", "many jobs on one cluster over time"}},
       .tables = {}};
   for (auto* const table :
-       {summary_of, replications_of, classes_of, jobs_of, usage_of, places_of, sharing_of, forms_of})
+       {summary_of, replications_of, classes_of, sizes_of, jobs_of, usage_of, places_of, sharing_of, forms_of})
     content.tables.push_back(table(r));
   return content;
 }
@@ -202,13 +260,23 @@ void print_cluster(const ClusterResults& r) {
     fmt::print("{} and {} simulated\n", counted(r.found.sharing.placements, "placement"),
                counted(r.found.sharing.components.size(), "component"));
   double half_width = cluster::half_width_of_waits(r.found.jobs.jobs, r.found.schedule, r.options.warm_up);
-  double wait = first.all.wait;
+  double wait = first.all.wait.mean;
   if (r.found.summaries.size() > 1) {
     std::vector<double> waits;
-    for (const auto& summary : r.found.summaries) waits.push_back(summary.all.wait);
+    for (const auto& summary : r.found.summaries) waits.push_back(summary.all.wait.mean);
     const auto found = campaign::estimate(waits);
     wait = found.mean;
     half_width = found.half_width;
+  }
+  const std::uint64_t count = first.all.jobs;
+  if (r.options.site.running > 0 && count > 0)
+    fmt::print("energy {:.4g} MWh, {:.4g} kWh a job; highest power {:.4g} MW\n", first.energy / 3.6e9,
+               first.all.energy / 3.6e6 / static_cast<double>(count), first.peak_power / 1e6);
+  if (r.usd_per_npu_hour && count > 0) {
+    double hours = 0;
+    for (const auto& job : r.found.schedule.jobs) hours += campaign::seconds(job.occupied) / 3600 * job.npus;
+    fmt::print("price of the NPUs {:.4g} USD a job\n",
+               hours * *r.usd_per_npu_hour / static_cast<double>(r.found.schedule.jobs.size()));
   }
   if (half_width > 0) fmt::print("mean wait {} +- {} (95 %)\n", readable_seconds(wait), readable_seconds(half_width));
 }

@@ -216,6 +216,123 @@ class Circuits(harness.Folder):
             self.assertEqual(found[0], found[1])
             self.assertGreater(found[0][0], found[0][1])  # NPU 1 computes beside no collective
 
+    def listed(self, phases, groups, of_groups, **circuits):
+        """Returns the finish times of four fully connected NPUs with these circuits, with links."""
+        self.write(4, phases, groups)
+        made = configuration(self.folder, 4, [], of_groups, "congestion-aware")
+        made["system"]["network"]["dimensions"][0]["shape"] = "FullyConnected"
+        made["system"]["network"]["circuits"] = {"switching-time": "10 us", "groups": of_groups} | circuits
+        self.config.write_text(json.dumps(made))
+        with h5py.File(self.run_once([self.config])) as file:
+            return [int(time) for time in file["npus/finish_time"][()]]
+
+    def test_rates_of_configurations(self):
+        """A ring of twice the bandwidth and of a longer latency takes its own time. One whose rate alone changes is switched too."""
+        groups = {"a": list(range(8)), "b": [3 * i % 8 for i in range(8)], "c": list(range(8))}
+        fast = {"bandwidth": "20 GB/s", "latency": "1 us"}
+        rings = [
+            {"name": "next", "stride": 1},
+            {"name": "third", "stride": 3} | fast,
+            {"name": "fast", "stride": 1} | fast,
+        ]
+        slow_phase, fast_phase = 14 * (500_000 + 100_000_000), 14 * (1_000_000 + 50_000_000)
+        self.write(8, ["a", "b", "c"], groups)
+        found = self.finish(8, rings, {"a": "next", "b": "third", "c": "fast"}, "congestion-aware")
+        self.assertEqual(found, [slow_phase + 2 * (SWITCHING + fast_phase)] * 8)
+        self.write(8, ["a", "c"], groups)
+        found = self.finish(8, rings, {"a": "next", "c": "fast"}, "congestion-aware")
+        self.assertEqual(found, [slow_phase + SWITCHING + fast_phase] * 8)
+        self.check_one_answer([self.config], 8)
+
+    def test_listed_circuits(self):
+        """Circuits between ports, and a schedule with the same ones, carry a ring and pairs at their own rates. A message between NPUs without a
+        circuit takes two."""
+        ring = {"name": "ring", "circuits": [[1, 2], [3, 4], [5, 6], [7, 0]]}
+        pairs = {"name": "pairs", "circuits": [[0, 4, "100 GB/s", "300 ns"], [3, 7, "100 GB/s", "300 ns"]]}
+        groups = {"a": [0, 1, 2, 3], "b": [0, 2], "c": [1, 3], "far": [0, 2]}
+        of_groups = {"a": "ring", "b": "pairs", "c": "pairs"}
+        given = {"ports-per-npu": 2, "configurations": [ring, pairs]}
+        ring_phase, pair_phase = 6 * (500_000 + 200_000_000), 2 * (300_000 + 40_000_000)
+        found = self.listed(["a", "b", "c"], groups, of_groups, **given)
+        self.assertEqual(found, [ring_phase + SWITCHING + pair_phase] * 4)
+        found = self.listed(["far"], {"far": [0, 2]}, {"far": "ring"}, **given)
+        self.assertEqual(found[0], 2 * (2 * 500_000 + 400_000_000))  # cut through
+        rows = {"ring": lambda i, j: 10 * ((i - j) % 4 in (1, 3)), "pairs": lambda i, j: 100 * ((i - j) % 4 == 2)}
+        schedule = self.folder / "schedule.txt"
+        schedule.write_text(
+            "".join(
+                f"BW {name}\n" + "".join(" ".join(str(rate(i, j)) for j in range(4)) + "\n" for i in range(4)) + "END\n"
+                for name, rate in rows.items()
+            )
+        )
+        slower = 2 * (500_000 + 40_000_000)  # the latency of the dimension
+        found = self.listed(["a", "b", "c"], groups, of_groups, file=str(schedule))
+        self.assertEqual(found, [ring_phase + SWITCHING + slower] * 4)
+        self.check_one_answer([self.config], 4)
+
+    def test_drain(self):
+        """An NPU whose message is still on a circuit that changes switches it when the message has left. A circuit that stays is not drained."""
+        rings = [{"name": "next", "stride": 1}, {"name": "third", "stride": 3}]
+        phase = 14 * (500_000 + 100_000_000)
+        message = {"comm_src": 0, "comm_dst": 1, "comm_tag": 0, "comm_size": 80_000_000}
+        for npu in range(8):
+            nodes = [
+                chakra.Node(1, chakra.COMP, duration=1),
+                chakra.Node(
+                    2, chakra.COLL, data_deps=[1], comm_type=chakra.ALL_REDUCE, comm_size=8_000_000, pg_name="b"
+                ),
+            ]
+            if npu < 2:
+                nodes.append(chakra.Node(0, chakra.SEND if npu == 0 else chakra.RECV, **message))
+            chakra.write(self.folder / f"phases.{npu}.et", nodes)
+        for ring, order in (("third", [3 * i % 8 for i in range(8)]), ("next", list(range(8)))):
+            (self.folder / "groups.json").write_text(json.dumps({"b": order}))
+            slow = self.finish(8, rings, {"b": ring}, "congestion-aware")
+            fast = self.finish(
+                8, rings, {"b": ring}, "congestion-aware", "--set=system.network.circuits.switching-time=0ns"
+            )
+            drained = 8_000_000_000 + (SWITCHING if ring == "third" else 0)
+            self.assertEqual(slow[0] - fast[0], drained - 8_000_000_000)
+            self.assertLessEqual(slow[0], drained + phase)
+            if ring == "third":
+                self.assertGreaterEqual(slow[0], drained + phase - 2 * 100_500_000)
+        self.check_one_answer([self.config], 8)
+
+    def test_refusals_of_listed_circuits(self):
+        """Ports with two circuits, NPUs that no circuits join, schedules of wrong form, and rates without links are refused."""
+        groups = {"a": [0, 1, 2, 3]}
+        self.write(4, ["a"], groups)
+        schedule = self.folder / "schedule.txt"
+        ring = {"name": "ring", "circuits": [[1, 2], [3, 4], [5, 6], [7, 0]]}
+        for text, circuits, message in (
+            ("", {"configurations": [{"name": "x", "circuits": [[0, 3], [3, 1]]}]}, "port 3 has two circuits"),
+            (
+                "",
+                {"configurations": [{"name": "pairs", "circuits": [[0, 2], [1, 3]]}]},
+                "NPU 0 cannot reach NPU 1 in configuration pairs, but group a needs it",
+            ),
+            ("BW x\n0 1 1 1\nEND\n", {"file": str(schedule)}, "schedule.txt:3: END after 1 rows"),
+            ("BW x\n0 1 1\nEND\n", {"file": str(schedule)}, "schedule.txt:2: number 3 of the row is missing"),
+            ("0 1 1 1\n", {"file": str(schedule)}, "schedule.txt:1"),
+            ("", {"ports-per-npu": 2, "configurations": [ring | {"order": [0, 1]}]}, "it places 2 NPUs"),
+        ):
+            with self.subTest(message):
+                schedule.write_text(text)
+                made = configuration(self.folder, 4, [], {}, "congestion-aware")
+                made["system"]["network"]["dimensions"][0]["shape"] = "FullyConnected"
+                made["system"]["network"]["circuits"] = circuits
+                self.config.write_text(json.dumps(made))
+                done = harness.orrery("run", self.config, f"--output={self.folder / 'x.h5'}", "--force")
+                self.assertEqual(done.code, 3, done.err)
+                self.assertIn(message, done.err)
+        made = configuration(self.folder, 4, [], {}, "congestion-unaware")
+        made["system"]["network"]["dimensions"][0]["shape"] = "FullyConnected"
+        made["system"]["network"]["circuits"] = {"ports-per-npu": 2, "configurations": [ring]}
+        self.config.write_text(json.dumps(made))
+        done = harness.orrery("run", self.config, f"--output={self.folder / 'x.h5'}", "--force")
+        self.assertEqual(done.code, 3, done.err)
+        self.assertIn("rates of circuits without links", done.err)
+
     def test_one_configuration_is_the_network(self):
         """With one configuration whose order is that of the NPUs, a step is that without circuits. So it is on any number of ranks."""
         config = self.folder / "step.yaml"

@@ -105,6 +105,103 @@ class Steps(harness.Folder):
         for ranks in harness.cases((2,), (2, 3), (2, 3, 8)):
             self.assertEqual(self.tables(mix, ranks=ranks, name=f"on{ranks}.h5"), alone, f"{ranks} ranks")
 
+    def test_cubes(self):
+        """Cubes 0 and 2 are free, cube 1 is not: a job of two cubes starts where circuits join them, and `switching-time` later; elsewhere it waits
+        for neighbours. A job that fits into a cube pays nothing, and takes only a block of it."""
+
+        def job(arrival, length, shape):
+            return {"arrival": f"{arrival} s", "length": f"{length} s", "shape": shape}
+
+        jobs = [
+            job(0, 10, [4, 4, 4]),
+            job(0, 100, [4, 4, 4]),
+            job(20, 30, [8, 4, 4]),
+            job(20, 30, [4, 2, 4]),
+            job(21, 5, [5, 4, 4]),
+        ]
+        section = {"torus": [12, 4, 4], "cubes": [4, 4, 4], "placement": "torus", "rotate": True}
+        joined = self.tables(
+            {"cluster": section | {"circuits": True, "switching-time": "2 s", "jobs": jobs, "admission": "fifo"}}
+        )
+        seconds = 10**9
+        self.assertEqual(joined["jobs/start"], [0, 0, 20 * seconds, 52 * seconds, 82 * seconds])
+        self.assertEqual(joined["jobs/end"], [10 * seconds, 100 * seconds, 52 * seconds, 82 * seconds, 89 * seconds])
+        of_job = {}
+        for number, npu in zip(joined["places/job"], joined["places/npu"]):
+            of_job.setdefault(number, []).append(npu)
+        self.assertEqual(of_job[2][:8], [0, 1, 2, 3, 8, 9, 10, 11])  # cubes 0 and 2, x first
+        self.assertEqual(len(of_job[3]), 32)
+        self.assertEqual(len(of_job[4]), 128)  # 80 NPUs of two whole cubes
+        apart = self.tables({"cluster": section | {"jobs": jobs, "admission": "fifo"}})
+        self.assertEqual(apart["jobs/start"][2], 100 * seconds)
+        self.assertEqual(apart["jobs/end"][2], 130 * seconds)
+
+    def test_power_of_classes_and_hours(self):
+        """Jobs draw the power of their class; the cap of the hour holds those back that it does not allow. Energy is that of the NPUs."""
+        jobs = [
+            {"arrival": "0 s", "npus": 8, "length": "1 h", "power": 100},
+            {"arrival": "0 s", "npus": 8, "length": "1 h"},
+            {"arrival": "60 s", "npus": 4, "length": "1 h", "power": 50},
+        ]
+        site = {"power-cap": [["0 h", 1050], ["5 h", 2000]], "running": 200, "idle": 10}
+        found = self.tables(
+            {"cluster": {"npus": 16, "placement": "first", "jobs": jobs, "admission": "easy", "site": site}}
+        )
+        hours = 3600 * 10**9
+        self.assertEqual(found["jobs/start"], [0, 5 * hours, 60 * 10**9])
+        self.assertEqual([round(e) for e in found["jobs/energy"]], [800 * 3600, 1600 * 3600, 200 * 3600])
+        idle = 10 * (16 * 6 - 8 - 8 - 4) * 3600
+        energy = found["summary/mean"][[m.decode() for m in found["summary/metric"]].index("energy")]
+        self.assertAlmostEqual(energy, (800 + 1600 + 200) * 3600 + idle, delta=1)
+        self.assertEqual(found["sizes/npus"], [4, 8])
+        self.assertEqual(found["sizes/jobs"], [1, 2])
+        self.assertEqual(found["sizes/jct_p95"], [3600.0, 6 * 3600.0])
+        for cap, text in (
+            ([["1 h", 5]], "0 h"),
+            ([["0 h", 5], ["0 h", 6]], "after the one before"),
+            ([], "a list of 0"),
+        ):
+            done, _ = self.run_file(
+                "cluster", {"cluster": {"npus": 16, "jobs": jobs, "site": site | {"power-cap": cap}}}
+            )
+            self.assertEqual(done.code, 3, done.err)
+            self.assertIn(text, done.err)
+
+    def test_steps_that_repeat(self):
+        """The factors of two jobs of one class are means over four runs of all their steps, of which few are simulated where they repeat."""
+        steps = 40
+        narrow = json.loads(json.dumps(SYSTEM))
+        narrow["network"]["dimensions"][1]["oversubscription"] = 8
+        jobs = [{"npus": 8, "length": "100 s", "class": "train"}] * 2
+        section = {"jobs": jobs, "classes": [{"name": "train", "workload": STEP}], "placement": "first"}
+        configuration = shared(**section, **{"sharing-steps": steps}) | {"system": narrow}
+        found = self.tables(configuration)
+        of_job = {}
+        for job, npu in zip(found["places/job"], found["places/npu"]):
+            of_job.setdefault(job, []).append(npu)
+        placed = [of_job[0], of_job[1]]
+
+        def run_times(starts, names=(0, 1)):
+            whole = STEP | {"iterations": steps}
+            both = [
+                {"name": f"j{k}", "workload": whole, "allocation": placed[k], "start": f"{round(starts[k] * 1e9)} ns"}
+                for k in names
+            ]
+            done, path = self.run_file("run", {"system": narrow, "jobs": both}, "--quiet", name="both.h5")
+            self.assertEqual(done.code, 0, done.err)
+            with h5py.File(path) as file:
+                return [int(time) * 1e-12 for time in file["jobs/run_time"][()]]
+
+        alone = [run_times((0, 0), (k,))[0] / steps for k in (0, 1)]
+        factors = [[], []]
+        for offset in range(4):
+            times = run_times((0, offset / 4 * alone[1]))
+            for k in (0, 1):
+                factors[k].append(times[k] / (steps * alone[k]))
+        self.assertEqual(len(found["sharing/factor"]), 2)
+        for k in (0, 1):
+            self.assertAlmostEqual(found["sharing/factor"][k], max(1, sum(factors[k]) / 4), places=9)
+
     def test_hosts_fail(self):
         """Hosts that fail stop jobs, which all end. Free, busy and failed NPUs are never more than there are; results are the same on 3 ranks."""
         section = {
@@ -167,6 +264,20 @@ class Steps(harness.Folder):
         done, _ = self.run_file("cluster", unaware)
         self.assertEqual(done.code, 3, done.err)
         self.assertIn("in congestion-unaware jobs never slow each other", done.err)
+
+    def test_fragmentation_is_named(self):
+        """NPUs 0 and 2 are free, but a job of two needs neighbours: a warning says for how much of the time nobody could place it."""
+        jobs = [{"arrival": "0 s", "length": f"{length} s"} for length in (1, 100, 1, 100)]
+        jobs.append({"arrival": "2 s", "length": "1 s", "npus": 2})
+        section = {"npus": 4, "placement": "contiguous", "jobs": jobs}
+        done, _ = self.run_file("cluster", {"cluster": section})
+        self.assertEqual(done.code, 0, done.err)
+        self.assertIn("the first of the queue could never be placed for 97 % of the time: fragmentation", done.err)
+        done, _ = self.run_file(
+            "cluster", {"cluster": section, "system": SYSTEM, "workload": {"model": MODEL, "parallel": {"dp": 16}}}
+        )
+        self.assertEqual(done.code, 3, done.err)
+        self.assertIn("workload, jobs and cluster exclude each other", done.err)
 
     def test_elastic_speeds_are_simulated(self):
         """A job that loses a replica goes on at the speed that a step with fewer replicas has: with the batch in more micro-batches about 3/4 of

@@ -27,11 +27,14 @@ LARGE_CLASSES = {
     "include/orrery/compute/options.hpp: Options",  # one member for each subject of system.compute
     "include/orrery/config/configuration.hpp: Configuration",  # one member for each mapping of CONFIG.yaml, and what was read of it
     "include/orrery/config/configuration.hpp: RunOptions",  # one member for each key of `run`
+    "include/orrery/network/model.hpp: MessageNetwork",  # the contract of a simulated network with NPUs, kernel and checkpoints
     "include/orrery/serving/description.hpp: Description",  # one member for each mapping of `serving`
     "include/orrery/serving/metrics.hpp: Metrics",  # one member for each metric of a serving run
     "include/orrery/serving/record.hpp: InstanceRecord",  # one member for each column of /instances
     "include/orrery/serving/request_source.hpp: RequestSource",  # one member for each key of serving.requests
     "include/orrery/workload/parallel.hpp: Parallel",  # one member for each subject of workload.parallel
+    "src/network/graph_links.hpp: GraphLinks",  # the contract of links, with and without configurations of circuits
+    "src/network/shape_links.hpp: ShapeLinks",  # the contract of links, with and without configurations of circuits
     "src/serving/operators.cpp: Operators",  # one member for each measured table, and one for the table that a model takes of it
     "src/serving/router.hpp: Router",  # what is sent, reported and still to arrive
     "src/serving/scheduler.hpp: Scheduler",  # the state of vLLM's scheduler, which the rules of a step change together

@@ -588,7 +588,7 @@ def reference_values(case):
     signal.setitimer(signal.ITIMER_VIRTUAL, REFERENCE_SECONDS)
     try:
         found = reference.got(case)
-    except (TookLong, TypeError, IndexError, ValueError, SystemExit):
+    except (TookLong, TypeError, IndexError, KeyError, ValueError, SystemExit):
         return None
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)

@@ -23,6 +23,7 @@ struct Job {
   std::uint32_t job_class = 0;           ///< number of its class
   std::uint32_t priority = 0;            ///< 0 is the highest
   double share = 0;                      ///< part of the job's time alone in which it keeps a shared link busy
+  double power = 0;                      ///< W of an NPU with the job; 0: Site::running
 
   bool has_shape() const { return shape[0] > 0; }
   friend bool operator==(const Job&, const Job&) = default;
@@ -35,6 +36,7 @@ struct JobResult {
   Nanoseconds occupied = 0;  ///< time for which it had NPUs, over all its starts
   double lost = 0;           ///< NPU-seconds of work that was done again
   double useless = 0;        ///< NPU-seconds of restarts and lost work
+  double energy = 0;         ///< J of its NPUs while it had them
   std::uint32_t stops = 0;
   std::uint32_t npus = 0;    ///< NPUs that the job had: whole hosts
   std::uint32_t leaves = 0;  ///< on which it began the last time

@@ -33,6 +33,7 @@ struct JobClass {
   double overestimate = 1;
   std::optional<std::uint32_t> priority;  ///< none: the number of the class
   double share = 0;                       ///< 0: Rules::share
+  double power = 0;                       ///< W of an NPU with such a job; 0: Site::running
 
   /// Returns the time of a step of a job with so many NPUs.
   Nanoseconds step_with(std::uint32_t num_npus) const {
@@ -49,6 +50,8 @@ struct Places {
   std::uint32_t leaf = 0;                ///< NPUs below one leaf switch; 0: all
   std::uint32_t npus_per_host = 1;       ///< a job of more than half a host takes whole hosts
   std::array<std::uint32_t, 3> torus{};  ///< 0: no torus
+  std::array<std::uint32_t, 3> cubes{};  ///< NPUs of a cube of which the torus is made; 0: it is not
+  bool circuits = false;                 ///< optical circuits join any cubes
   bool rotate = false, wrap = false;
   Placing policy = Placing::none;
 
@@ -61,6 +64,7 @@ struct Rules {
   bool preemption = false;
   Nanoseconds protect = 0;              ///< jobs that have run for less are not stopped
   Nanoseconds restart = 0;              ///< time that a stopped job needs when it starts again
+  Nanoseconds switching = 0;            ///< time to form the circuits of a job of several cubes
   Nanoseconds checkpoint_interval = 0;  ///< 0: nothing is lost
   std::optional<std::uint32_t> queue_limit;
   std::uint32_t backfill_depth = 1000;  ///< jobs that EASY looks at in a pass
@@ -74,10 +78,16 @@ struct Rules {
 
 /// Power of the site, as far as the scheduler is concerned. 0: no limit.
 struct Site {
-  double power_cap = 0;          ///< W; a job starts only if the sum stays within it
+  double power_cap = 0;  ///< W; a job starts only if the sum stays within it
+  /// Times of the day, ascending from 0, and the cap in W from then on; empty: `power_cap` at all times.
+  std::vector<std::pair<Nanoseconds, double>> caps;
   double running = 0, idle = 0;  ///< W of an NPU that has a job, and of one that has none
   double ramp = 0;               ///< W in a second by which starts of jobs raise the power at the most
 
+  /// Returns the cap in W at a time; infinity if there is none.
+  double cap_at(Nanoseconds time) const;
+  /// Returns when the cap changes next; max() if it never does.
+  Nanoseconds next_cap(Nanoseconds time) const;
   friend bool operator==(const Site&, const Site&) = default;
 };
 

@@ -33,6 +33,10 @@ class Pool {
   virtual void release(const Place& place) = 0;
   /// Returns a pool that answers `fits` as this one does, also after its own `take` and `release`.
   virtual std::unique_ptr<Pool> copy() const = 0;
+  /// Returns whether `take` and `release` look at the number of NPUs alone.
+  virtual bool counts_only() const { return false; }
+  /// Returns whether it depends on the size and shape of a job alone if it fits, and if another one does beside it.
+  virtual bool places_by_size(const Job&) const { return true; }
   /// Returns the NPUs that a job has: whole hosts.
   virtual std::uint32_t occupied(const Job& job) const { return job.npus; }
   /// Returns the numbers of the leaves of a place, ascending; none where there are no leaves.

@@ -14,6 +14,7 @@ namespace orrery::cluster {
 struct Usage {
   Nanoseconds time = 0;
   std::uint32_t busy = 0, free = 0, queue = 0;
+  std::int32_t largest = -1;  ///< NPUs of the largest job that fits; -1: not looked for
 };
 
 /// Integrals over the time of a run, in NPU-nanoseconds; 128 bits, because 10,000 NPUs for years are more than 64.
@@ -22,6 +23,7 @@ struct Integrals {
   __int128 inside = 0;         ///< job-time from arrivals to ends
   __int128 fragmentation = 0;  ///< free NPU-time while the first of the queue had enough free NPUs but no place
   __int128 blocked = 0;        ///< free NPU-time while the first of the queue had too few
+  double energy = 0;           ///< J of all NPUs
   double peak_power = 0;       ///< W of all NPUs
   double largest_ramp = 0;     ///< W in a second by which starts of jobs raised the power within a minute
   Nanoseconds unplaced = 0;    ///< time for which the first of the queue had enough free NPUs but no place

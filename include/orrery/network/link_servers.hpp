@@ -52,6 +52,7 @@ class LinkServers final : public MessageNetwork {
   void send(const Message& message, pdes::Event call) override;
   void send_in_order(const Message& message, pdes::Event call, const EventPlace& place) override;
   void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) override;
+  Time drained(NpuId npu, std::uint32_t before, std::uint32_t after, Time now) const override;
   void serve(const pdes::Event& event) override;
   pdes::Scope scope(const pdes::Event& event) const override { return messages_[event.node].scope; }
   void settle() override;
@@ -91,7 +92,7 @@ class LinkServers final : public MessageNetwork {
   bool is_ordered(const Message& message) const;
   void unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes);
   std::vector<std::byte> packed_in_order(std::uint32_t slot) const;
-  KnownDelays::Delays delays(Server& server, Bytes size);
+  KnownDelays::Delays delays(Server& server, Bytes size, std::uint32_t circuits);
   bool fails_before(Server& server, const pdes::Event& event);
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);

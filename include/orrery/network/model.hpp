@@ -42,6 +42,9 @@ class MessageNetwork {
   /// Sends a message with Message::combining to a switch, which hands the result to all `destinations` in the dimension
   /// group of the source. `message.destination` is another NPU there.
   virtual void multicast(const Message& message, std::vector<NpuId> destinations, pdes::Event call) = 0;
+  /// Returns when no message is on the circuits of an NPU of this rank that a change of the configuration ends: `now`
+  /// or later (O1). Messages that wait for such a circuit count.
+  virtual Time drained(NpuId, std::uint32_t /*before*/, std::uint32_t /*after*/, Time now) const { return now; }
   /// Handles an event for a process of this rank.
   virtual void serve(const pdes::Event& event) = 0;
   /// Returns how far an event of a process of this rank reaches (pdes::Model::scope).

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "orrery/cluster/cluster.hpp"
@@ -13,6 +14,7 @@ struct ClusterResults {
   const config::CampaignFile& file;
   const cluster::Options& options;
   const cluster::Found& found;
+  std::optional<double> usd_per_npu_hour;  ///< none: the system has no price
 };
 
 /// Returns the file of a cluster over time (docs/cluster-time.md).

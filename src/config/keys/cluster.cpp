@@ -126,6 +126,8 @@ constexpr Row<JobClass> class_rows[] = {
     {"cluster.classes.share", "share of its time alone in which a job keeps a shared link busy; 0: cluster.share",
      "0.3", Default::built_in(), number("0 to 1"), [](auto& c) { return &c.share; },
      check([](const JobClass& c, const Place& place, const Reading&) { require_share_of_one(c.share, place); })},
+    {"cluster.classes.power", "power of an NPU that has such a job, in W; 0: cluster.site.running", "900",
+     Default::built_in(), number("0 or more"), [](auto& c) { return &c.power; }},
 };
 
 constexpr Handling<ClusterJob> job_shape() {
@@ -158,6 +160,8 @@ constexpr Row<ClusterJob> cluster_job_rows[] = {
     {"cluster.jobs.share", "share of its time alone in which the job keeps a shared link busy; 0: cluster.share", "0.3",
      Default::built_in(), number("0 to 1"), [](auto& j) { return &j.job.share; },
      check([](const ClusterJob& j, const Place& place, const Reading&) { require_share_of_one(j.job.share, place); })},
+    {"cluster.jobs.power", "power of an NPU that has the job, in W; 0: cluster.site.running", "900",
+     Default::built_in(), number("0 or more"), [](auto& j) { return &j.job.power; }},
 };
 
 void take_listed_job(ClusterJob&& entry, cluster::Arrivals& arrivals) {
@@ -255,6 +259,59 @@ constexpr Handling<Configuration> torus_sizes() {
       [](const Configuration& a, const Configuration& b) { return a.cluster.places.torus == b.cluster.places.torus; }};
 }
 
+constexpr Handling<Configuration> cube_sizes() {
+  return {
+      [](const Value& value, const std::string& path, Configuration& target, Reading&) {
+        target.cluster.places.cubes = shape_of(value, path);
+      },
+      [](const Configuration& c, std::string_view path, Writer& writer) {
+        if (c.cluster.places.cubes[0] > 0) writer.put(path, shape_text(c.cluster.places.cubes));
+      },
+      [](const Configuration& a, const Configuration& b) { return a.cluster.places.cubes == b.cluster.places.cubes; }};
+}
+
+constexpr std::string_view cap_expected = "a number of W, or a list such as [[0 h, 5000000], [18 h, 3000000]]";
+
+/// Reads caps of power from times of the day on. Throws Error (bad_input).
+void take_caps(const Value& value, const std::string& path, cluster::Site& site) {
+  site.caps.clear();
+  const auto& items = as_list(value, path, cap_expected);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string here = fmt::format("{}.{}", path, i);
+    const auto& pair = as_list(items[i], here, "a time of the day and a power in W");
+    if (pair.size() != 2)
+      throw Error(ErrorCode::bad_input, items[i].place(here), fmt::format("found {} items", pair.size()),
+                  "a time of the day and a power in W");
+    const auto time = as_long_time(pair[0], here + ".0");
+    const auto after = site.caps.empty() ? -1 : site.caps.back().first;
+    if (time <= after || time >= campaign::day || (i == 0 && time != 0))
+      throw Error(ErrorCode::bad_input, pair[0].place(here + ".0"), fmt::format("found {}", long_time_text(time)),
+                  i == 0 ? "0 h, at which the day begins" : "a time after the one before, below 24 h");
+    site.caps.emplace_back(time, as_number(pair[1], here + ".1", "0 or more"));
+  }
+  if (site.caps.empty()) throw Error(ErrorCode::bad_input, value.place(path), "the list is empty", cap_expected);
+}
+
+constexpr Handling<Configuration> power_cap() {
+  return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
+            auto& site = target.cluster.site;
+            if (value.kind != Value::Kind::scalar) return take_caps(value, path, site);
+            site.power_cap = as_number(value, path, "0 or more");
+            site.caps.clear();
+          },
+          [](const Configuration& c, std::string_view path, Writer& writer) {
+            const auto& site = c.cluster.site;
+            std::vector<std::string> items;
+            for (const auto& [time, cap] : site.caps)
+              items.push_back(fmt::format("[{}, {}]", long_time_text(time), cap));
+            if (!items.empty()) return writer.put_list(path, items);
+            if (site.power_cap > 0) writer.put(path, fmt::to_string(site.power_cap));
+          },
+          [](const Configuration& a, const Configuration& b) {
+            return a.cluster.site.power_cap == b.cluster.site.power_cap && a.cluster.site.caps == b.cluster.site.caps;
+          }};
+}
+
 constexpr Handling<Configuration> queue_limit() {
   return {[](const Value& value, const std::string& path, Configuration& target, Reading&) {
             target.cluster.rules.queue_limit = as_count(value, path, 0);
@@ -277,6 +334,12 @@ constexpr Row<Configuration> cluster_rows[] = {
      written_unless_default()},
     {"cluster.torus", "sizes of a torus whose blocks jobs take, x first", "[16, 16, 16]", Default::none(),
      ValueInfo("list", shape_expected, "-", "1 to 64 each"), torus_sizes()},
+    {"cluster.cubes", "sizes of the cubes of which the torus is made; larger jobs take whole ones", "[4, 4, 4]",
+     Default::none(), ValueInfo("list", shape_expected, "-", "1 to 64 each"), cube_sizes()},
+    {"cluster.circuits", "whether optical circuits join any free cubes for a job", "true", Default::built_in(),
+     boolean(), [](auto& c) { return &c.cluster.places.circuits; }, written_unless_default()},
+    {"cluster.switching-time", "time by which the circuits of a job of several cubes delay its start", "10 ms",
+     Default::built_in(), long_time(), [](auto& c) { return &c.cluster.rules.switching; }, written_unless_default()},
     {"cluster.rotate", "whether blocks may be turned", "true", Default::built_in(), boolean(),
      [](auto& c) { return &c.cluster.places.rotate; }, written_unless_default()},
     {"cluster.wrap", "whether blocks may go round the edge", "true", Default::built_in(), boolean(),
@@ -324,9 +387,11 @@ constexpr Row<Configuration> cluster_rows[] = {
      written_if([](const Configuration& c) { return !c.cluster.arrivals.trace.empty(); })},
     {"cluster.trace.columns", "columns of the file: acme, philly, helios or cmu", "acme", Default::described("acme"),
      ValueInfo("word", "acme, philly, helios or cmu", "-", "acme, philly, helios, cmu"), trace_columns()},
-    {"cluster.site.power-cap", "power of all NPUs above which no job starts, in W; 0: none", "5000000",
-     Default::built_in(), number("0 or more"), [](auto& c) { return &c.cluster.site.power_cap; },
-     see("cluster-time.md"), written_unless_default()},
+    {"cluster.site.power-cap",
+     "power of all NPUs above which no job starts, in W, or times of the day and the power "
+     "from each on; 0: none",
+     "[[0 h, 5000000], [18 h, 3000000]]", Default::described("0"),
+     ValueInfo("number or list", cap_expected, "-", "0 or more"), power_cap(), see("cluster-time.md")},
     {"cluster.site.running", "power of an NPU that has a job, in W", "1200", Default::built_in(), number("0 or more"),
      [](auto& c) { return &c.cluster.site.running; }, written_unless_default()},
     {"cluster.site.idle", "power of an NPU that has none, in W", "200", Default::built_in(), number("0 or more"),

@@ -193,7 +193,7 @@ TEST(Cluster, QueuesAgreeWithErlang) {
   options.replications = 4;
   const Found found = run(options, "", {}, nullptr, *parallel::make_serial());
   double wait = 0;
-  for (const Summary& summary : found.summaries) wait += summary.all.wait / 4;
+  for (const Summary& summary : found.summaries) wait += summary.all.wait.mean / 4;
   EXPECT_NEAR(wait, mean_wait(8, 6.4, 1), 0.05);
   options.rules.queue_limit = 0;
   EXPECT_NEAR(run(options, "", {}, nullptr, *parallel::make_serial()).summaries.front().rejected, erlang_b(8, 6.4),
@@ -206,7 +206,7 @@ TEST(Cluster, BatchMeansAreWiderThanSingleWaits) {
   options.arrivals.count = 20'000;
   options.arrivals.classes = {exponential(0.9 * 86'400, {1}, 1)};
   const Found found = run(options, "", {}, nullptr, *parallel::make_serial());
-  const double mean = found.summaries.front().all.wait;
+  const double mean = found.summaries.front().all.wait.mean;
   EXPECT_GT(half_width_of_waits(found.jobs.jobs, found.schedule, 0), 3 * 1.96 * mean / std::sqrt(20'000.0));
 }
 
@@ -261,7 +261,7 @@ TEST(Cluster, RefusesWhatCannotBe) {
 // A job starts only while the site has power for it.
 TEST(Cluster, PowerLimitsJobs) {
   Options options = options_of(8, Admission::fifo);
-  options.site = {.power_cap = 5000, .running = 1000, .idle = 100};
+  options.site = {.power_cap = 5000, .caps = {}, .running = 1000, .idle = 100};
   EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<std::int64_t>{0, 10000}));
   options.site.power_cap = 8000;
   EXPECT_EQ(starts({job(0, 4, 10), job(0, 4, 10)}, options), (std::vector<std::int64_t>{0, 0}));
@@ -290,7 +290,7 @@ TEST(ClusterHosts, AFailureStopsJobsUntilTheRepair) {
 // After a start that raises the power by 8 NPUs of 900 W, nothing starts for 72 s at 100 W a second.
 TEST(ClusterHosts, ARampSpreadsStarts) {
   Options options = options_of(32, Admission::fifo);
-  options.site = {.power_cap = 0, .running = 1000, .idle = 100, .ramp = 100};
+  options.site = {.power_cap = 0, .caps = {}, .running = 1000, .idle = 100, .ramp = 100};
   const Schedule found = schedule(std::vector<Job>{job(0, 8, 10), job(0, 4, 10), job(0, 4, 10)}, options, 1, nullptr);
   EXPECT_EQ(found.jobs[0].start, 0);
   EXPECT_EQ(found.jobs[1].start, 72 * second);

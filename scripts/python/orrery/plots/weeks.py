@@ -105,6 +105,13 @@ def search(tried, forms, what):
             axes.axvline(forms["young"], color=style.GREY, linewidth=0.8, label="Young's interval")
         axes.set_xscale("log")
     axes.set(xlabel="interval in s" if what == "interval" else "standbys", ylabel=name)
+    if what == "standby":
+        axes.plot(x, tried["ettr"][rows], "s-", markersize=3, color=style.GREEN, label="ettr")
+        axes.lines[0].set_label("goodput")
+        axes.set_ylabel("ettr and goodput")
+        cost = axes.twinx()
+        cost.plot(x, 1 / np.maximum(y, 1e-9), "^--", markersize=3, color=style.VERMILION)
+        cost.set_ylabel("host-hours paid for a useful one", color=style.VERMILION)
     axes.legend()
     return what, f"Best {what}", figure
 
@@ -132,6 +139,18 @@ def use(usage):
     queue.step(days, usage["queue"], where="post", linewidth=0.6, color=style.VERMILION)
     queue.set_ylabel("waiting jobs", color=style.VERMILION)
     return "use", "Use and queue", figure
+
+
+def room(usage):
+    """Draws the free NPUs, and the NPUs of the largest job for which the placement would find room."""
+    figure, axes = panel(3.2, "Free NPUs and room", "replication 0, at each change")
+    known = usage["largest"] >= 0
+    axes.plot(usage["free"][known], usage["largest"][known], ".", markersize=2, color=style.BLUE)
+    most = max(1, int(usage["free"].max()) if len(usage["free"]) else 1)
+    axes.plot([0, most], [0, most], "--", linewidth=0.8, color=style.GREY, label="all free NPUs")
+    axes.set(xlabel="free NPUs", ylabel="NPUs of the largest job with room")
+    axes.legend()
+    return "room", "Free NPUs and room", figure
 
 
 def blocks(jobs, places, leaf):
@@ -215,4 +234,5 @@ def cluster(source):
         distribution(jobs, "jct", "job completion time", (jobs["end"] - jobs["arrival"]) * NS),
         slowdown(jobs),
     ]
-    return found
+    usage = table(source, "cluster/usage")
+    return found + ([room(usage)] if "largest" in usage else [])
