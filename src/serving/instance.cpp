@@ -3,14 +3,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "padding.hpp"
+
 namespace orrery::serving {
 
-Instance::Instance(std::vector<Scheduler> members, StepModel& cost, bool reports_counts, bool records_steps)
+Instance::Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, bool reports_counts,
+                   bool records_steps, bool tells_prefills)
     : members_(std::move(members)),
+      pipeline_(pipeline),
       cost_(cost),
       reports_counts_(reports_counts),
       records_steps_(records_steps),
-      depth_(members_.front().options().ahead ? 2 : 1),
+      tells_prefills_(tells_prefills),
+      depth_(pipeline.stages + (members_.front().options().ahead ? 1 : 0)),
+      stage_times_(pipeline.stages),
+      stage_free_(pipeline.stages),
       sums_(members_.size()) {}
 
 /// Adds to the integrals over time what held since the last call.
@@ -63,7 +70,7 @@ void Instance::take_arrived(std::span<const Arrived> arrived) {
   for (const Arrived& each : arrived) {
     Scheduler& member = members_[each.member];
     if (each.is_transfer)
-      member.take_transfer(each.request);
+      member.take_transfer(each.request, each.first_token);
     else
       member.release_kept(each.request);
   }
@@ -90,50 +97,84 @@ bool Instance::schedule_all(Time now, Flight& flight, Effects& effects) {
   bool any = false;
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Scheduler& member = members_[m];
+    flight.steps[m].number = flight.number;
     any = member.schedule(now, !flight_.empty(), flight.steps[m]) || any;
     for (const Pull& pull : member.pulls()) effects.pulls.emplace_back(member.number(), pull);
   }
   return any;
 }
 
+void Instance::pass_stages(Time now, Flight& flight) {
+  const Time least = Time::from_ps(1);
+  shapes_.clear();
+  for (const Step& step : flight.steps) shapes_.push_back(&step.shape);
+  if (pipeline_.stages > 1)
+    cost_.stage_durations(shapes_, flight.number, stage_times_);
+  else if (shapes_.size() == 1)
+    stage_times_[0] = cost_.duration(*shapes_[0], flight.number);
+  else
+    stage_times_[0] = cost_.group_duration(shapes_, flight.number);
+  flight.start = std::max(now, stage_free_[0]);
+  // A token that a step needs comes with the end of the step that makes it.
+  for (const Flight& earlier : flight_)
+    for (const Step& step : flight.steps)
+      if (earlier.number < step.after) flight.start = std::max(flight.start, earlier.end);
+  Time hop;
+  if (pipeline_.stages > 1 && pipeline_.hop && pipeline_.row_bytes > 0) {
+    std::uint64_t rows = 1;
+    for (const StepShape* const shape : shapes_)
+      rows = std::max(rows, padded(pipeline_.graph_sizes, std::max<std::uint64_t>(1, shape->tokens())));
+    hop = pipeline_.hop(Bytes((rows * pipeline_.row_bytes + pipeline_.tp - 1) / pipeline_.tp));
+  }
+  Time at = flight.start;
+  for (std::size_t s = 0; s < stage_free_.size(); ++s) {
+    at = std::max(at, stage_free_[s]) + std::max(stage_times_[s], least);
+    stage_free_[s] = at;
+    if (s + 1 < stage_free_.size()) at += hop;
+  }
+  flight.end = at;
+}
+
 void Instance::begin_steps(Time now, Effects& effects) {
   while (flight_.size() < depth_) {
     Flight flight = take_spare();
+    flight.number = next_number_;
     if (!schedule_all(now, flight, effects)) {
       spare_.push_back(std::move(flight));
       return;
     }
-    flight.number = next_number_++;
+    ++next_number_;
     flight.scheduled = now;
-    flight.start = std::max(now, busy_until_);
-    Time duration;
-    if (members_.size() == 1) {
-      duration = cost_.duration(flight.steps[0].shape, flight.number);
-    } else {
-      std::vector<const StepShape*> shapes;
-      for (const Step& step : flight.steps) shapes.push_back(&step.shape);
-      duration = cost_.group_duration(shapes, flight.number);
-    }
-    flight.end = flight.start + std::max(duration, Time::from_ps(1));
-    busy_until_ = flight.end;
+    pass_stages(now, flight);
     for (std::size_t m = 0; m < members_.size(); ++m) {
       Step& step = flight.steps[m];
-      step.number = flight.number;
       step.scheduled = now;
       step.start = flight.start;
       step.end = flight.end;
       if (step.is_empty()) step.used_blocks = members_[m].pool().used();
       note(step, members_[m]);
     }
+    busy_until_ = flight.end;
+    if (tells_prefills_) tell_prefills(flight, effects);
     effects.step_ends.push_back(flight.end);
     flight_.push_back(std::move(flight));
   }
 }
 
+void Instance::tell_prefills(const Flight& flight, Effects& effects) {
+  for (std::size_t m = 0; m < members_.size(); ++m)
+    for (const Step::Sampled& sampled : flight.steps[m].sampled) {
+      const std::uint32_t request = members_[m].request_of(sampled.slot), number = members_[m].number();
+      if (!members_[m].goes_on_elsewhere(request)) continue;
+      effects.prefills.push_back({request, number, flight.start, flight.end});
+      effects.reports.push_back({Report::Kind::prefilling, number, request, flight.scheduled});
+    }
+}
+
 void Instance::note(const Step& step, Scheduler& member) {
   InstanceRecord& record = member.record();
   ++record.steps;
-  record.busy += step.end - step.start;
+  record.busy += step.end - std::max(step.start, busy_until_);  // steps of a pipeline overlap
   record.peak_used = std::max(record.peak_used, member.pool().used());
   if (!records_steps_) return;
   steps.push_back({.instance = member.number(),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "orrery/base/time.hpp"
+#include "orrery/serving/pipeline.hpp"
 #include "orrery/serving/record.hpp"
 #include "orrery/serving/step_model.hpp"
 #include "router.hpp"
@@ -20,27 +21,36 @@ struct Arrived {
   std::uint32_t request = 0;
   bool is_transfer = false;  ///< else the home may free
   std::uint32_t member = 0;
+  Time first_token = {};  ///< time of the last message, by layers: that of the first token
 };
 
 /// An instance as a logical process without its kernel: a scheduler, or those of data-parallel ranks that begin each
 /// step together, with the steps that are under way.
 class Instance {
  public:
+  /// A request whose first token a step makes, so that its layers become complete one after the other.
+  struct Prefill {
+    std::uint32_t request = 0, number = 0;  ///< number of the scheduler
+    Time start, end;
+  };
   /// Collects what the instance does to others in one moment.
   struct Effects {
     std::vector<Report> reports;                        ///< reports in the order in which they are made
     std::vector<std::pair<std::uint32_t, Pull>> pulls;  ///< (number of the member, what it asks for)
     std::vector<Time> step_ends;                        ///< ends of the steps that were scheduled
+    std::vector<Prefill> prefills;                      ///< prompts of which a step computes the rest
 
     void clear() {
       reports.clear();
       pulls.clear();
       step_ends.clear();
+      prefills.clear();
     }
   };
 
   /// `members`: not empty, equal in their options, with consecutive numbers.
-  Instance(std::vector<Scheduler> members, StepModel& cost, bool reports_counts, bool records_steps);
+  Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, bool reports_counts,
+           bool records_steps, bool tells_prefills = false);
 
   std::uint32_t first() const { return members_.front().number(); }
   std::uint32_t num_members() const { return static_cast<std::uint32_t>(members_.size()); }
@@ -71,17 +81,23 @@ class Instance {
     std::vector<Step> steps;  // [members]; a rank without work has an empty one
   };
 
+  /// Sets when the flight starts and ends, and keeps its stages busy until it has passed them.
+  void pass_stages(Time now, Flight& flight);
   bool schedule_all(Time now, Flight& flight, Effects& effects);
+  void tell_prefills(const Flight& flight, Effects& effects);
   void note(const Step& step, Scheduler& member);
   void advance_sums(Time now);
   Flight take_spare();
 
   std::vector<Scheduler> members_;
+  const Pipeline& pipeline_;
   StepModel& cost_;
-  bool reports_counts_, records_steps_;
+  bool reports_counts_, records_steps_, tells_prefills_;
   std::size_t depth_;
   std::deque<Flight> flight_;
   std::vector<Flight> spare_;
+  std::vector<Time> stage_times_, stage_free_;  // [stages] durations of the step at hand, ends of the one before it
+  std::vector<const StepShape*> shapes_;        // [members] of the step at hand
   Time busy_until_, summed_until_;
   std::uint64_t next_number_ = 0;
   std::vector<std::array<unsigned __int128, 3>> sums_;  // [members] used, running, waiting, times ps

@@ -21,14 +21,6 @@ constexpr unsigned shift_of_member = 50;
 constexpr std::uint64_t unmeasured = std::uint64_t{1} << (shift_of_member - 1);
 constexpr std::uint64_t mask_of_time = (std::uint64_t{1} << shift_of_member) - 1;
 
-/// Returns the bytes of message i of a transfer in n messages.
-Bytes part_of(Bytes all, std::size_t i, std::size_t n) {
-  const auto until = [&](std::size_t k) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(all.count()) * k / n);
-  };
-  return Bytes(until(i + 1) - until(i));
-}
-
 bool looks_at_nothing(const Scenario& scenario) {
   return !scenario.options.router.policy->looks_at_instances && !scenario.requests.is_closed &&
          std::ranges::none_of(scenario.instances, [](const auto& i) { return i.role == Role::decode; });
@@ -69,9 +61,10 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
       std::vector<Scheduler> members;
       for (std::uint32_t m = 0; m < spec.members; ++m)
         members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks,
-                             options.record_steps);
-      instances_.push_back(std::make_unique<Instance>(std::move(members), *spec.cost,
-                                                      options.router.policy->looks_at_counts, options.record_steps));
+                             options.record_steps, spec.pipeline.stages, options.transfer.by_layer);
+      instances_.push_back(std::make_unique<Instance>(std::move(members), spec.pipeline, *spec.cost,
+                                                      options.router.policy->looks_at_counts, options.record_steps,
+                                                      options.transfer.by_layer && spec.role == Role::prefill));
     }
     number += spec.members;
   }
@@ -82,7 +75,8 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
   const bool is_root = here_ == Rank(0);
   if (routing_ == Routing::from_start || is_root) {
     const std::uint32_t block = scenario.instances.front().scheduler.block;
-    router_ = std::make_unique<Router>(scenario.requests, options.router, roles, block, options.seed, options.measure);
+    router_ = std::make_unique<Router>(scenario.requests, options.router, roles, block, options.seed, options.measure,
+                                       options.transfer.by_layer);
   }
   if (is_root && has_decode_) ports_.emplace(options.transfer, number);
   if (routing_ != Routing::from_start) return;
@@ -182,9 +176,18 @@ void ServingModel::handle(const Event& event) {
                                   .is_measured = (event.detail & unmeasured) == 0});
       break;
     }
-    case arrive:
-      inbox.arrived.push_back({event.node, true, member});
-      transfer_times_.emplace_back(event.node, Time::from_ps(static_cast<std::int64_t>(event.detail & mask_of_time)));
+    case arrive: {
+      const Time taken = Time::from_ps(static_cast<std::int64_t>(event.detail & mask_of_time));
+      inbox.arrived.push_back({event.node, true, member, event.time - taken});
+      if (!scenario_.options.transfer.by_layer)
+        transfer_times_.emplace_back(event.node, taken);
+      else if (auto open = coming_.extract(event.node))
+        transfer_times_.emplace_back(event.node, event.time - open.mapped().asked);
+      break;
+    }
+    case layer_due:
+      next_layers_.erase(next_layers_.find(event.time));
+      inbox.layers.push_back(event.node);
       break;
     case release:
       inbox.arrived.push_back({event.node, false, member});
@@ -207,51 +210,6 @@ ServingModel::Inbox& ServingModel::touched_inbox(std::uint32_t local) {
   return inbox;
 }
 
-/// Lets each NPU of the home send to each NPU that asks for it what both of them hold.
-void ServingModel::send_messages(std::uint32_t local, Time now, const Asked& asked) {
-  const auto from = npus_of_member(instances_[local]->first() + asked.member), to = npus_of_member(asked.to);
-  const std::size_t count = from.size() * to.size();
-  const Bytes all = Bytes(scenario_.kv_bytes_per_token) * asked.tokens;
-  leaving_[asked.request] = {.messages = static_cast<std::uint32_t>(count), .member = asked.member};
-  for (std::size_t i = 0; i < count; ++i) {
-    // Each sender begins with another receiver, so that their first messages do not meet.
-    const std::size_t sender = i / to.size();
-    const NpuId source = from[sender], destination = to[(i + sender) % to.size()];
-    network::Message message{.source = source,
-                             .destination = destination,
-                             .node = NodeId(asked.request),
-                             .size = part_of(all, i, count),
-                             .last = {now, source}};
-    // The number 0 belongs to the start of the NPU.
-    links_->send(message, Event::make(now, Stage::server, LpId(source.value()), ++messages_of_[source.value()], {}));
-  }
-}
-
-/// Returns how long the longest message of a transfer takes.
-Time ServingModel::longest_delay(std::uint32_t home, std::uint32_t to, std::uint32_t tokens) const {
-  const auto senders = npus_of_member(home), receivers = npus_of_member(to);
-  const std::size_t count = senders.size() * receivers.size();
-  const Bytes all = Bytes(scenario_.kv_bytes_per_token) * tokens;
-  Time longest;
-  for (std::size_t i = 0; i < count; ++i)
-    longest = std::max(longest, delays_->delay(senders[i / receivers.size()], receivers[i % receivers.size()],
-                                               part_of(all, i, count)));
-  return longest;
-}
-
-void ServingModel::take_delivery(const Event& event) {
-  const std::uint32_t local = local_of_npu_.at(event.target.value());
-  const bool has_come = event.kind == static_cast<std::uint16_t>(network::Delivery::arrived);
-  links_->take_place(event);
-  const std::uint32_t request = has_come ? links_->take(event).node.value() : event.node;
-  auto& open = has_come ? coming_ : leaving_;
-  const auto found = open.find(request);
-  if (--found->second.messages > 0) return;
-  if (has_come) transfer_times_.emplace_back(request, event.time - found->second.asked);
-  touched_inbox(local).arrived.push_back({request, has_come, found->second.member});
-  open.erase(found);
-}
-
 void ServingModel::settle(Time now, Stage stage) {
   if (stage == Stage::server) {
     settle_router(now);
@@ -266,6 +224,7 @@ void ServingModel::settle(Time now, Stage stage) {
     inbox.deliveries.clear();
     inbox.arrived.clear();
     inbox.asked.clear();
+    inbox.layers.clear();
     inbox.is_touched = false;
   }
   touched_.clear();
@@ -280,7 +239,13 @@ void ServingModel::settle_instance(std::uint32_t local, Time now) {
   instance.take_deliveries(inbox.deliveries);
   instance.begin_steps(now, effects_);
   send_effects(local, now);
-  for (const Asked& asked : inbox.asked) send_messages(local, now, asked);
+  for (const Asked& asked : inbox.asked) {
+    if (scenario_.options.transfer.by_layer)
+      begin_layers(local, now, asked);
+    else
+      send_messages(local, now, asked);
+  }
+  for (const std::uint32_t request : inbox.layers) send_layers(local, now, request);
 }
 
 /// Tells the router and the ports, and wakes the instance at the ends of its steps.
@@ -290,20 +255,23 @@ void ServingModel::send_effects(std::uint32_t local, Time now) {
   const Time reported = now + scenario_.options.router.report;
   const std::uint32_t first = instances_[local]->first();
   for (const Report& report : effects_.reports) {
-    const Kind kind = report.kind == Report::Kind::finished  ? finished
-                      : report.kind == Report::Kind::waiting ? waiting
-                                                             : running;
+    const Kind kind = report.kind == Report::Kind::finished     ? finished
+                      : report.kind == Report::Kind::prefilling ? prefilling
+                      : report.kind == Report::Kind::waiting    ? waiting
+                                                                : running;
     // The time of scheduling tells by how much the step was scheduled before its end, which fits.
     call(local, router_lp(), reported, kind, report.value,
          std::uint64_t{report.instance - first} << shift_of_member |
              static_cast<std::uint64_t>((now - report.scheduled).ps()));
   }
+  for (const Instance::Prefill& each : effects_.prefills) prefills_[each.request] = each;
   for (const auto& [number, asked] : effects_.pulls) {
+    const bool by_layer = scenario_.options.transfer.by_layer;
     if (links_ != nullptr && asked.tokens > 0)
       coming_[asked.request] = {
-          .messages = static_cast<std::uint32_t>(npus_of_member(asked.home).size() * npus_of_member(number).size()),
-          .member = number - first,
-          .asked = now};
+          .messages = messages_of_transfer(asked.home, number), .member = number - first, .asked = now};
+    else if (by_layer)
+      coming_[asked.request] = {.messages = 0, .member = number - first, .asked = now};
     call(local, ports_lp(), now, pull, asked.request,
          std::uint64_t{asked.home} << 44U | std::uint64_t{number - first} << 32U | asked.tokens);
   }
@@ -320,9 +288,10 @@ void ServingModel::handle_router(const Event& event) {
     scheduled_arrival_ = Time::max();
     return;
   }
-  const Report::Kind kind = event.kind == finished  ? Report::Kind::finished
-                            : event.kind == waiting ? Report::Kind::waiting
-                                                    : Report::Kind::running;
+  const Report::Kind kind = event.kind == finished     ? Report::Kind::finished
+                            : event.kind == prefilling ? Report::Kind::prefilling
+                            : event.kind == waiting    ? Report::Kind::waiting
+                                                       : Report::Kind::running;
   const std::uint32_t first = first_member_[number_of(event.source())];
   const Time before = Time::from_ps(static_cast<std::int64_t>(event.detail & mask_of_time));
   reports_.push_back({kind, first + static_cast<std::uint32_t>(event.detail >> shift_of_member), event.node,
@@ -343,33 +312,6 @@ void ServingModel::settle_router(Time now) {
   }
   router_->clear_deliveries();
   schedule_arrival();
-}
-
-void ServingModel::handle_ports(const Event& event) {
-  const auto home = static_cast<std::uint32_t>(event.detail >> 44U);
-  const auto member = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffU);
-  const auto tokens = static_cast<std::uint32_t>(event.detail);
-  const LpId lp = event.source(), home_lp = lp_of(lp_of_member(home));
-  const std::uint32_t to = first_member_[number_of(lp)] + member;
-  const std::uint32_t home_number = number_of(home_lp);
-  Time end = event.time + ports_->latency();
-  if (tokens > 0 && links_ != nullptr) {
-    kernel_->send(rank_of_lp_[home_number], event_of(end, Stage::client, ports_lp(), home_lp, ask, event.node,
-                                                     std::uint64_t{home - first_member_[home_number]} << 52U |
-                                                         std::uint64_t{to} << 32U | tokens));
-    return;
-  }
-  if (tokens > 0) {
-    end = delays_ != nullptr ? end + longest_delay(home, to, tokens)
-                             : ports_->send(event.time, home, to, Bytes(scenario_.kv_bytes_per_token) * tokens);
-    kernel_->send(rank_of_lp_[number_of(lp)],
-                  event_of(end, Stage::client, ports_lp(), lp, arrive, event.node,
-                           std::uint64_t{member} << shift_of_member |
-                               (static_cast<std::uint64_t>((end - event.time).ps()) & mask_of_time)));
-  }
-  kernel_->send(rank_of_lp_[home_number],
-                event_of(end, Stage::client, ports_lp(), home_lp, release, event.node,
-                         std::uint64_t{home - first_member_[home_number]} << shift_of_member));
 }
 
 Time ServingModel::next_alone(const Instance& instance, std::uint32_t local) const {
@@ -395,11 +337,13 @@ void ServingModel::run_alone(std::uint32_t local, Time now) {
 void ServingModel::moment_alone(Instance& instance, std::uint32_t local, Time now) {
   effects_.clear();
   // Ranks that begin steps together look for one at every event of the group.
-  bool is_touched = instance.num_members() > 1 || instance.next_end() == now;
+  const bool is_end = instance.next_end() == now;
+  bool is_touched = instance.num_members() > 1 || is_end;
   instance.end_steps(now, effects_);
   auto& known = known_[local];
   if (routing_ == Routing::inside) {
-    if (needs_reports_ && !effects_.reports.empty())
+    // A report is an event of ranks that begin steps together, even if it says nothing.
+    if (needs_reports_ && (!effects_.reports.empty() || (is_end && instance.num_members() > 1)))
       reports_inside_.emplace_back(now + scenario_.options.router.report, effects_.reports);
     while (!reports_inside_.empty() && reports_inside_.front().first == now) {
       router_->take_reports(now, reports_inside_.front().second);
@@ -426,18 +370,20 @@ std::vector<std::pair<std::uint32_t, Time>> ServingModel::late_arrivals() const 
   return {router_->late_arrivals().begin(), router_->late_arrivals().end()};
 }
 
-/// A report leaves with the end of a step, a pull with any event of a decode instance, and a message over links with
-/// what asks the home for it.
+/// A report leaves with the end of a step, a pull with any event of a decode instance, a message over links with what
+/// asks the home for it, and a layer when it is complete.
 pdes::LookaheadBounds ServingModel::lookahead() {
   if (routing_ != Routing::by_server) return {{}, {}, {}};
   const Time report = scenario_.options.router.report;
   pdes::LookaheadBound bound{Time::max(), Time::max()};
   for (const auto& instance : instances_) {
     const Role role = instance->members().front().role();
-    const bool pulls = role == Role::decode || (links_ != nullptr && role == Role::prefill);
+    const bool sends = links_ != nullptr || scenario_.options.transfer.by_layer;
+    const bool pulls = role == Role::decode || (sends && role == Role::prefill);
     bound.output = std::min(bound.output, instance->next_end() + (pulls ? Time::zero() : report));
     bound.reaction = std::min(bound.reaction, pulls ? Time::zero() : report + Time::from_ps(1));
   }
+  if (!next_layers_.empty()) bound.output = std::min(bound.output, *next_layers_.begin());
   return {.sends = {}, .calls = bound, .relays = bound};
 }
 

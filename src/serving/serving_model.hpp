@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -73,7 +74,9 @@ class ServingModel final : public pdes::Model {
     pull,
     arrive,
     release,
-    ask
+    ask,
+    layer_due,
+    prefilling
   };
   /// A transfer that the home of a request is asked for.
   struct Asked {
@@ -85,12 +88,30 @@ class ServingModel final : public pdes::Model {
   struct Open {
     std::uint32_t messages = 0, member = 0;
     Time asked = {};
+    Time last_sent = {};  ///< when the last of those that have come was sent
+  };
+  /// A transfer by layers at the home of a request.
+  struct Layers {
+    Asked asked;
+    std::uint32_t next = 0;  ///< next layer
+  };
+  /// One message of a transfer.
+  struct TransferPart {
+    NpuId from, to;
+    Bytes size;
+  };
+  /// A transfer at the ports.
+  struct PortTransfer {
+    std::uint32_t home = 0, to = 0, tokens = 0;
+    std::uint32_t next = 0;  ///< next layer
+    Time arrival = {};       ///< last arrival of those before it
   };
   /// What has come for an instance at the time at hand.
   struct Inbox {
     std::vector<Delivery> deliveries;
     std::vector<Arrived> arrived;
     std::vector<Asked> asked;
+    std::vector<std::uint32_t> layers;  ///< requests of which a layer is complete
     bool is_touched = false;
   };
 
@@ -101,7 +122,16 @@ class ServingModel final : public pdes::Model {
   void run_alone(std::uint32_t local, Time now);
   void moment_alone(Instance& instance, std::uint32_t local, Time now);
   void send_messages(std::uint32_t local, Time now, const Asked& asked);
-  Time longest_delay(std::uint32_t home, std::uint32_t to, std::uint32_t tokens) const;
+  void send_parts(Time now, std::uint32_t request, const std::vector<TransferPart>& parts);
+  void begin_layers(std::uint32_t local, Time now, const Asked& asked);
+  void send_layers(std::uint32_t local, Time now, std::uint32_t request);
+  void handle_layer_at_ports(const pdes::Event& event);
+  void ask_home(Time time, std::uint32_t request, const PortTransfer& of);
+  void end_transfer(Time end, Time taken, std::uint32_t request, const PortTransfer& of);
+  std::vector<TransferPart> parts_of_transfer(std::uint32_t home, std::uint32_t to, Bytes all,
+                                              std::optional<std::uint32_t> layer) const;
+  std::uint32_t messages_of_transfer(std::uint32_t home, std::uint32_t to) const;
+  Time longest_delay(const std::vector<TransferPart>& parts) const;
   Inbox& touched_inbox(std::uint32_t local);
   Time next_alone(const Instance& instance, std::uint32_t local) const;
   void send_effects(std::uint32_t local, Time now);
@@ -147,6 +177,10 @@ class ServingModel final : public pdes::Model {
   std::unordered_map<std::uint32_t, std::uint32_t> local_of_npu_;  // NPUs of instances here
   std::unordered_map<std::uint32_t, std::uint64_t> messages_of_;   // by NPU: how many it has sent
   std::unordered_map<std::uint32_t, Open> leaving_, coming_;       // transfers from and to instances here, by request
+  std::unordered_map<std::uint32_t, Instance::Prefill> prefills_;  // of transfers by layers, by request
+  std::unordered_map<std::uint32_t, Layers> layers_;               // layers that are still to leave, by request
+  std::unordered_map<std::uint32_t, PortTransfer> at_ports_;       // transfers by layers, at the ports
+  std::multiset<Time> next_layers_;                                // when the next layers leave
   Instance::Effects effects_;
   Time scheduled_arrival_ = Time::max();
   pdes::Scheduler* kernel_ = nullptr;

@@ -20,4 +20,16 @@ Time StepModel::group_duration(std::span<const StepShape* const> shapes, std::ui
   return longest;
 }
 
+void StepModel::stage_durations(std::span<const StepShape* const> shapes, std::uint64_t number,
+                                std::span<Time> stages) {
+  const Time whole = shapes.size() == 1 ? duration(*shapes[0], number) : group_duration(shapes, number);
+  const auto count = static_cast<std::int64_t>(stages.size());
+  Time before;
+  for (std::int64_t s = 0; s < count; ++s) {
+    const Time until = Time::from_ps(static_cast<std::int64_t>(static_cast<__int128>(whole.ps()) * (s + 1) / count));
+    stages[static_cast<std::size_t>(s)] = std::max(until - before, Time::from_ps(1));
+    before = until;
+  }
+}
+
 }  // namespace orrery::serving

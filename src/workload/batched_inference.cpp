@@ -63,7 +63,9 @@ std::vector<StepPart> BatchedInference::layers(std::uint64_t tokens) const {
     const std::uint32_t count = has_experts ? with_experts : model_.layers - with_experts;
     std::uint32_t example = 0;
     while (count > 0 && model_.has_experts(example) != has_experts) ++example;
-    if (count > 0) parts.push_back(part_of(layers.block(example), count));
+    if (count == 0) continue;
+    parts.push_back(part_of(layers.block(example), count));
+    parts.back().has_experts = has_experts;
   }
   return parts;
 }

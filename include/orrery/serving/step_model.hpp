@@ -28,6 +28,9 @@ class StepModel {
   /// Returns the duration of a step of data-parallel ranks that begin it together. A rank without work computes one
   /// token without context. By default that of the slowest rank.
   virtual Time group_duration(std::span<const StepShape* const> shapes, std::uint64_t number);
+  /// Returns in `stages` the durations of a step on each stage of a pipeline, 1 ps or more. `shapes`: one for each
+  /// data-parallel rank. By default equal parts of the duration on one stage.
+  virtual void stage_durations(std::span<const StepShape* const> shapes, std::uint64_t number, std::span<Time> stages);
   /// Returns which sizes lay beyond the tables, each once.
   virtual std::vector<BeyondTable> beyond_tables() const { return {}; }
 

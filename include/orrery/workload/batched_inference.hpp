@@ -31,6 +31,7 @@ struct StepPart {
   Time compute;
   std::vector<GroupCollective> collectives;
   bool has_attention = false;  ///< true if a core of attention comes on top
+  bool has_experts = false;    ///< true for layers whose MLPs are experts
 };
 
 /// How an engine stores the numbers of products.

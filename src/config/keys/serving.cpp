@@ -57,6 +57,12 @@ const Words<bool>& transfer_networks() {
   return words;
 }
 
+const Words<bool>& transfer_pieces() {
+  static const Words<bool> words = {{"whole", false, "all of it, when the prefill has ended and blocks are free"},
+                                    {"layers", true, "each layer, when the prefill has computed it"}};
+  return words;
+}
+
 const Words<serving::Exchange>& exchanges() {
   using serving::Exchange;
   static const Words<Exchange> words = {
@@ -321,6 +327,9 @@ constexpr Row<ServedModel> serving_rows[] = {
 
     {"serving.transfer.network", "network of KV transfers", "simulated", Default::built_in(), word<transfer_networks>(),
      [](auto& d) { return &d.transfer.over_network; }, see("serving.md, *Is the network enough*")},
+    {"serving.transfer.send", "pieces in which the keys and values of a request are sent", "layers",
+     Default::built_in(), word<transfer_pieces>(), [](auto& d) { return &d.transfer.by_layer; },
+     see("serving.md, *Is the network enough*")},
     {"serving.transfer.bandwidth", "bandwidth of an instance's port for KV transfers", "50 GB/s", Default::built_in(),
      bandwidth(), [](auto& d) { return &d.transfer.bandwidth; }},
     {"serving.transfer.latency",
