@@ -54,7 +54,7 @@ void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Fault
   const auto refuse = [&](std::string_view key, const std::string& found, const std::string& expected) {
     faults.add(Error(ErrorCode::bad_input, configuration.place_of(key), found, expected));
   };
-  if (!serving.transfer.over_network) {
+  if (!serving.transfer.over_network && !serving.step.over_network) {
     if (has_jobs)
       refuse("jobs", "there are jobs beside serving, which share nothing with it",
              "serving.transfer.network: simulated, so that both use the links of the system");
@@ -62,7 +62,15 @@ void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Fault
     return;
   }
   if (!result.has_system || num_npus == 0)
-    return refuse("serving.transfer.network", "found simulated, and no system", "system.network with dimensions");
+    return refuse(serving.transfer.over_network ? "serving.transfer.network" : "serving.step.network",
+                  "found simulated, and no system", "system.network with dimensions");
+  if (serving.step.over_network && !configuration.execution.network.model->simulates_links())
+    return refuse("serving.step.network",
+                  fmt::format("found simulated in the network {}", configuration.execution.network.model.name()),
+                  "closed, or a network that simulates links, because messages do not meet in this one");
+  if (serving.step.over_network && serving.transfer.by_layer)
+    return refuse("serving.transfer.send", "found layers with serving.step.network: simulated",
+                  "whole, or step.network: closed, where it is known when layers are complete");
   if (has_jobs && !configuration.execution.network.model->simulates_links())
     return refuse(
         "jobs",

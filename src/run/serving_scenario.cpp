@@ -10,6 +10,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/collective/kind.hpp"
+#include "orrery/collective/message_program.hpp"
 #include "orrery/run/requests.hpp"
 #include "orrery/run/system.hpp"
 
@@ -43,6 +44,25 @@ class InstanceCollectives final : public serving::CollectiveTimes {
   std::vector<std::shared_ptr<const collective::GroupLayout>> layouts_;  ///< layouts of groups
   std::vector<Time> arrivals_, ends_;                                    ///< [NPUs of a group]
   std::map<std::pair<trace::CollectiveKind, std::uint64_t>, Time> known_;
+};
+
+/// Makes the messages of collectives by the algorithms of the system.
+class SystemPrograms final : public serving::CollectivePrograms {
+ public:
+  explicit SystemPrograms(std::shared_ptr<System> system) : system_(std::move(system)) {}
+
+  std::shared_ptr<const collective::MessageProgram> program(std::span<const NpuId> members, trace::CollectiveKind kind,
+                                                            Bytes bytes) override {
+    auto& layout = layouts_[{members.begin(), members.end()}];
+    if (!layout) layout = system_->engine.layout(members, trace::all_dimensions);
+    const collective::Kind each = collective::kind_of(kind);
+    system_->engine.validate(*layout, each);
+    return system_->engine.message_program(*layout, each, bytes);
+  }
+
+ private:
+  std::shared_ptr<System> system_;
+  std::map<std::vector<NpuId>, std::shared_ptr<const collective::GroupLayout>> layouts_;
 };
 
 }  // namespace
@@ -86,6 +106,10 @@ serving::Scenario make_scenario(const config::ServingConfiguration& configuratio
       for (const auto& [from, to] : ways) longest = std::max(longest, system->delays.delay(from, to, size));
       return longest;
     };
+  };
+  description.step.programs = [&]() -> std::shared_ptr<serving::CollectivePrograms> {
+    if (!system) system = std::make_shared<System>(configuration.system);
+    return std::make_shared<SystemPrograms>(system);
   };
   return serving::make_scenario(description);
 }

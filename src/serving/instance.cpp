@@ -8,13 +8,14 @@
 namespace orrery::serving {
 
 Instance::Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, bool reports_counts,
-                   bool records_steps, bool tells_prefills)
+                   bool records_steps, bool tells_prefills, bool is_carried_out)
     : members_(std::move(members)),
       pipeline_(pipeline),
       cost_(cost),
       reports_counts_(reports_counts),
       records_steps_(records_steps),
       tells_prefills_(tells_prefills),
+      is_carried_out_(is_carried_out),
       depth_(pipeline.stages + (members_.front().options().ahead ? 1 : 0)),
       stage_times_(pipeline.stages),
       stage_free_(pipeline.stages),
@@ -119,13 +120,8 @@ void Instance::pass_stages(Time now, Flight& flight) {
   for (const Flight& earlier : flight_)
     for (const Step& step : flight.steps)
       if (earlier.number < step.after) flight.start = std::max(flight.start, earlier.end);
-  Time hop;
-  if (pipeline_.stages > 1 && pipeline_.hop && pipeline_.row_bytes > 0) {
-    std::uint64_t rows = 1;
-    for (const StepShape* const shape : shapes_)
-      rows = std::max(rows, padded(pipeline_.graph_sizes, std::max<std::uint64_t>(1, shape->tokens())));
-    hop = pipeline_.hop(Bytes((rows * pipeline_.row_bytes + pipeline_.tp - 1) / pipeline_.tp));
-  }
+  const Bytes activations = this->activations();
+  const Time hop = pipeline_.hop && activations > Bytes(0) ? pipeline_.hop(activations) : Time();
   Time at = flight.start;
   for (std::size_t s = 0; s < stage_free_.size(); ++s) {
     at = std::max(at, stage_free_[s]) + std::max(stage_times_[s], least);
@@ -133,6 +129,44 @@ void Instance::pass_stages(Time now, Flight& flight) {
     if (s + 1 < stage_free_.size()) at += hop;
   }
   flight.end = at;
+}
+
+Bytes Instance::activations() const {
+  if (pipeline_.stages == 1) return {};
+  std::uint64_t rows = 1;
+  for (const StepShape* const shape : shapes_)
+    rows = std::max(rows, padded(pipeline_.graph_sizes, std::max<std::uint64_t>(1, shape->tokens())));
+  return Bytes((rows * pipeline_.row_bytes + pipeline_.tp - 1) / pipeline_.tp);
+}
+
+/// Writes the times of a flight into the records.
+void Instance::note_all(Flight& flight) {
+  for (std::size_t m = 0; m < members_.size(); ++m) {
+    Step& step = flight.steps[m];
+    step.start = flight.start;
+    step.end = flight.end;
+    note(step, members_[m]);
+  }
+  busy_until_ = flight.end;
+}
+
+std::span<const StepShape* const> Instance::shapes_of(std::uint64_t number) {
+  shapes_.clear();
+  for (const Step& step : flight_[number - flight_.front().number].steps) shapes_.push_back(&step.shape);
+  return shapes_;
+}
+
+std::uint64_t Instance::needs(std::uint64_t number) const {
+  std::uint64_t after = 0;
+  for (const Step& step : flight_[number - flight_.front().number].steps) after = std::max(after, step.after);
+  return after;
+}
+
+void Instance::start_step(std::uint64_t number, Time now) { flight_[number - flight_.front().number].start = now; }
+
+void Instance::end_oldest(Time now) {
+  flight_.front().end = now;
+  note_all(flight_.front());
 }
 
 void Instance::begin_steps(Time now, Effects& effects) {
@@ -145,18 +179,20 @@ void Instance::begin_steps(Time now, Effects& effects) {
     }
     ++next_number_;
     flight.scheduled = now;
-    pass_stages(now, flight);
     for (std::size_t m = 0; m < members_.size(); ++m) {
       Step& step = flight.steps[m];
       step.scheduled = now;
-      step.start = flight.start;
-      step.end = flight.end;
       if (step.is_empty()) step.used_blocks = members_[m].pool().used();
-      note(step, members_[m]);
     }
-    busy_until_ = flight.end;
-    if (tells_prefills_) tell_prefills(flight, effects);
-    effects.step_ends.push_back(flight.end);
+    if (!is_carried_out_) {
+      pass_stages(now, flight);
+      note_all(flight);
+      if (tells_prefills_) tell_prefills(flight, effects);
+      effects.step_ends.push_back(flight.end);
+    } else {
+      flight.end = Time::max();
+      effects.begun.push_back(flight.number);
+    }
     flight_.push_back(std::move(flight));
   }
 }

@@ -39,18 +39,20 @@ class Instance {
     std::vector<std::pair<std::uint32_t, Pull>> pulls;  ///< (number of the member, what it asks for)
     std::vector<Time> step_ends;                        ///< ends of the steps that were scheduled
     std::vector<Prefill> prefills;                      ///< prompts of which a step computes the rest
+    std::vector<std::uint64_t> begun;                   ///< numbers of the steps that others carry out
 
     void clear() {
       reports.clear();
       pulls.clear();
       step_ends.clear();
       prefills.clear();
+      begun.clear();
     }
   };
 
   /// `members`: not empty, equal in their options, with consecutive numbers.
   Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, bool reports_counts,
-           bool records_steps, bool tells_prefills = false);
+           bool records_steps, bool tells_prefills = false, bool is_carried_out = false);
 
   std::uint32_t first() const { return members_.front().number(); }
   std::uint32_t num_members() const { return static_cast<std::uint32_t>(members_.size()); }
@@ -65,6 +67,16 @@ class Instance {
   void take_arrived(std::span<const Arrived> arrived);
   void take_deliveries(std::span<const Delivery> deliveries);
   void begin_steps(Time now, Effects& effects);
+
+  // Steps that others carry out (Effects::begun).
+  /// Returns the shapes of a step that has not ended, for all members.
+  std::span<const StepShape* const> shapes_of(std::uint64_t number);
+  /// Returns the bytes that an NPU of a stage sends to the next one in the step whose shapes were asked for last.
+  Bytes activations() const;
+  std::uint64_t needs(std::uint64_t number) const;  ///< number behind the last step whose tokens the step needs
+  void start_step(std::uint64_t number, Time now);
+  /// Notes that the oldest step ends now; end_steps follows.
+  void end_oldest(Time now);
 
   /// Writes the sums over time into the records of the members.
   void close_records();
@@ -83,6 +95,7 @@ class Instance {
 
   /// Sets when the flight starts and ends, and keeps its stages busy until it has passed them.
   void pass_stages(Time now, Flight& flight);
+  void note_all(Flight& flight);
   bool schedule_all(Time now, Flight& flight, Effects& effects);
   void tell_prefills(const Flight& flight, Effects& effects);
   void note(const Step& step, Scheduler& member);
@@ -92,7 +105,7 @@ class Instance {
   std::vector<Scheduler> members_;
   const Pipeline& pipeline_;
   StepModel& cost_;
-  bool reports_counts_, records_steps_, tells_prefills_;
+  bool reports_counts_, records_steps_, tells_prefills_, is_carried_out_;
   std::size_t depth_;
   std::deque<Flight> flight_;
   std::vector<Flight> spare_;

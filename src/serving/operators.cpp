@@ -8,6 +8,7 @@
 
 #include "expert_exchange.hpp"
 #include "interpolation.hpp"
+#include "layer_plan.hpp"
 #include "measured_file.hpp"
 #include "orrery/serving/pipeline.hpp"
 #include "orrery/serving/step_options.hpp"
@@ -120,6 +121,7 @@ class Operators final : public StepModel {
       : options_(context.options),
         model_(*context.model),
         tp_(context.parallel.tp),
+        parallel_(context.parallel),
         dp_(context.parallel.dp),
         ep_(context.parallel.ep),
         ep_ring_(context.parallel.dp, options_) {
@@ -186,6 +188,23 @@ class Operators final : public StepModel {
             layers * (experts_of(rows) + exchange_of_experts(model_, options_.experts, ep_ring_, rows / dp_, dp_, 2));
       stages[s] = us_to_time(worst);
     }
+  }
+
+  std::vector<StagePlan> plan(std::span<const StepShape* const> shapes, std::uint64_t, std::uint32_t) override {
+    const bool is_shared = own_experts_ != nullptr && dp_ > 1;
+    const std::uint64_t pad = is_shared ? common_rows(options_.graph_sizes, shapes) : 0;
+    LayerTimes times;
+    for (const StepShape* const shape : shapes) {
+      const Parts parts = parts_of(shape->tokens() == 0 ? idle_shape() : *shape, pad);
+      times.before = std::max(times.before, parts.host_step + parts.host_sequences);
+      times.layer = std::max(times.layer, parts.layer + parts.attention - 2 * parts.begin);
+      times.behind = std::max(times.behind, parts.end);
+      times.rows = std::max(times.rows, static_cast<double>(parts.rows));
+      times.sequences = std::max(times.sequences, static_cast<double>(shape->sequences()));
+      times.all_rows += static_cast<double>(parts.rows);
+    }
+    if (is_shared) times.experts = experts_of(times.all_rows);
+    return plan_of_layers(times, model_, options_, parallel_);
   }
 
   std::vector<BeyondTable> beyond_tables() const override {
@@ -307,7 +326,9 @@ class Operators final : public StepModel {
 
   StepOptions options_;
   workload::Transformer model_;
-  std::uint32_t tp_, dp_, ep_;
+  std::uint32_t tp_;
+  InstanceParallel parallel_;
+  std::uint32_t dp_, ep_;
   Ring ep_ring_;
   Nests products_, decodes_, prefills_, reduces_, experts_;
   const Nest *own_products_ = nullptr, *plain_products_ = nullptr, *decode_ = nullptr, *prefill_ = nullptr,

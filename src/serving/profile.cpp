@@ -11,6 +11,7 @@
 #include "attention_table.hpp"
 #include "expert_exchange.hpp"
 #include "interpolation.hpp"
+#include "layer_plan.hpp"
 #include "measured_file.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/serving/pipeline.hpp"
@@ -128,6 +129,24 @@ class Profile final : public StepModel {
     }
   }
 
+  std::vector<StagePlan> plan(std::span<const StepShape* const> shapes, std::uint64_t, std::uint32_t) override {
+    const std::uint64_t pad = experts_ ? common_rows(options_.graph_sizes, shapes) : 0;
+    LayerTimes times;
+    for (const StepShape* const shape : shapes) {
+      const Parts parts = parts_of(shape->tokens() == 0 ? idle_shape() : *shape, pad);
+      const double embedding = dense_.at("embedding")(static_cast<double>(parts.rows)),
+                   sequences = static_cast<double>(parts.sequences);
+      times.before = std::max(times.before, embedding + host_us_ + host_sequence_us_ * sequences);
+      times.layer = std::max(times.layer, parts.layer + parts.attention);
+      times.behind = std::max(times.behind, parts.computed_ends - embedding);
+      times.rows = std::max(times.rows, static_cast<double>(parts.rows));
+      times.sequences = std::max(times.sequences, sequences);
+      times.all_rows += static_cast<double>(parts.rows);
+    }
+    if (experts_) times.experts = experts_of(times.all_rows, static_cast<double>(shapes.size()));
+    return plan_of_layers(times, model_, options_, parallel_);
+  }
+
   std::vector<BeyondTable> beyond_tables() const override {
     std::vector<BeyondTable> found;
     for (const Lines* const lines : {&dense_, &of_sequence_})
@@ -146,6 +165,7 @@ class Profile final : public StepModel {
   struct Parts {
     double layer = 0, attention = 0, collectives = 0;
     double ends = 0, begin = 0;  ///< outside of the layers; the part of it before them
+    double computed_ends = 0;    ///< `ends` without collectives
     std::uint64_t rows = 0, sequences = 0;
   };
 
@@ -167,7 +187,7 @@ class Profile final : public StepModel {
     if (is_new_count)
       ends->second = of_sequence_.at("lm_head")(static_cast<double>(parts.sequences)) +
                      of_sequence_.at("sampler")(static_cast<double>(parts.sequences));
-    parts.ends = known->second.second + ends->second;
+    parts.ends = parts.computed_ends = known->second.second + ends->second;
     parts.attention = attention_.duration(shape, options_.skew);
     if (parallel_.tp > 1) {
       const double reduce = tp_ring_.all_reduce(static_cast<double>(parts.rows * model_.hidden) * width);
@@ -191,12 +211,16 @@ class Profile final : public StepModel {
   /// Returns what the experts of a layer and their exchange take, for all rows of a group of ranks, the mean over the
   /// layers. In each the busiest rank counts.
   double shared_part(double rows, double ranks) const {
+    return experts_of(rows, ranks) +
+           exchange_of_experts(model_, options_.experts, ep_ring_, rows / ranks, ranks, width);
+  }
+
+  double experts_of(double rows, double ranks) const {
     const double experts = model_.mlp.experts, top = model_.mlp.top_k;
     const double active = std::floor(experts / ranks) * (1 - std::pow(1 - top / experts, rows));
     double us = 0;
     for (const double busiest : busiest_) us += (*experts_)(rows / ranks * busiest, active);
-    return us / static_cast<double>(busiest_.size()) +
-           exchange_of_experts(model_, options_.experts, ep_ring_, rows / ranks, ranks, width);
+    return us / static_cast<double>(busiest_.size());
   }
 
   /// Returns the share of the load that the first of `ranks` has, if expert i has i to the power of -exponent.

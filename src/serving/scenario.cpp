@@ -133,13 +133,16 @@ void require_delays(const Scenario& scenario, Faults& faults) {
   const auto roles = scenario.roles();
   const bool has_decode = std::ranges::count(roles, Role::decode) > 0;
   const bool decides_late = router.policy->looks_at_instances || scenario.requests.is_closed || has_decode;
-  if (scenario.instances.size() > 1 && decides_late)
+  const bool over_network =
+      std::ranges::any_of(scenario.instances, [](const InstanceSpec& i) { return i.programs != nullptr; });
+  if (over_network || (scenario.instances.size() > 1 && decides_late))
     for (const auto& [key, time] :
          {std::pair("serving.router.dispatch", router.dispatch), std::pair("serving.router.report", router.report)})
       if (time < Time::from_ps(1))
         faults.add(Error(ErrorCode::bad_input, {.key = key}, "found 0",
                          fmt::format("1 ps or more: {}",
-                                     router.policy->looks_at_instances
+                                     over_network ? "the steps are in the simulated network"
+                                     : router.policy->looks_at_instances
                                          ? fmt::format("the policy {} looks at several instances", router.policy.name())
                                          : "the router learns of ends and then sends requests to several instances")));
   if (has_decode && scenario.options.transfer.latency < Time::from_ps(1))
@@ -263,6 +266,7 @@ Scenario make_scenario(const Description& description) {
                                       .scheduler = entry.scheduler,
                                       .pipeline = pipeline_of(description, entry, npus, path),
                                       .cost = cost,
+                                      .programs = description.step.over_network ? description.step.programs() : nullptr,
                                       .npus = {npus.begin(), npus.end()}});
         number += entry.parallel.dp;
       }

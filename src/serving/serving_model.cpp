@@ -45,7 +45,10 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
   const Options& options = scenario.options;
   const auto roles = scenario.roles();
   has_decode_ = std::ranges::count(roles, Role::decode) > 0;
-  routing_ = num_lps_ == 1 ? Routing::inside : looks_at_nothing(scenario) ? Routing::from_start : Routing::by_server;
+  const bool runs_alone = std::ranges::all_of(scenario.instances, [](const auto& i) { return i.programs == nullptr; });
+  routing_ = runs_alone && num_lps_ == 1                ? Routing::inside
+             : runs_alone && looks_at_nothing(scenario) ? Routing::from_start
+                                                        : Routing::by_server;
   needs_reports_ = options.router.policy->looks_at_instances || scenario.requests.is_closed ||
                    scenario.instances.front().members > 1;
   rank_of_lp_ = ranks_of_instances(scenario, world.size());
@@ -62,9 +65,10 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
       for (std::uint32_t m = 0; m < spec.members; ++m)
         members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks,
                              options.record_steps, spec.pipeline.stages, options.transfer.by_layer);
-      instances_.push_back(std::make_unique<Instance>(std::move(members), spec.pipeline, *spec.cost,
-                                                      options.router.policy->looks_at_counts, options.record_steps,
-                                                      options.transfer.by_layer && spec.role == Role::prefill));
+      instances_.push_back(std::make_unique<Instance>(
+          std::move(members), spec.pipeline, *spec.cost, options.router.policy->looks_at_counts, options.record_steps,
+          options.transfer.by_layer && spec.role == Role::prefill, spec.programs != nullptr));
+      make_traffic(static_cast<std::uint32_t>(instances_.size() - 1), spec);
     }
     number += spec.members;
   }
@@ -72,6 +76,7 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
   known_.resize(instances_.size());
   next_known_.resize(instances_.size());
   sequence_.resize(instances_.size() + 2);
+  if (has_decode_) lead_ = Time::from_ps(options.transfer.latency.ps() / 3);
   const bool is_root = here_ == Rank(0);
   if (routing_ == Routing::from_start || is_root) {
     const std::uint32_t block = scenario.instances.front().scheduler.block;
@@ -94,8 +99,9 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
 pdes::Options ServingModel::kernel_options(const parallel::Communicator& world) const {
   pdes::Options options;
   options.num_lps = base_ + num_lps_ + 2;
-  const Time answer = has_decode_ ? std::min(scenario_.options.router.dispatch, scenario_.options.transfer.latency)
-                                  : scenario_.options.router.dispatch;
+  const Time of_ports = scenario_.options.transfer.latency - lead_ - lead_;
+  const Time answer =
+      has_decode_ ? std::min(scenario_.options.router.dispatch, of_ports) : scenario_.options.router.dispatch;
   const bool by_server = routing_ == Routing::by_server;
   const bool is_root = here_ == Rank(0);
   if (by_server && is_root) options.service_delay = answer;
@@ -185,14 +191,27 @@ void ServingModel::handle(const Event& event) {
         transfer_times_.emplace_back(event.node, event.time - open.mapped().asked);
       break;
     }
+    case traffic_wake:
+      traffic_[local]->take_wake(event.node, event.time);
+      break;
     case layer_due:
-      next_layers_.erase(next_layers_.find(event.time));
+      next_sends_.erase(next_sends_.find(event.time));
       inbox.layers.push_back(event.node);
       break;
     case release:
       inbox.arrived.push_back({event.node, false, member});
       break;
     case ask:
+      if (lead_ > Time::zero()) {
+        const Event due =
+            event_of(event.time + lead_, Stage::client, event.target, event.target, ask_due, event.node, event.detail);
+        next_sends_.insert(due.time);
+        kernel_->schedule(due);
+        break;
+      }
+      [[fallthrough]];
+    case ask_due:
+      if (event.kind == ask_due) next_sends_.erase(next_sends_.find(event.time));
       inbox.asked.push_back({.request = event.node,
                              .tokens = static_cast<std::uint32_t>(event.detail),
                              .member = static_cast<std::uint32_t>(event.detail >> 52U),
@@ -234,11 +253,16 @@ void ServingModel::settle_instance(std::uint32_t local, Time now) {
   Instance& instance = *instances_[local];
   const Inbox& inbox = inbox_[local];
   effects_.clear();
-  instance.end_steps(now, effects_);
-  instance.take_arrived(inbox.arrived);
-  instance.take_deliveries(inbox.deliveries);
-  instance.begin_steps(now, effects_);
-  send_effects(local, now);
+  end_traffic(local, now);
+  // What the network asks of an instance is no event of its scheduler.
+  if (instance.next_end() == now || !inbox.arrived.empty() || !inbox.deliveries.empty()) {
+    instance.end_steps(now, effects_);
+    instance.take_arrived(inbox.arrived);
+    instance.take_deliveries(inbox.deliveries);
+    instance.begin_steps(now, effects_);
+    begin_traffic(local, now);
+    send_effects(local, now);
+  }
   for (const Asked& asked : inbox.asked) {
     if (scenario_.options.transfer.by_layer)
       begin_layers(local, now, asked);
@@ -267,12 +291,12 @@ void ServingModel::send_effects(std::uint32_t local, Time now) {
   for (const Instance::Prefill& each : effects_.prefills) prefills_[each.request] = each;
   for (const auto& [number, asked] : effects_.pulls) {
     const bool by_layer = scenario_.options.transfer.by_layer;
-    if (links_ != nullptr && asked.tokens > 0)
+    if (sends_over_links() && asked.tokens > 0)
       coming_[asked.request] = {
           .messages = messages_of_transfer(asked.home, number), .member = number - first, .asked = now};
     else if (by_layer)
       coming_[asked.request] = {.messages = 0, .member = number - first, .asked = now};
-    call(local, ports_lp(), now, pull, asked.request,
+    call(local, ports_lp(), now + lead_, pull, asked.request,
          std::uint64_t{asked.home} << 44U | std::uint64_t{number - first} << 32U | asked.tokens);
   }
 }
@@ -370,20 +394,23 @@ std::vector<std::pair<std::uint32_t, Time>> ServingModel::late_arrivals() const 
   return {router_->late_arrivals().begin(), router_->late_arrivals().end()};
 }
 
-/// A report leaves with the end of a step, a pull with any event of a decode instance, a message over links with what
-/// asks the home for it, and a layer when it is complete.
+/// A report leaves with the end of a step, a pull a part of the latency after any event of a decode instance, a message
+/// over links as long after what asks the home for it, and a layer when it is complete.
 pdes::LookaheadBounds ServingModel::lookahead() {
   if (routing_ != Routing::by_server) return {{}, {}, {}};
   const Time report = scenario_.options.router.report;
   pdes::LookaheadBound bound{Time::max(), Time::max()};
   for (const auto& instance : instances_) {
     const Role role = instance->members().front().role();
-    const bool sends = links_ != nullptr || scenario_.options.transfer.by_layer;
-    const bool pulls = role == Role::decode || (sends && role == Role::prefill);
-    bound.output = std::min(bound.output, instance->next_end() + (pulls ? Time::zero() : report));
-    bound.reaction = std::min(bound.reaction, pulls ? Time::zero() : report + Time::from_ps(1));
+    const bool sends = role == Role::prefill && (sends_over_links() || scenario_.options.transfer.by_layer);
+    const Time first = role == Role::decode ? std::min(lead_, report) : report;
+    bound.output = std::min(bound.output, instance->next_end() + first);
+    bound.reaction =
+        std::min(bound.reaction, role == Role::decode || sends ? std::min(lead_, report) : report + Time::from_ps(1));
   }
-  if (!next_layers_.empty()) bound.output = std::min(bound.output, *next_layers_.begin());
+  // The next message of a step is not known.
+  if (std::ranges::any_of(traffic_, [](const auto& each) { return each != nullptr; })) bound = {Time(), Time()};
+  if (!next_sends_.empty()) bound.output = std::min(bound.output, *next_sends_.begin());
   return {.sends = {}, .calls = bound, .relays = bound};
 }
 

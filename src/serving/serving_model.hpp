@@ -17,6 +17,7 @@
 #include "orrery/pdes/scheduler.hpp"
 #include "orrery/serving/simulate.hpp"
 #include "router.hpp"
+#include "step_traffic.hpp"
 #include "transfer_ports.hpp"
 
 namespace orrery::serving {
@@ -76,6 +77,8 @@ class ServingModel final : public pdes::Model {
     release,
     ask,
     layer_due,
+    traffic_wake,
+    ask_due,
     prefilling
   };
   /// A transfer that the home of a request is asked for.
@@ -124,6 +127,11 @@ class ServingModel final : public pdes::Model {
   void send_messages(std::uint32_t local, Time now, const Asked& asked);
   void send_parts(Time now, std::uint32_t request, const std::vector<TransferPart>& parts);
   void begin_layers(std::uint32_t local, Time now, const Asked& asked);
+  void make_traffic(std::uint32_t local, const InstanceSpec& spec);
+  void end_traffic(std::uint32_t local, Time now);
+  void begin_traffic(std::uint32_t local, Time now);
+  bool take_step_message(std::uint32_t local, const pdes::Event& event, const network::Message& message);
+  bool sends_over_links() const { return links_ != nullptr && scenario_.options.transfer.over_network; }
   void send_layers(std::uint32_t local, Time now, std::uint32_t request);
   void handle_layer_at_ports(const pdes::Event& event);
   void ask_home(Time time, std::uint32_t request, const PortTransfer& of);
@@ -180,7 +188,9 @@ class ServingModel final : public pdes::Model {
   std::unordered_map<std::uint32_t, Instance::Prefill> prefills_;  // of transfers by layers, by request
   std::unordered_map<std::uint32_t, Layers> layers_;               // layers that are still to leave, by request
   std::unordered_map<std::uint32_t, PortTransfer> at_ports_;       // transfers by layers, at the ports
-  std::multiset<Time> next_layers_;                                // when the next layers leave
+  std::multiset<Time> next_sends_;                                 // when instances here send what they were asked for
+  Time lead_;  // the part of a transfer's latency that passes before a call leaves, so that others know of it
+  std::vector<std::unique_ptr<StepTraffic>> traffic_;  // [instances of this rank]; null: steps are not over links
   Instance::Effects effects_;
   Time scheduled_arrival_ = Time::max();
   pdes::Scheduler* kernel_ = nullptr;

@@ -80,7 +80,7 @@ void ServingModel::send_parts(Time now, std::uint32_t request, const std::vector
 /// Lets the layers of a request leave that are complete, and the others when they are.
 void ServingModel::begin_layers(std::uint32_t local, Time now, const Asked& asked) {
   layers_[asked.request] = {asked};
-  if (links_ != nullptr && asked.tokens > 0)
+  if (sends_over_links() && asked.tokens > 0)
     leaving_[asked.request] = {.messages = messages_of_transfer(instances_[local]->first() + asked.member, asked.to),
                                .member = asked.member};
   send_layers(local, now, asked.request);
@@ -95,7 +95,7 @@ void ServingModel::send_layers(std::uint32_t local, Time now, std::uint32_t requ
     return prefill.start + Time::from_ps(static_cast<std::int64_t>(span * (l + 1) / scenario_.layers));
   };
   for (; of.next < scenario_.layers && complete_at(of.next) <= now; ++of.next) {
-    if (links_ != nullptr && of.asked.tokens > 0)
+    if (sends_over_links() && of.asked.tokens > 0)
       send_parts(now, request,
                  parts_of_transfer(prefill.number, of.asked.to, range_of(all, of.next, of.next + 1, scenario_.layers),
                                    of.next));
@@ -106,7 +106,7 @@ void ServingModel::send_layers(std::uint32_t local, Time now, std::uint32_t requ
     const Time next = complete_at(of.next);
     const LpId lp = lp_of(first_lp_ + local);
     kernel_->schedule(event_of(next, Stage::client, lp, lp, layer_due, request, 0));
-    next_layers_.insert(next);
+    next_sends_.insert(next);
     return;
   }
   layers_.erase(request);
@@ -126,6 +126,7 @@ void ServingModel::take_delivery(const Event& event) {
   links_->take_place(event);
   network::Message message;
   if (has_come) message = links_->take(event);
+  if (take_step_message(local, event, message)) return;
   const std::uint32_t request = has_come ? message.node.value() : event.node;
   auto& open = has_come ? coming_ : leaving_;
   const auto found = open.find(request);
@@ -164,14 +165,16 @@ void ServingModel::handle_ports(const Event& event) {
   const PortTransfer of{.home = static_cast<std::uint32_t>(event.detail >> 44U),
                         .to = first_member_[number_of(event.source())] + member,
                         .tokens = static_cast<std::uint32_t>(event.detail)};
-  Time end = event.time + ports_->latency();
+  const Time asked = event.time - lead_;
+  Time end = asked + ports_->latency();
   if (scenario_.options.transfer.by_layer) at_ports_[event.node] = of;
-  if (scenario_.options.transfer.by_layer || (of.tokens > 0 && links_ != nullptr)) return ask_home(end, event.node, of);
+  if (scenario_.options.transfer.by_layer || (of.tokens > 0 && sends_over_links()))
+    return ask_home(end - lead_, event.node, of);
   const Bytes all = Bytes(scenario_.kv_bytes_per_token) * of.tokens;
   if (of.tokens > 0)
     end = delays_ != nullptr ? end + longest_delay(parts_of_transfer(of.home, of.to, all, {}))
-                             : ports_->send(event.time, of.home, of.to, all);
-  end_transfer(end, end - event.time, event.node, of);
+                             : ports_->send(asked, of.home, of.to, all);
+  end_transfer(end, end - asked, event.node, of);
 }
 
 /// Sends a layer, which is complete at the home of the request. The first token is made when the last one is.

@@ -32,4 +32,13 @@ void StepModel::stage_durations(std::span<const StepShape* const> shapes, std::u
   }
 }
 
+std::vector<StagePlan> StepModel::plan(std::span<const StepShape* const> shapes, std::uint64_t number,
+                                       std::uint32_t stages) {
+  std::vector<Time> times(stages);
+  stage_durations(shapes, number, times);
+  std::vector<StagePlan> plans;
+  for (const Time time : times) plans.push_back({{.phases = {{.compute = time}}}});
+  return plans;
+}
+
 }  // namespace orrery::serving

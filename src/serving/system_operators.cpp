@@ -62,13 +62,54 @@ class SystemOperators final : public StepModel {
     }
   }
 
- private:
-  /// Returns in `stages` the time of each stage.
-  void of_stages(const StepShape& shape, std::span<Time> stages) {
+  std::vector<StagePlan> plan(std::span<const StepShape* const> shapes, std::uint64_t, std::uint32_t stages) override {
+    // Data-parallel ranks are alike but for their requests: the one with most tokens goes for all.
+    const StepShape& shape = **std::ranges::max_element(
+        shapes, [](const StepShape* a, const StepShape* b) { return a->tokens() < b->tokens(); });
     const std::uint64_t sequences = shape.sequences();
+    const Time core = core_of(shape);
+    std::vector<StagePlan> plans(stages);
+    plans.front().push_back(
+        {.phases = {{.compute = host_.step + host_.sequence * static_cast<std::int64_t>(sequences)}}});
+    for (const workload::StepPart& part : inference_.layers(padded(graph_sizes_, shape.tokens())))
+      for (std::uint32_t s = 0; s < stages; ++s) {
+        const std::int64_t count = part.has_attention ? count_in_stage(part.has_experts, s, stages)
+                                                      : static_cast<std::int64_t>(s == 0 ? part.count : 0);
+        if (count > 0) plans[s].push_back(section_of(part, count, core));
+      }
+    if (const auto part = inference_.output(sequences))
+      plans.back().push_back(section_of(*part, static_cast<std::int64_t>(part->count), core));
+    return plans;
+  }
+
+ private:
+  /// Returns the core of attention of a layer.
+  Time core_of(const StepShape& shape) const {
     Time core;
     if (shape.decodes > 0) core += inference_.decoding_core(shape.decodes, shape.context_sum);
     for (const StepShape::Chunk& chunk : shape.chunks) core += inference_.chunk_core(chunk.tokens, chunk.context);
+    return core;
+  }
+
+  /// Returns equal layers with the computing between their collectives. What the host takes longer comes first.
+  PlanSection section_of(const workload::StepPart& part, std::int64_t count, Time core) const {
+    PlanSection section{.count = count};
+    const Time all = part.has_attention ? part.compute + core : part.compute;
+    Time rest = all;
+    for (const workload::GroupCollective& one : part.collectives) {
+      const Time compute = one.has_core_before ? one.compute_before + core : one.compute_before;
+      rest -= compute;
+      section.phases.push_back({.compute = compute, .communicates = true, .kind = one.kind, .bytes = one.bytes});
+    }
+    section.phases.push_back({.compute = rest});
+    section.phases.front().compute += std::max(Time(), host_.layer - all);
+    return section;
+  }
+
+  /// Returns in `stages` the time of each stage.
+  void of_stages(const StepShape& shape, std::span<Time> stages) {
+    const std::uint64_t sequences = shape.sequences();
+    const Time core = core_of(shape);
     const auto [layers, are_new] = layers_.try_emplace(padded(graph_sizes_, shape.tokens()));
     if (are_new)
       for (const workload::StepPart& part : inference_.layers(layers->first)) layers->second.push_back(timed(part));

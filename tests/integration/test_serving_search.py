@@ -169,6 +169,15 @@ class Search(harness.Folder):
         with h5py.File(results) as file:
             self.assertGreaterEqual(file["serving"].attrs["slo_attainment"], 0.9)
 
+    def test_best_knows_the_software(self):
+        """With the stack of an engine the NPUs reach less than their data sheet says, and the configuration that is written names it."""
+        rate = lambda out: float(re.search(r"(?:both|decode) +\d+ +\d+ +(\S+)", out)[1])
+        plain, known = self.best(), self.best("--stack=h100-vllm")
+        self.assertLess(rate(known.out), rate(plain.out))
+        self.assertIn("stack: h100-vllm\n", (self.folder / "best.yaml").read_text())
+        outcome = self.best("--stack=h100-nothing", code=3)
+        self.assertIn("h100-nothing", outcome.err)
+
     def test_best_refuses_what_does_not_belong_together(self):
         """--serve needs --slo and the other way round, neither goes with options of training, and a bound has a known name."""
         for options, said in (

@@ -34,6 +34,7 @@ struct InstanceSpec {
   SchedulerOptions scheduler;
   Pipeline pipeline;
   std::shared_ptr<StepModel> cost;
+  std::shared_ptr<CollectivePrograms> programs;  ///< null: collectives are alone on their links, and part of `cost`
   std::vector<NpuId> npus = {};  ///< NPUs of the members, one after the other; empty: transfers do not pass the network
 
   /// Returns the NPUs of a member.

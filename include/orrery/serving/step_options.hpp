@@ -103,6 +103,8 @@ struct StepOptions {
   std::function<std::function<Time(Bytes)>(std::span<const NpuId> npus, const InstanceParallel& parallel,
                                            const std::string& entry)>
       hops;
+  bool over_network = false;  ///< collectives and activations are messages of the simulated network
+  std::function<std::shared_ptr<CollectivePrograms>()> programs;  ///< needed with over_network
 };
 
 /// Inputs of step times besides the options.

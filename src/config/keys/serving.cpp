@@ -57,6 +57,13 @@ const Words<bool>& transfer_networks() {
   return words;
 }
 
+const Words<bool>& step_networks() {
+  static const Words<bool> words = {
+      {"closed", false, "the NPUs of an instance are alone on their links"},
+      {"simulated", true, "`system.network`, in which collectives and activations meet all other messages"}};
+  return words;
+}
+
 const Words<bool>& transfer_pieces() {
   static const Words<bool> words = {{"whole", false, "all of it, when the prefill has ended and blocks are free"},
                                     {"layers", true, "each layer, when the prefill has computed it"}};
@@ -338,6 +345,9 @@ constexpr Row<ServedModel> serving_rows[] = {
 
     {"serving.step.model", "how long a step takes", "profile", Default::built_in(),
      word<named<serving::StepModelName>>(), [](auto& d) { return &d.step.model; }, see("serving.md, *Step times*")},
+    {"serving.step.network", "network of the collectives of a step, and of activations between stages", "simulated",
+     Default::built_in(), word<step_networks>(), [](auto& d) { return &d.step.over_network; },
+     see("serving.md, *Step times*")},
     {"serving.step.linear.base", "fixed part of a step", "5 ms", Default::built_in(), duration(),
      [](auto& d) { return &d.step.linear.base; }},
     {"serving.step.linear.token", "time of each token of a step", "20 us", Default::built_in(), duration(),

@@ -149,8 +149,8 @@ std::vector<Condition> of_serving_instances() {
        "with serving.transfer.network: simulated",
        [](const Description& d) { return !d.transfer.over_network; }},
       {{"serving.instances.allocation"},
-       "without serving.transfer.network: simulated",
-       [](const Description& d) { return d.transfer.over_network; }},
+       "without serving.transfer.network or serving.step.network: simulated",
+       [](const Description& d) { return d.transfer.over_network || d.step.over_network; }},
   };
 }
 
@@ -179,8 +179,17 @@ std::vector<Condition> of_steps() {
        [](const Description& d) { return has_step_model(d, {"operators"}); }},
       {{"serving.step.experts", "serving.step.distribution"}, "with a model without experts", has_experts},
       {{"serving.step.ring."},
-       "with serving.step.model: system",
-       [](const Description& d) { return !has_step_model(d, {"system"}); }},
+       "with serving.step.model: system or serving.step.network: simulated",
+       [](const Description& d) { return !has_step_model(d, {"system"}) && !d.step.over_network; }},
+      {{"serving.step.network"},
+       "without parallel.tp or parallel.pp above 1, or shared experts",
+       [](const Description& d) {
+         return d.model && has_instance(d, [&](const InstanceOptions& i) {
+                  return i.parallel.pp > 1 ||
+                         (i.parallel.tp > 1 && has_step_model(d, {"system", "profile", "operators"})) ||
+                         (i.parallel.dp > 1 && has_experts(d) && has_step_model(d, {"profile", "operators"}));
+                });
+       }},
       {{"serving.step.ring."},
        "without a model, and parallel.pp above 1, parallel.tp above 1 in profiles, or shared experts",
        [](const Description& d) {
