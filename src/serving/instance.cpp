@@ -7,18 +7,12 @@
 
 namespace orrery::serving {
 
-Instance::Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, bool reports_counts,
-                   bool records_steps, bool tells_prefills, bool is_carried_out)
+Instance::Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, const Ways& ways)
     : members_(std::move(members)),
-      pipeline_(pipeline),
       cost_(cost),
-      reports_counts_(reports_counts),
-      records_steps_(records_steps),
-      tells_prefills_(tells_prefills),
-      is_carried_out_(is_carried_out),
+      ways_(ways),
       depth_(pipeline.stages + (members_.front().options().ahead ? 1 : 0)),
-      stage_times_(pipeline.stages),
-      stage_free_(pipeline.stages),
+      stages_{pipeline, std::vector<Time>(pipeline.stages), std::vector<Time>(pipeline.stages)},
       sums_(members_.size()) {}
 
 /// Adds to the integrals over time what held since the last call.
@@ -57,7 +51,7 @@ void Instance::end_steps(Time now, Effects& effects) {
   for (std::size_t m = 0; m < members_.size(); ++m) {
     Scheduler& member = members_[m];
     member.finish(flight.steps[m], now);
-    if (reports_counts_) {
+    if (ways_.reports_counts) {
       effects.reports.push_back({Report::Kind::waiting, member.number(), member.num_waiting(), flight.scheduled});
       effects.reports.push_back({Report::Kind::running, member.number(), member.num_running(), flight.scheduled});
     }
@@ -109,34 +103,34 @@ void Instance::pass_stages(Time now, Flight& flight) {
   const Time least = Time::from_ps(1);
   shapes_.clear();
   for (const Step& step : flight.steps) shapes_.push_back(&step.shape);
-  if (pipeline_.stages > 1)
-    cost_.stage_durations(shapes_, flight.number, stage_times_);
+  if (stages_.pipeline.stages > 1)
+    cost_.stage_durations(shapes_, flight.number, stages_.times);
   else if (shapes_.size() == 1)
-    stage_times_[0] = cost_.duration(*shapes_[0], flight.number);
+    stages_.times[0] = cost_.duration(*shapes_[0], flight.number);
   else
-    stage_times_[0] = cost_.group_duration(shapes_, flight.number);
-  flight.start = std::max(now, stage_free_[0]);
+    stages_.times[0] = cost_.group_duration(shapes_, flight.number);
+  flight.start = std::max(now, stages_.free_from[0]);
   // A token that a step needs comes with the end of the step that makes it.
   for (const Flight& earlier : flight_)
     for (const Step& step : flight.steps)
       if (earlier.number < step.after) flight.start = std::max(flight.start, earlier.end);
   const Bytes activations = this->activations();
-  const Time hop = pipeline_.hop && activations > Bytes(0) ? pipeline_.hop(activations) : Time();
+  const Time hop = stages_.pipeline.hop && activations > Bytes(0) ? stages_.pipeline.hop(activations) : Time();
   Time at = flight.start;
-  for (std::size_t s = 0; s < stage_free_.size(); ++s) {
-    at = std::max(at, stage_free_[s]) + std::max(stage_times_[s], least);
-    stage_free_[s] = at;
-    if (s + 1 < stage_free_.size()) at += hop;
+  for (std::size_t s = 0; s < stages_.free_from.size(); ++s) {
+    at = std::max(at, stages_.free_from[s]) + std::max(stages_.times[s], least);
+    stages_.free_from[s] = at;
+    if (s + 1 < stages_.free_from.size()) at += hop;
   }
   flight.end = at;
 }
 
 Bytes Instance::activations() const {
-  if (pipeline_.stages == 1) return {};
+  if (stages_.pipeline.stages == 1) return {};
   std::uint64_t rows = 1;
   for (const StepShape* const shape : shapes_)
-    rows = std::max(rows, padded(pipeline_.graph_sizes, std::max<std::uint64_t>(1, shape->tokens())));
-  return Bytes((rows * pipeline_.row_bytes + pipeline_.tp - 1) / pipeline_.tp);
+    rows = std::max(rows, padded(stages_.pipeline.graph_sizes, std::max<std::uint64_t>(1, shape->tokens())));
+  return Bytes((rows * stages_.pipeline.row_bytes + stages_.pipeline.tp - 1) / stages_.pipeline.tp);
 }
 
 /// Writes the times of a flight into the records.
@@ -184,10 +178,10 @@ void Instance::begin_steps(Time now, Effects& effects) {
       step.scheduled = now;
       if (step.is_empty()) step.used_blocks = members_[m].pool().used();
     }
-    if (!is_carried_out_) {
+    if (!ways_.is_carried_out) {
       pass_stages(now, flight);
       note_all(flight);
-      if (tells_prefills_) tell_prefills(flight, effects);
+      if (ways_.tells_prefills) tell_prefills(flight, effects);
       effects.step_ends.push_back(flight.end);
     } else {
       flight.end = Time::max();
@@ -212,7 +206,7 @@ void Instance::note(const Step& step, Scheduler& member) {
   ++record.steps;
   record.busy += step.end - std::max(step.start, busy_until_);  // steps of a pipeline overlap
   record.peak_used = std::max(record.peak_used, member.pool().used());
-  if (!records_steps_) return;
+  if (!ways_.records_steps) return;
   steps.push_back({.instance = member.number(),
                    .used_blocks = step.used_blocks,
                    .number = step.number,

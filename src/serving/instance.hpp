@@ -28,6 +28,13 @@ struct Arrived {
 /// step together, with the steps that are under way.
 class Instance {
  public:
+  /// What it tells others, and keeps.
+  struct Ways {
+    bool reports_counts = false;  ///< numbers of requests that wait and run
+    bool records_steps = false;
+    bool tells_prefills = false;  ///< Effects::prefills
+    bool is_carried_out = false;  ///< others carry out its steps
+  };
   /// A request whose first token a step makes, so that its layers become complete one after the other.
   struct Prefill {
     std::uint32_t request = 0, number = 0;  ///< number of the scheduler
@@ -51,8 +58,7 @@ class Instance {
   };
 
   /// `members`: not empty, equal in their options, with consecutive numbers.
-  Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, bool reports_counts,
-           bool records_steps, bool tells_prefills = false, bool is_carried_out = false);
+  Instance(std::vector<Scheduler> members, const Pipeline& pipeline, StepModel& cost, const Ways& ways);
 
   std::uint32_t first() const { return members_.front().number(); }
   std::uint32_t num_members() const { return static_cast<std::uint32_t>(members_.size()); }
@@ -93,6 +99,12 @@ class Instance {
     std::vector<Step> steps;  // [members]; a rank without work has an empty one
   };
 
+  /// The pipeline, with the durations of the step at hand and the ends of the one before it.
+  struct Stages {
+    const Pipeline& pipeline;
+    std::vector<Time> times, free_from;  // [stages]
+  };
+
   /// Sets when the flight starts and ends, and keeps its stages busy until it has passed them.
   void pass_stages(Time now, Flight& flight);
   void note_all(Flight& flight);
@@ -103,14 +115,13 @@ class Instance {
   Flight take_spare();
 
   std::vector<Scheduler> members_;
-  const Pipeline& pipeline_;
   StepModel& cost_;
-  bool reports_counts_, records_steps_, tells_prefills_, is_carried_out_;
+  Ways ways_;
   std::size_t depth_;
   std::deque<Flight> flight_;
   std::vector<Flight> spare_;
-  std::vector<Time> stage_times_, stage_free_;  // [stages] durations of the step at hand, ends of the one before it
-  std::vector<const StepShape*> shapes_;        // [members] of the step at hand
+  Stages stages_;
+  std::vector<const StepShape*> shapes_;  // [members] of the step at hand
   Time busy_until_, summed_until_;
   std::uint64_t next_number_ = 0;
   std::vector<std::array<unsigned __int128, 3>> sums_;  // [members] used, running, waiting, times ps

@@ -16,7 +16,7 @@ namespace orrery::serving {
 struct LayerTimes {
   double before = 0, layer = 0, behind = 0;
   double experts = 0;              ///< experts of a layer that data-parallel ranks share; 0: they share none
-  double rows = 0, sequences = 0;  ///< of the rank with most
+  double rows = 0, sequences = 0;  ///< largest numbers of a rank
   double all_rows = 0;             ///< rows of all data-parallel ranks
 };
 

@@ -94,9 +94,9 @@ void Scheduler::schedule_running(std::uint32_t& budget, Step& step) {
   for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
     const Slot slot = running_[i];
     LiveRequest& live = live_[slot];
-    if (live.in_flight > 0 && live.known + live.in_flight >= live.goal) continue;
-    if (live.in_flight > 0 && step.number < live.sampled_in + stages_) continue;
-    std::uint32_t count = live.tokens() + live.in_flight - live.computed;
+    if (live.sampling.in_flight > 0 && live.known + live.sampling.in_flight >= live.goal) continue;
+    if (live.sampling.in_flight > 0 && step.number < live.sampling.step + stages_) continue;
+    std::uint32_t count = live.tokens() + live.sampling.in_flight - live.computed;
     if (options_.long_prefill > 0) count = std::min(count, options_.long_prefill);
     count = std::min(count, budget);
     if (count == 0) continue;
@@ -116,7 +116,7 @@ bool Scheduler::make_room(std::uint32_t need, Slot slot, Step& step) {
     do {
       ensure(last > 0, "a request that can give way");
       --last;
-    } while (role_ == Role::prefill && live_[running_[last]].in_flight > 0);
+    } while (role_ == Role::prefill && live_[running_[last]].sampling.in_flight > 0);
     const Slot victim = running_[last];
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(last));
     preempt(victim, step);
@@ -220,12 +220,13 @@ void Scheduler::take_tokens(Slot slot, std::uint32_t count, std::uint32_t need, 
   LiveRequest& live = live_[slot];
   if (need > 0) take_blocks(live, need);
   const std::uint32_t before = live.computed;
-  if (live.in_flight > 0 && live.computed >= live.tokens()) step.after = std::max(step.after, live.sampled_in + 1);
+  if (live.sampling.in_flight > 0 && live.computed >= live.tokens())
+    step.after = std::max(step.after, live.sampling.step + 1);
   live.computed += count;
   enter(live, std::min(live.computed, live.tokens()));
-  if (live.computed == live.tokens() + live.in_flight) {
-    ++live.in_flight;
-    live.sampled_in = step.number;
+  if (live.computed == live.tokens() + live.sampling.in_flight) {
+    ++live.sampling.in_flight;
+    live.sampling.step = step.number;
     step.sampled.push_back({slot, live.epoch});
   }
   step.shape.add(count, before);
@@ -269,7 +270,7 @@ void Scheduler::finish(const Step& step, Time now) {
   left_.clear();
   for (const auto& [slot, epoch] : step.sampled) {
     LiveRequest& live = live_[slot];
-    --live.in_flight;
+    --live.sampling.in_flight;
     ++live.known;
     ++record_.output_tokens;
     if (live.known == 1)
@@ -278,7 +279,8 @@ void Scheduler::finish(const Step& step, Time now) {
       gaps_.add(now - live.gaps.last_token);
     live.gaps.last_token = now;
     if (epoch == live.epoch && live.status == Status::running)
-      enter(live, live.in_flight == 0 ? std::min(live.computed, live.tokens()) : live.computed - live.in_flight);
+      enter(live, live.sampling.in_flight == 0 ? std::min(live.computed, live.tokens())
+                                               : live.computed - live.sampling.in_flight);
     if (live.known >= live.goal) leave(slot, now);
   }
 }

@@ -24,16 +24,21 @@ struct LiveRequest {
     Time last_token;
   };
 
+  /// Its output tokens that steps under way make.
+  struct Sampling {
+    std::uint32_t in_flight = 0;
+    std::uint64_t step = 0;  ///< number of the last step that makes one
+  };
+
   std::uint32_t id = 0, prompt = 0, goal = 0;
-  std::uint32_t computed = 0;   ///< tokens whose keys and values are written, or are being written
-  std::uint32_t known = 0;      ///< output tokens that the scheduler has seen
-  std::uint32_t in_flight = 0;  ///< output tokens of steps under way
+  std::uint32_t computed = 0;  ///< tokens whose keys and values are written, or are being written
+  std::uint32_t known = 0;     ///< output tokens that the scheduler has seen
+  Sampling sampling;
   std::uint32_t num_blocks = 0;
-  std::uint32_t entered = 0;     ///< its first blocks, which have been offered to the index
-  std::uint32_t epoch = 0;       ///< preemptions since it came
-  std::uint32_t remote = 0;      ///< tokens that a KV transfer brings, if nothing of them is here
-  std::uint32_t home = 0;        ///< instance of its prefill
-  std::uint64_t sampled_in = 0;  ///< number of the last step that makes a token of it
+  std::uint32_t entered = 0;  ///< its first blocks, which have been offered to the index
+  std::uint32_t epoch = 0;    ///< preemptions since it came
+  std::uint32_t remote = 0;   ///< tokens that a KV transfer brings, if nothing of them is here
+  std::uint32_t home = 0;     ///< instance of its prefill
   Status status = Status::waiting;
   Gaps gaps;
   std::vector<Block> blocks;  ///< with a prefix cache

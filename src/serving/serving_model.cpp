@@ -38,6 +38,7 @@ std::vector<Rank> ranks_of_instances(const Scenario& scenario, int num_ranks) {
 ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& world, std::uint32_t first_lp,
                            const network::DelayModel* delays)
     : scenario_(scenario),
+      parts_(scenario),
       here_(world.rank()),
       base_(first_lp),
       delays_(delays),
@@ -66,8 +67,11 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
         members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks,
                              options.record_steps, spec.pipeline.stages, options.transfer.by_layer);
       instances_.push_back(std::make_unique<Instance>(
-          std::move(members), spec.pipeline, *spec.cost, options.router.policy->looks_at_counts, options.record_steps,
-          options.transfer.by_layer && spec.role == Role::prefill, spec.programs != nullptr));
+          std::move(members), spec.pipeline, *spec.cost,
+          Instance::Ways{.reports_counts = options.router.policy->looks_at_counts,
+                         .records_steps = options.record_steps,
+                         .tells_prefills = options.transfer.by_layer && spec.role == Role::prefill,
+                         .is_carried_out = spec.programs != nullptr}));
       make_traffic(static_cast<std::uint32_t>(instances_.size() - 1), spec);
     }
     number += spec.members;
@@ -202,24 +206,28 @@ void ServingModel::handle(const Event& event) {
       inbox.arrived.push_back({event.node, false, member});
       break;
     case ask:
-      if (lead_ > Time::zero()) {
-        const Event due =
-            event_of(event.time + lead_, Stage::client, event.target, event.target, ask_due, event.node, event.detail);
-        next_sends_.insert(due.time);
-        kernel_->schedule(due);
-        break;
-      }
-      [[fallthrough]];
     case ask_due:
-      if (event.kind == ask_due) next_sends_.erase(next_sends_.find(event.time));
-      inbox.asked.push_back({.request = event.node,
-                             .tokens = static_cast<std::uint32_t>(event.detail),
-                             .member = static_cast<std::uint32_t>(event.detail >> 52U),
-                             .to = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffffU)});
+      take_ask(event, inbox);
       break;
     default:
       break;
   }
+}
+
+/// Takes in that an instance is asked for KV. It answers a part of the latency later, so that others know of it before.
+void ServingModel::take_ask(const Event& event, Inbox& inbox) {
+  if (event.kind == ask && lead_ > Time::zero()) {
+    const Event due =
+        event_of(event.time + lead_, Stage::client, event.target, event.target, ask_due, event.node, event.detail);
+    next_sends_.insert(due.time);
+    kernel_->schedule(due);
+    return;
+  }
+  if (event.kind == ask_due) next_sends_.erase(next_sends_.find(event.time));
+  inbox.asked.push_back({.request = event.node,
+                         .tokens = static_cast<std::uint32_t>(event.detail),
+                         .member = static_cast<std::uint32_t>(event.detail >> 52U),
+                         .to = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffffU)});
 }
 
 ServingModel::Inbox& ServingModel::touched_inbox(std::uint32_t local) {
@@ -292,8 +300,7 @@ void ServingModel::send_effects(std::uint32_t local, Time now) {
   for (const auto& [number, asked] : effects_.pulls) {
     const bool by_layer = scenario_.options.transfer.by_layer;
     if (sends_over_links() && asked.tokens > 0)
-      coming_[asked.request] = {
-          .messages = messages_of_transfer(asked.home, number), .member = number - first, .asked = now};
+      coming_[asked.request] = {.messages = parts_.count(asked.home, number), .member = number - first, .asked = now};
     else if (by_layer)
       coming_[asked.request] = {.messages = 0, .member = number - first, .asked = now};
     call(local, ports_lp(), now + lead_, pull, asked.request,

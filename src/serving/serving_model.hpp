@@ -18,6 +18,7 @@
 #include "orrery/serving/simulate.hpp"
 #include "router.hpp"
 #include "step_traffic.hpp"
+#include "transfer_parts.hpp"
 #include "transfer_ports.hpp"
 
 namespace orrery::serving {
@@ -98,11 +99,6 @@ class ServingModel final : public pdes::Model {
     Asked asked;
     std::uint32_t next = 0;  ///< next layer
   };
-  /// One message of a transfer.
-  struct TransferPart {
-    NpuId from, to;
-    Bytes size;
-  };
   /// A transfer at the ports.
   struct PortTransfer {
     std::uint32_t home = 0, to = 0, tokens = 0;
@@ -120,6 +116,7 @@ class ServingModel final : public pdes::Model {
 
   void handle_router(const pdes::Event& event);
   void handle_ports(const pdes::Event& event);
+  void take_ask(const pdes::Event& event, Inbox& inbox);
   void settle_instance(std::uint32_t local, Time now);
   void settle_router(Time now);
   void run_alone(std::uint32_t local, Time now);
@@ -136,10 +133,6 @@ class ServingModel final : public pdes::Model {
   void handle_layer_at_ports(const pdes::Event& event);
   void ask_home(Time time, std::uint32_t request, const PortTransfer& of);
   void end_transfer(Time end, Time taken, std::uint32_t request, const PortTransfer& of);
-  std::vector<TransferPart> parts_of_transfer(std::uint32_t home, std::uint32_t to, Bytes all,
-                                              std::optional<std::uint32_t> layer) const;
-  std::uint32_t messages_of_transfer(std::uint32_t home, std::uint32_t to) const;
-  Time longest_delay(const std::vector<TransferPart>& parts) const;
   Inbox& touched_inbox(std::uint32_t local);
   Time next_alone(const Instance& instance, std::uint32_t local) const;
   void send_effects(std::uint32_t local, Time now);
@@ -149,10 +142,6 @@ class ServingModel final : public pdes::Model {
                        std::uint64_t detail);
   void schedule_arrival();
   std::uint32_t lp_of_member(std::uint32_t member) const { return lp_of_member_[member]; }
-  std::span<const NpuId> npus_of_member(std::uint32_t member) const {
-    const std::uint32_t lp = lp_of_member_[member];
-    return scenario_.instances[lp].npus_of(member - first_member_[lp]);
-  }
   /// Returns the logical process of an instance, and the other way round.
   LpId lp_of(std::uint32_t number) const { return LpId(base_ + number); }
   std::uint32_t number_of(LpId lp) const { return lp.value() - base_; }
@@ -160,6 +149,7 @@ class ServingModel final : public pdes::Model {
   LpId ports_lp() const { return lp_of(num_lps_ + 1); }
 
   const Scenario& scenario_;
+  TransferParts parts_;
   Rank here_;
   std::uint32_t base_;                        // the id of the first logical process
   const network::DelayModel* delays_;         // null: transfers do not take their own time in the network

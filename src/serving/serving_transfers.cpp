@@ -10,58 +10,12 @@ namespace {
 using pdes::Event;
 using pdes::Stage;
 
-/// Returns the bytes of the parts from `first` up to `end` of `count` equal ones.
-Bytes range_of(Bytes all, std::size_t first, std::size_t end, std::size_t count) {
-  const auto until = [&](std::size_t k) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(all.count()) * k / count);
-  };
-  return Bytes(until(end) - until(first));
-}
-
 }  // namespace
-
-/// Returns the messages of a transfer, or of one layer of it: each NPU of the home sends to each NPU of the other side
-/// what both of them hold.
-std::vector<ServingModel::TransferPart> ServingModel::parts_of_transfer(std::uint32_t home, std::uint32_t to, Bytes all,
-                                                                        std::optional<std::uint32_t> layer) const {
-  const auto from_npus = npus_of_member(home), to_npus = npus_of_member(to);
-  const Pipeline &of_home = scenario_.instances[lp_of_member(home)].pipeline,
-                 &of_other = scenario_.instances[lp_of_member(to)].pipeline;
-  const std::uint32_t layers = scenario_.layers > 0 ? scenario_.layers : of_home.stages * of_other.stages;
-  const std::size_t senders = from_npus.size() / of_home.stages, receivers = to_npus.size() / of_other.stages;
-  const std::size_t count = senders * receivers;
-  std::vector<TransferPart> parts;
-  for (std::uint32_t s = 0; s < of_home.stages; ++s)
-    for (std::uint32_t r = 0; r < of_other.stages; ++r) {
-      const std::uint32_t first = std::max(
-          {first_layer_of(layers, of_home.stages, s), first_layer_of(layers, of_other.stages, r), layer.value_or(0)});
-      const std::uint32_t end = std::min({first_layer_of(layers, of_home.stages, s + 1),
-                                          first_layer_of(layers, of_other.stages, r + 1), layer ? *layer + 1 : layers});
-      if (first >= end) continue;
-      const Bytes shared = layer ? all : range_of(all, first, end, layers);
-      for (std::size_t i = 0; i < count; ++i) {
-        // Each sender begins with another receiver, so that their first messages do not meet.
-        const std::size_t sender = i / receivers, receiver = (i + sender) % receivers;
-        parts.push_back(
-            {from_npus[s * senders + sender], to_npus[r * receivers + receiver], range_of(shared, i, i + 1, count)});
-      }
-    }
-  return parts;
-}
-
-std::uint32_t ServingModel::messages_of_transfer(std::uint32_t home, std::uint32_t to) const {
-  std::size_t count = 0;
-  if (!scenario_.options.transfer.by_layer)
-    return static_cast<std::uint32_t>(parts_of_transfer(home, to, {}, {}).size());
-  for (std::uint32_t l = 0; l < scenario_.layers; ++l) count += parts_of_transfer(home, to, {}, l).size();
-  return static_cast<std::uint32_t>(count);
-}
 
 void ServingModel::send_messages(std::uint32_t local, Time now, const Asked& asked) {
   const std::uint32_t home = instances_[local]->first() + asked.member;
-  leaving_[asked.request] = {.messages = messages_of_transfer(home, asked.to), .member = asked.member};
-  send_parts(now, asked.request,
-             parts_of_transfer(home, asked.to, Bytes(scenario_.kv_bytes_per_token) * asked.tokens, {}));
+  leaving_[asked.request] = {.messages = parts_.count(home, asked.to), .member = asked.member};
+  send_parts(now, asked.request, parts_.of(home, asked.to, Bytes(scenario_.kv_bytes_per_token) * asked.tokens, {}));
 }
 
 void ServingModel::send_parts(Time now, std::uint32_t request, const std::vector<TransferPart>& parts) {
@@ -81,7 +35,7 @@ void ServingModel::send_parts(Time now, std::uint32_t request, const std::vector
 void ServingModel::begin_layers(std::uint32_t local, Time now, const Asked& asked) {
   layers_[asked.request] = {asked};
   if (sends_over_links() && asked.tokens > 0)
-    leaving_[asked.request] = {.messages = messages_of_transfer(instances_[local]->first() + asked.member, asked.to),
+    leaving_[asked.request] = {.messages = parts_.count(instances_[local]->first() + asked.member, asked.to),
                                .member = asked.member};
   send_layers(local, now, asked.request);
 }
@@ -96,9 +50,9 @@ void ServingModel::send_layers(std::uint32_t local, Time now, std::uint32_t requ
   };
   for (; of.next < scenario_.layers && complete_at(of.next) <= now; ++of.next) {
     if (sends_over_links() && of.asked.tokens > 0)
-      send_parts(now, request,
-                 parts_of_transfer(prefill.number, of.asked.to, range_of(all, of.next, of.next + 1, scenario_.layers),
-                                   of.next));
+      send_parts(
+          now, request,
+          parts_.of(prefill.number, of.asked.to, range_of(all, of.next, of.next + 1, scenario_.layers), of.next));
     else
       call(local, ports_lp(), now, layer_due, request, 0);
   }
@@ -111,13 +65,6 @@ void ServingModel::send_layers(std::uint32_t local, Time now, std::uint32_t requ
   }
   layers_.erase(request);
   prefills_.erase(request);
-}
-
-/// Returns how long the longest message of a transfer takes.
-Time ServingModel::longest_delay(const std::vector<TransferPart>& parts) const {
-  Time longest;
-  for (const TransferPart& part : parts) longest = std::max(longest, delays_->delay(part.from, part.to, part.size));
-  return longest;
 }
 
 void ServingModel::take_delivery(const Event& event) {
@@ -172,7 +119,7 @@ void ServingModel::handle_ports(const Event& event) {
     return ask_home(end - lead_, event.node, of);
   const Bytes all = Bytes(scenario_.kv_bytes_per_token) * of.tokens;
   if (of.tokens > 0)
-    end = delays_ != nullptr ? end + longest_delay(parts_of_transfer(of.home, of.to, all, {}))
+    end = delays_ != nullptr ? end + longest_delay(*delays_, parts_.of(of.home, of.to, all, {}))
                              : ports_->send(asked, of.home, of.to, all);
   end_transfer(end, end - asked, event.node, of);
 }
@@ -184,7 +131,7 @@ void ServingModel::handle_layer_at_ports(const Event& event) {
   Time end = event.time + ports_->latency();
   // The router's rank answers no earlier than after this latency.
   if (of.tokens > 0 && delays_ != nullptr)
-    end = std::max(end, event.time + longest_delay(parts_of_transfer(of.home, of.to, size, of.next)));
+    end = std::max(end, event.time + longest_delay(*delays_, parts_.of(of.home, of.to, size, of.next)));
   else if (of.tokens > 0)
     end = ports_->send(event.time, of.home, of.to, size);
   of.arrival = std::max(of.arrival, end);

@@ -31,6 +31,7 @@ LARGE_CLASSES = {
     "include/orrery/serving/metrics.hpp: Metrics",  # one member for each metric of a serving run
     "include/orrery/serving/record.hpp: InstanceRecord",  # one member for each column of /instances
     "include/orrery/serving/request_source.hpp: RequestSource",  # one member for each key of serving.requests
+    "include/orrery/serving/step_options.hpp: StepOptions",  # one member for each mapping of serving.step, and what the system says
     "include/orrery/workload/parallel.hpp: Parallel",  # one member for each subject of workload.parallel
     "src/serving/operators.cpp: Operators",  # one member for each measured table, and one for the table that a model takes of it
     "src/serving/router.hpp: Router",  # what is sent, reported and still to arrive

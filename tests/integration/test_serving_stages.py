@@ -71,7 +71,7 @@ class ServingStages(harness.Folder):
 
     def test_activations_pass_between_stages(self):
         """With a model each of two hops of a decode takes a latency and one row of 4096 values of two bytes, padded to graphs of 8 rows."""
-        for sizes, rows in (([], 1), ([8], 8)):
+        for sizes, rows in (("none", 1), ([8], 8)):
             step = {"model": "linear", "linear": {"base": "12 ms"}, "graph-sizes": sizes}
             step["ring"] = {"bandwidth": "1 GB/s", "latency": "3 us"}
             found = self.run_serving(self.config(model=MODEL, step=step, instances=self.instances(3)))

@@ -207,9 +207,10 @@ std::vector<Condition> of_steps() {
          return has_step_model(d, {"system", "profile", "operators", "batches"});
        }},
       {{"serving.step.graph-sizes"},
-       "without serving.step.model: system, profile or operators",
+       "without serving.step.model: system, profile or operators, or a model and parallel.pp above 1",
        [](const Description& d) {
-         return has_step_model(d, {"system", "profile", "operators"});
+         return has_step_model(d, {"system", "profile", "operators"}) ||
+                (d.model && has_instance(d, [](const InstanceOptions& i) { return i.parallel.pp > 1; }));
        }},
   };
 }
