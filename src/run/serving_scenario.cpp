@@ -77,7 +77,9 @@ serving::Scenario make_scenario(const config::ServingConfiguration& configuratio
     const std::uint32_t num_npus = system->topology().num_npus(), needed = parallel.tp * parallel.pp;
     if (needed > num_npus)
       throw Error(ErrorCode::bad_input, {.key = entry + ".parallel." + (parallel.tp > num_npus ? "tp" : "pp")},
-                  fmt::format("found {}, and the system has {}", counted(needed, "NPU"), num_npus),
+                  parallel.tp > num_npus ? fmt::format("found {}, and the system has {} NPUs", parallel.tp, num_npus)
+                                         : fmt::format("found {} stages of {}, and the system has {} NPUs", parallel.pp,
+                                                       counted(parallel.tp, "NPU"), num_npus),
                   "a larger system.network");
     std::vector<NpuId> members(npus.begin(), npus.end());
     for (std::uint32_t i = 0; npus.empty() && i < needed; ++i) members.emplace_back(i);

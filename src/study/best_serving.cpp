@@ -119,6 +119,11 @@ std::string text_of_requests(const std::string& file) {
   return text;
 }
 
+/// Returns the line of CONFIG.yaml that names the stack; empty if there is none.
+std::string stack_line(const BestCommand& command) {
+  return command.stack.empty() ? std::string() : fmt::format("stack: {}\n", config::yaml_name(command.stack));
+}
+
 /// Returns a configuration that serves in some way.
 std::string text_of(const BestCommand& command, const Way& way, double port) {
   return fmt::format(
@@ -126,8 +131,7 @@ std::string text_of(const BestCommand& command, const Way& way, double port) {
       "system: {{base: {}}}\nserving:\n  model: {}\n  requests:{}\n  router: {{policy: least-requests}}\n"
       "  scheduler: {{max-tokens: {}, max-seqs: {}}}\n  instances: {}\n  step: {{graph-sizes: vllm}}\n"
       "  host: {{step: 100 us}}\n  slo: {{{}}}\n{}",
-      fs::path(command.model).stem().string(), command.npus, way.roles(), way.tp * way.pp,
-      command.stack.empty() ? "" : fmt::format("stack: {}\n", config::yaml_name(command.stack)),
+      fs::path(command.model).stem().string(), command.npus, way.roles(), way.tp * way.pp, stack_line(command),
       config::yaml_name(command.system), config::yaml_name(command.model), text_of_requests(command.serve),
       way.max_tokens, way.max_seqs, way.instances(), slo_of(command.slo),
       way.prefill == 0 ? "" : fmt::format("  transfer: {{bandwidth: {:.0f} MB/s}}\n", port * way.tp / 1e6));
@@ -239,8 +243,10 @@ void best_serving(const BestCommand& command, parallel::Communicator& world) {
   double port = 0;  // bytes in a second of an NPU towards other instances
   world.agree([&] {
     if (world.is_root()) check_output(file, command.explore.force);
-    const auto system = config::parse(fmt::format("system: {{base: {}}}\n", config::yaml_name(command.system)),
-                                      "orrery best", fs::current_path(), true);
+    // A stack that does not exist, or is of another processor, is told here, and not once for each way.
+    const auto system =
+        config::parse(fmt::format("{}system: {{base: {}}}\n", stack_line(command), config::yaml_name(command.system)),
+                      "orrery best", fs::current_path(), true);
     most_tp = system.dimensions.front().size;
     port = system.dimensions.back().bandwidth.bytes_per_ns() * 1e9;
   });
