@@ -21,6 +21,21 @@ constexpr unsigned shift_of_member = 50;
 constexpr std::uint64_t unmeasured = std::uint64_t{1} << (shift_of_member - 1);
 constexpr std::uint64_t mask_of_time = (std::uint64_t{1} << shift_of_member) - 1;
 
+/// Makes an instance whose first scheduler has this number.
+std::unique_ptr<Instance> make_instance(const Scenario& scenario, const InstanceSpec& spec, std::uint32_t number) {
+  const Options& options = scenario.options;
+  std::vector<Scheduler> members;
+  for (std::uint32_t m = 0; m < spec.members; ++m)
+    members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks, options.record_steps,
+                         spec.pipeline.stages, options.transfer.by_layer);
+  return std::make_unique<Instance>(
+      std::move(members), spec.pipeline, *spec.cost,
+      Instance::Ways{.reports_counts = options.router.policy->looks_at_counts,
+                     .records_steps = options.record_steps,
+                     .tells_prefills = options.transfer.by_layer && spec.role == Role::prefill,
+                     .is_carried_out = spec.programs != nullptr});
+}
+
 bool looks_at_nothing(const Scenario& scenario) {
   return !scenario.options.router.policy->looks_at_instances && !scenario.requests.is_closed &&
          std::ranges::none_of(scenario.instances, [](const auto& i) { return i.role == Role::decode; });
@@ -62,16 +77,7 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
       if (instances_.empty()) first_lp_ = lp;
       for (const NpuId npu : spec.npus)
         local_of_npu_.emplace(npu.value(), static_cast<std::uint32_t>(instances_.size()));
-      std::vector<Scheduler> members;
-      for (std::uint32_t m = 0; m < spec.members; ++m)
-        members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks,
-                             options.record_steps, spec.pipeline.stages, options.transfer.by_layer);
-      instances_.push_back(std::make_unique<Instance>(
-          std::move(members), spec.pipeline, *spec.cost,
-          Instance::Ways{.reports_counts = options.router.policy->looks_at_counts,
-                         .records_steps = options.record_steps,
-                         .tells_prefills = options.transfer.by_layer && spec.role == Role::prefill,
-                         .is_carried_out = spec.programs != nullptr}));
+      instances_.push_back(make_instance(scenario, spec, number));
       make_traffic(static_cast<std::uint32_t>(instances_.size() - 1), spec);
     }
     number += spec.members;

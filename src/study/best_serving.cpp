@@ -124,6 +124,16 @@ std::string stack_line(const BestCommand& command) {
   return command.stack.empty() ? std::string() : fmt::format("stack: {}\n", config::yaml_name(command.stack));
 }
 
+/// Refuses a stack that does not exist, or is of another processor: once, and not for each way.
+void require_stack(const BestCommand& command) {
+  try {
+    config::parse(fmt::format("{}system: {{base: {}}}\n", stack_line(command), config::yaml_name(command.system)),
+                  "orrery best", fs::current_path(), true);
+  } catch (const Error& error) {
+    if (error.place().key == "stack") throw;  // its keys of `workload` miss a model, which serving gives elsewhere
+  }
+}
+
 /// Returns a configuration that serves in some way.
 std::string text_of(const BestCommand& command, const Way& way, double port) {
   return fmt::format(
@@ -243,10 +253,9 @@ void best_serving(const BestCommand& command, parallel::Communicator& world) {
   double port = 0;  // bytes in a second of an NPU towards other instances
   world.agree([&] {
     if (world.is_root()) check_output(file, command.explore.force);
-    // A stack that does not exist, or is of another processor, is told here, and not once for each way.
-    const auto system =
-        config::parse(fmt::format("{}system: {{base: {}}}\n", stack_line(command), config::yaml_name(command.system)),
-                      "orrery best", fs::current_path(), true);
+    require_stack(command);
+    const auto system = config::parse(fmt::format("system: {{base: {}}}\n", config::yaml_name(command.system)),
+                                      "orrery best", fs::current_path(), true);
     most_tp = system.dimensions.front().size;
     port = system.dimensions.back().bandwidth.bytes_per_ns() * 1e9;
   });

@@ -41,6 +41,7 @@ LARGE_CLASSES = {
 # Classes with more member functions, private ones included, each with the reason.
 CLASSES_OF_MANY_FUNCTIONS = {
     "include/orrery/pdes/kernel.hpp: Kernel",  # the contract of schedulers, and what one rank does for each phase of a step
+    "src/serving/serving_model.hpp: ServingModel",  # the contract of the kernel, and what instances, router, ports and NPUs tell each other
 }
 # Classes with friends, each with the reason. The packet network has none.
 CLASSES_WITH_FRIENDS = {
