@@ -51,8 +51,8 @@ study::BestCommand make_best(const Arguments& arguments) {
   if (command.serve.empty() != command.slo.empty())
     refuse_usage(command.slo.empty() ? "orrery best: --serve needs the bounds to meet: --slo ttft=500ms,tpot=50ms"
                                      : "orrery best: --slo is of requests: give them with --serve FILE");
-  if (!command.serve.empty() && (command.batch || !command.stack.empty() || !command.cost.empty()))
-    refuse_usage("orrery best: --batch, --stack and --cost are of training, and --serve is not");
+  if (!command.serve.empty() && (command.batch || !command.cost.empty()))
+    refuse_usage("orrery best: --batch and --cost are of training, and --serve is not");
   command.explore = explore_options(arguments, "best", "best.h5");
   command.explore.write_configurations = true;
   return command;

@@ -46,6 +46,33 @@ void refuse_beside_serving(const Value& root, const Configuration& configuration
         Error(ErrorCode::bad_input, slo->place("serving.slo"), "found neither ttft nor tpot", "one of them, or both"));
 }
 
+/// Adds a fault for what cannot share the network of the system. Returns false if there is one.
+bool require_network(const ServingConfiguration& result, std::uint32_t num_npus, Faults& faults) {
+  const Configuration& configuration = result.system;
+  const serving::Description& serving = result.serving;
+  const auto& network = configuration.execution.network.model;
+  const auto refuse = [&](std::string_view key, const std::string& found, const std::string& expected) {
+    faults.add(Error(ErrorCode::bad_input, configuration.place_of(key), found, expected));
+    return false;
+  };
+  if (!result.has_system || num_npus == 0)
+    return refuse(serving.transfer.over_network ? "serving.transfer.network" : "serving.step.network",
+                  "found simulated, and no system", "system.network with dimensions");
+  if (serving.step.over_network && !network->simulates_links())
+    return refuse("serving.step.network", fmt::format("found simulated in the network {}", network.name()),
+                  "closed, or a network that simulates links, because messages do not meet in this one");
+  if (serving.step.over_network && serving.transfer.by_layer)
+    return refuse("serving.transfer.send", "found layers with serving.step.network: simulated",
+                  "whole, or step.network: closed, where it is known when layers are complete");
+  if (!configuration.workload.jobs.empty() && !network->simulates_links())
+    return refuse("jobs", fmt::format("there are jobs beside serving in the network {}", network.name()),
+                  "a network that simulates links, because messages do not meet in this one");
+  if (configuration.run.partition.strategy().needs_traces)
+    return refuse("run.partition", fmt::format("found {}", configuration.run.partition.text()),
+                  "a strategy that needs no traces beside serving");
+  return true;
+}
+
 /// Gives the instances their NPUs, if transfers pass the network of the system: lists first, and then what is free.
 void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Faults& faults) {
   Configuration& configuration = result.system;
@@ -54,23 +81,14 @@ void place_instances(ServingConfiguration& result, std::uint32_t num_npus, Fault
   const auto refuse = [&](std::string_view key, const std::string& found, const std::string& expected) {
     faults.add(Error(ErrorCode::bad_input, configuration.place_of(key), found, expected));
   };
-  if (!serving.transfer.over_network) {
+  if (!serving.transfer.over_network && !serving.step.over_network) {
     if (has_jobs)
       refuse("jobs", "there are jobs beside serving, which share nothing with it",
              "serving.transfer.network: simulated, so that both use the links of the system");
     for (serving::InstanceOptions& entry : serving.instances) entry.npus.clear();  // a warning names the key
     return;
   }
-  if (!result.has_system || num_npus == 0)
-    return refuse("serving.transfer.network", "found simulated, and no system", "system.network with dimensions");
-  if (has_jobs && !configuration.execution.network.model->simulates_links())
-    return refuse(
-        "jobs",
-        fmt::format("there are jobs beside serving in the network {}", configuration.execution.network.model.name()),
-        "a network that simulates links, because messages do not meet in this one");
-  if (configuration.run.partition.strategy().needs_traces)
-    return refuse("run.partition", fmt::format("found {}", configuration.run.partition.text()),
-                  "a strategy that needs no traces beside serving");
+  if (!require_network(result, num_npus, faults)) return;
   std::vector<AllocationRequest> requests;
   for (const Job& job : configuration.workload.jobs)
     requests.push_back({job.name, job.num_npus(), {Allocation::Kind::listed, job.allocation}, {.key = "jobs"}});

@@ -74,7 +74,8 @@ class SharedNetwork {
 
 serving::Results simulate_requests(const config::ServingConfiguration& configuration, const serving::Scenario& scenario,
                                    const serving::Control& control, parallel::Communicator& world) {
-  if (!configuration.serving.transfer.over_network) return serving::simulate(scenario, world, control);
+  if (!configuration.serving.transfer.over_network && !configuration.serving.step.over_network)
+    return serving::simulate(scenario, world, control);
   SharedNetwork network(configuration.system, scenario, world);
   serving::Results results = serving::simulate(scenario, world, control, network.for_transfers());
   results.jobs = network.ends_of_jobs(world);

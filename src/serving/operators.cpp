@@ -6,10 +6,14 @@
 #include <optional>
 #include <unordered_map>
 
+#include "expert_exchange.hpp"
 #include "interpolation.hpp"
+#include "layer_plan.hpp"
 #include "measured_file.hpp"
+#include "orrery/serving/pipeline.hpp"
 #include "orrery/serving/step_options.hpp"
 #include "padding.hpp"
+#include "ring.hpp"
 #include "us_to_time.hpp"
 
 namespace orrery::serving {
@@ -114,7 +118,13 @@ const Nest& nest_of(const Nests& nests, const std::string& key, std::string_view
 class Operators final : public StepModel {
  public:
   explicit Operators(const StepContext& context)
-      : options_(context.options), model_(*context.model), tp_(context.parallel.tp), ep_(context.parallel.ep) {
+      : options_(context.options),
+        model_(*context.model),
+        tp_(context.parallel.tp),
+        parallel_(context.parallel),
+        dp_(context.parallel.dp),
+        ep_(context.parallel.ep),
+        ep_ring_(context.parallel.dp, options_) {
     const auto& folder = options_.tables;
     const TableNames& names = options_.names;
     products_ = read_nests(folder, "gemm.csv", {"gemm_dtype"}, {"n", "k", "m"});
@@ -144,18 +154,57 @@ class Operators final : public StepModel {
   }
 
   Time duration(const StepShape& shape, std::uint64_t) override {
-    const std::uint64_t tokens = shape.tokens(), sequences = shape.sequences();
-    const auto& sizes = options_.graph_sizes;
-    const bool is_graph = !sizes.empty() && tokens <= sizes.back();
-    const std::uint64_t rows = padded(sizes, tokens);
-    double us = model_.layers * (layer(rows, is_graph) + attention(shape));
-    const auto hidden = static_cast<double>(model_.hidden), r = static_cast<double>(rows);
-    us += product(*plain_products_, static_cast<double>(sequences), whole(model_.embedding.vocabulary / tp_), hidden) +
-          small(2 * r * hidden);
-    us += reduce(2 * r * hidden, is_graph);
-    const auto of_host = [](Time time) { return static_cast<double>(time.ps()) / 1e6; };
-    return us_to_time(us + of_host(options_.host.step) +
-                      of_host(options_.host.sequence) * static_cast<double>(sequences));
+    const Parts parts = parts_of(shape, 0);
+    double us = model_.layers * (parts.layer + parts.attention);
+    us += parts.end;
+    us += parts.begin;
+    return us_to_time(us + parts.host_step + parts.host_sequences);
+  }
+
+  Time group_duration(std::span<const StepShape* const> shapes, std::uint64_t number) override {
+    if (own_experts_ == nullptr) return StepModel::group_duration(shapes, number);
+    Time whole;
+    stage_durations(shapes, number, std::span(&whole, 1));
+    return whole;
+  }
+
+  void stage_durations(std::span<const StepShape* const> shapes, std::uint64_t, std::span<Time> stages) override {
+    const bool is_shared = own_experts_ != nullptr && dp_ > 1;
+    const std::uint64_t pad = is_shared ? common_rows(options_.graph_sizes, shapes) : 0;
+    const auto count = static_cast<std::uint32_t>(stages.size());
+    for (std::uint32_t s = 0; s < count; ++s) {
+      const double layers = layers_of_stage(model_.layers, count, s);
+      double worst = 0, rows = 0;
+      for (const StepShape* const shape : shapes) {
+        const Parts parts = parts_of(shape->tokens() == 0 ? idle_shape() : *shape, pad);
+        double us = layers * (parts.layer + parts.attention);
+        if (s == 0) us += parts.begin + parts.host_step + parts.host_sequences;
+        if (s + 1 == count) us += parts.end;
+        worst = std::max(worst, us);
+        rows += static_cast<double>(parts.rows);
+      }
+      if (is_shared)
+        worst +=
+            layers * (experts_of(rows) + exchange_of_experts(model_, options_.experts, ep_ring_, rows / dp_, dp_, 2));
+      stages[s] = us_to_time(worst);
+    }
+  }
+
+  std::vector<StagePlan> plan(std::span<const StepShape* const> shapes, std::uint64_t, std::uint32_t) override {
+    const bool is_shared = own_experts_ != nullptr && dp_ > 1;
+    const std::uint64_t pad = is_shared ? common_rows(options_.graph_sizes, shapes) : 0;
+    LayerTimes times;
+    for (const StepShape* const shape : shapes) {
+      const Parts parts = parts_of(shape->tokens() == 0 ? idle_shape() : *shape, pad);
+      times.before = std::max(times.before, parts.host_step + parts.host_sequences);
+      times.layer = std::max(times.layer, parts.layer + parts.attention - 2 * parts.begin);
+      times.behind = std::max(times.behind, parts.end);
+      times.rows = std::max(times.rows, static_cast<double>(parts.rows));
+      times.sequences = std::max(times.sequences, static_cast<double>(shape->sequences()));
+      times.all_rows += static_cast<double>(parts.rows);
+    }
+    if (is_shared) times.experts = experts_of(times.all_rows);
+    return plan_of_layers(times, model_, options_, parallel_);
   }
 
   std::vector<BeyondTable> beyond_tables() const override {
@@ -178,6 +227,33 @@ class Operators final : public StepModel {
   }
 
  private:
+  /// Parts of a step of one data-parallel rank, in us. With several ranks the experts are not among them.
+  struct Parts {
+    double layer = 0, attention = 0;
+    double begin = 0, end = 0;  ///< before and behind the layers
+    double host_step = 0, host_sequences = 0;
+    std::uint64_t rows = 0;
+  };
+
+  Parts parts_of(const StepShape& shape, std::uint64_t pad) {
+    const std::uint64_t tokens = std::max(shape.tokens(), pad), sequences = shape.sequences();
+    const auto& sizes = options_.graph_sizes;
+    const bool is_graph = !sizes.empty() && tokens <= sizes.back();
+    Parts parts;
+    parts.rows = padded(sizes, tokens);
+    parts.layer = layer(parts.rows, is_graph);
+    parts.attention = attention(shape);
+    const auto hidden = static_cast<double>(model_.hidden), rows = static_cast<double>(parts.rows);
+    parts.end =
+        product(*plain_products_, static_cast<double>(sequences), whole(model_.embedding.vocabulary / tp_), hidden) +
+        small(2 * rows * hidden);
+    parts.begin = reduce(2 * rows * hidden, is_graph);
+    const auto of_host = [](Time time) { return static_cast<double>(time.ps()) / 1e6; };
+    parts.host_step = of_host(options_.host.step);
+    parts.host_sequences = of_host(options_.host.sequence) * static_cast<double>(sequences);
+    return parts;
+  }
+
   static double whole(std::uint64_t value) { return static_cast<double>(value); }
   std::uint64_t heads_of() const { return model_.attention.heads / tp_; }
   std::uint64_t kv_heads_of() const { return std::max<std::uint64_t>(1, model_.kv_heads() / tp_); }
@@ -217,14 +293,19 @@ class Operators final : public StepModel {
     if (own_experts_ != nullptr) {
       const double experts = model_.mlp.experts;
       us += small(rows * (hidden + experts) * 2) + product(*plain_products_, rows, experts, hidden);
-      const double x[] = {static_cast<double>(tp_ / ep_), static_cast<double>(ep_), rows};
-      us += own_experts_->at(x);
+      if (dp_ == 1) us += experts_of(rows);
       if (model_.mlp.shared_experts > 0) us += mlp(whole(model_.mlp.shared_experts * model_.mlp_width() / tp_));
     } else {
       us += mlp(whole(model_.mlp_width() / tp_));
     }
     if (options_.names.products != "bfloat16") us += 2 * small(3 * rows * hidden);  // operands become fp8
     return us;
+  }
+
+  /// Returns the experts of a layer for the rows of all data-parallel ranks.
+  double experts_of(double rows) const {
+    const double x[] = {static_cast<double>(tp_ * dp_ / ep_), static_cast<double>(ep_), rows};
+    return own_experts_->at(x);
   }
 
   /// Returns the core of attention. A chunk is what its whole beginning takes less what the part before it takes.
@@ -245,7 +326,10 @@ class Operators final : public StepModel {
 
   StepOptions options_;
   workload::Transformer model_;
-  std::uint32_t tp_, ep_;
+  std::uint32_t tp_;
+  InstanceParallel parallel_;
+  std::uint32_t dp_, ep_;
+  Ring ep_ring_;
   Nests products_, decodes_, prefills_, reduces_, experts_;
   const Nest *own_products_ = nullptr, *plain_products_ = nullptr, *decode_ = nullptr, *prefill_ = nullptr,
              *graph_reduce_ = nullptr, *eager_reduce_ = nullptr, *own_experts_ = nullptr;

@@ -9,9 +9,12 @@
 #include <unordered_map>
 
 #include "attention_table.hpp"
+#include "expert_exchange.hpp"
 #include "interpolation.hpp"
+#include "layer_plan.hpp"
 #include "measured_file.hpp"
 #include "orrery/base/text.hpp"
+#include "orrery/serving/pipeline.hpp"
 #include "orrery/serving/step_options.hpp"
 #include "padding.hpp"
 #include "ring.hpp"
@@ -94,10 +97,7 @@ class Profile final : public StepModel {
 
   Time group_duration(std::span<const StepShape* const> shapes, std::uint64_t number) override {
     if (!experts_) return StepModel::group_duration(shapes, number);
-    std::uint64_t pad = 0;
-    for (const StepShape* const shape : shapes)
-      pad = std::max(pad, padded(options_.graph_sizes, std::max<std::uint64_t>(1, shape->tokens())));
-    if (options_.graph_sizes.empty() || pad > options_.graph_sizes.back()) pad = 0;
+    const std::uint64_t pad = common_rows(options_.graph_sizes, shapes);
     double worst = 0;
     std::uint64_t rows = 0;
     for (const StepShape* const shape : shapes) {
@@ -108,6 +108,43 @@ class Profile final : public StepModel {
     }
     return us_to_time(worst +
                       model_.layers * shared_part(static_cast<double>(rows), static_cast<double>(shapes.size())));
+  }
+
+  void stage_durations(std::span<const StepShape* const> shapes, std::uint64_t, std::span<Time> stages) override {
+    const std::uint64_t pad = experts_ ? common_rows(options_.graph_sizes, shapes) : 0;
+    const auto count = static_cast<std::uint32_t>(stages.size());
+    for (std::uint32_t s = 0; s < count; ++s) {
+      const double layers = layers_of_stage(model_.layers, count, s);
+      double worst = 0, rows = 0;
+      for (const StepShape* const shape : shapes) {
+        const Parts parts = parts_of(shape->tokens() == 0 ? idle_shape() : *shape, pad);
+        double us = layers * (parts.layer + parts.attention + parts.collectives);
+        if (s == 0) us += parts.begin + host_us_ + host_sequence_us_ * static_cast<double>(parts.sequences);
+        if (s + 1 == count) us += parts.ends - parts.begin;
+        worst = std::max(worst, us);
+        rows += static_cast<double>(parts.rows);
+      }
+      if (experts_) worst += layers * shared_part(rows, static_cast<double>(shapes.size()));
+      stages[s] = us_to_time(worst);
+    }
+  }
+
+  std::vector<StagePlan> plan(std::span<const StepShape* const> shapes, std::uint64_t, std::uint32_t) override {
+    const std::uint64_t pad = experts_ ? common_rows(options_.graph_sizes, shapes) : 0;
+    LayerTimes times;
+    for (const StepShape* const shape : shapes) {
+      const Parts parts = parts_of(shape->tokens() == 0 ? idle_shape() : *shape, pad);
+      const double embedding = dense_.at("embedding")(static_cast<double>(parts.rows)),
+                   sequences = static_cast<double>(parts.sequences);
+      times.before = std::max(times.before, embedding + host_us_ + host_sequence_us_ * sequences);
+      times.layer = std::max(times.layer, parts.layer + parts.attention);
+      times.behind = std::max(times.behind, parts.computed_ends - embedding);
+      times.rows = std::max(times.rows, static_cast<double>(parts.rows));
+      times.sequences = std::max(times.sequences, sequences);
+      times.all_rows += static_cast<double>(parts.rows);
+    }
+    if (experts_) times.experts = experts_of(times.all_rows, static_cast<double>(shapes.size()));
+    return plan_of_layers(times, model_, options_, parallel_);
   }
 
   std::vector<BeyondTable> beyond_tables() const override {
@@ -126,7 +163,9 @@ class Profile final : public StepModel {
   static constexpr double width = 2;  // bytes of an activation
 
   struct Parts {
-    double layer = 0, attention = 0, collectives = 0, ends = 0;
+    double layer = 0, attention = 0, collectives = 0;
+    double ends = 0, begin = 0;  ///< outside of the layers; the part of it before them
+    double computed_ends = 0;    ///< `ends` without collectives
     std::uint64_t rows = 0, sequences = 0;
   };
 
@@ -143,14 +182,16 @@ class Profile final : public StepModel {
     auto [known, is_new] = of_rows_.try_emplace(parts.rows);
     if (is_new) known->second = of_rows(static_cast<double>(parts.rows));
     parts.layer = known->second.first;
+    if (parallel_.pp > 1) parts.begin = dense_.at("embedding")(static_cast<double>(parts.rows));
     auto [ends, is_new_count] = of_count_.try_emplace(parts.sequences);
     if (is_new_count)
       ends->second = of_sequence_.at("lm_head")(static_cast<double>(parts.sequences)) +
                      of_sequence_.at("sampler")(static_cast<double>(parts.sequences));
-    parts.ends = known->second.second + ends->second;
+    parts.ends = parts.computed_ends = known->second.second + ends->second;
     parts.attention = attention_.duration(shape, options_.skew);
     if (parallel_.tp > 1) {
       const double reduce = tp_ring_.all_reduce(static_cast<double>(parts.rows * model_.hidden) * width);
+      parts.begin += reduce;
       parts.ends += reduce + tp_ring_.all_gather(static_cast<double>(parts.sequences * model_.embedding.vocabulary) *
                                                  width / parallel_.tp);
       parts.collectives = 2 * reduce;
@@ -170,11 +211,16 @@ class Profile final : public StepModel {
   /// Returns what the experts of a layer and their exchange take, for all rows of a group of ranks, the mean over the
   /// layers. In each the busiest rank counts.
   double shared_part(double rows, double ranks) const {
+    return experts_of(rows, ranks) +
+           exchange_of_experts(model_, options_.experts, ep_ring_, rows / ranks, ranks, width);
+  }
+
+  double experts_of(double rows, double ranks) const {
     const double experts = model_.mlp.experts, top = model_.mlp.top_k;
     const double active = std::floor(experts / ranks) * (1 - std::pow(1 - top / experts, rows));
     double us = 0;
     for (const double busiest : busiest_) us += (*experts_)(rows / ranks * busiest, active);
-    return us / static_cast<double>(busiest_.size()) + exchange(rows / ranks, ranks);
+    return us / static_cast<double>(busiest_.size());
   }
 
   /// Returns the share of the load that the first of `ranks` has, if expert i has i to the power of -exponent.
@@ -222,30 +268,6 @@ class Profile final : public StepModel {
                   fmt::format("there are {} rows", busiest.size()),
                   fmt::format("one for each of {} layers", model_.layers));
     return busiest;
-  }
-
-  double exchange(double rows, double ranks) const {
-    const auto hidden = static_cast<double>(model_.hidden);
-    const ExpertOptions& options = options_.experts;
-    switch (options.exchange) {
-      case Exchange::gather:
-        return 2 * ep_ring_.all_gather(rows * hidden * width);
-      case Exchange::all_to_all: {
-        // A rank has none of the experts of a token if all lie among those of the others.
-        const double experts = model_.mlp.experts, own = experts / ranks;
-        double none = 1;
-        for (std::uint32_t i = 0; i < model_.mlp.top_k; ++i) none *= std::max(0.0, (experts - own - i) / (experts - i));
-        const double copies = rows * (ranks - 1) * (1 - none);
-        return ep_ring_.send(copies * hidden * options.dispatch_bytes) +
-               ep_ring_.send(copies * hidden * options.combine_bytes);
-      }
-      case Exchange::each_expert: {
-        const double copies = rows * model_.mlp.top_k;
-        return ep_ring_.send(copies * hidden * options.dispatch_bytes) +
-               ep_ring_.send(copies * hidden * options.combine_bytes);
-      }
-    }
-    return 0;
   }
 
   StepOptions options_;

@@ -7,13 +7,14 @@
 namespace orrery::serving {
 
 Router::Router(const Requests& requests, const RouterOptions& options, std::vector<Role> roles, std::uint32_t block,
-               std::uint64_t seed, const Window& measure)
+               std::uint64_t seed, const Window& measure, bool by_layer)
     : requests_(requests),
       options_(options),
       roles_(std::move(roles)),
       block_(block),
       seed_(seed),
       measure_(measure),
+      by_layer_(by_layer),
       is_measured_(requests.size()),
       views_(roles_.size()),
       under_way_(roles_.size()) {
@@ -83,6 +84,9 @@ void Router::take_reports(Time now, std::span<Report> reports) {
         view.under_way = static_cast<std::uint32_t>(times.size());
         break;
       }
+      case Report::Kind::prefilling:
+        send_to_decode(now, report);
+        break;
       case Report::Kind::running:
         view.running = report.value;
         break;
@@ -99,6 +103,10 @@ void Router::take_finish(Time now, const Report& report) {
     take_end(now, report.value);
     return;
   }
+  if (!by_layer_) send_to_decode(now, report);
+}
+
+void Router::send_to_decode(Time now, const Report& report) {
   send(decode_pool_, decode_turn_,
        {.time = now + options_.dispatch,
         .request = report.value,

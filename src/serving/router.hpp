@@ -25,10 +25,15 @@ struct Delivery {
 
 /// One thing that an instance reports at the end of a step.
 struct Report {
-  enum class Kind : std::uint8_t { finished, waiting, running };
+  enum class Kind : std::uint8_t {
+    finished,
+    waiting,
+    running,
+    prefilling,  ///< the step that makes the first token of a request has been scheduled (TransferOptions::by_layer)
+  };
   Kind kind = Kind::finished;
   std::uint32_t instance = 0;
-  std::uint32_t value = 0;  ///< the request, or how many wait or run
+  std::uint32_t value = 0;  ///< request, or number of those that wait or run
   Time scheduled;           ///< when the step was scheduled: reports of one time are in this order, then by instance
 };
 
@@ -38,7 +43,7 @@ class Router {
  public:
   /// `roles`: [instances].
   Router(const Requests& requests, const RouterOptions& options, std::vector<Role> roles, std::uint32_t block,
-         std::uint64_t seed, const Window& measure = {});
+         std::uint64_t seed, const Window& measure = {}, bool by_layer = false);
 
   /// Returns when the next request arrives; max() if none is known.
   Time next_arrival() const;
@@ -65,6 +70,7 @@ class Router {
 
   void send(const std::vector<std::uint32_t>& pool, std::uint64_t& turn, Delivery delivery);
   void take_finish(Time now, const Report& report);
+  void send_to_decode(Time now, const Report& report);
   void take_end(Time now, std::uint32_t request);
 
   const Requests& requests_;
@@ -75,6 +81,7 @@ class Router {
   std::vector<std::uint32_t> prefill_pool_, decode_pool_;
   std::uint64_t prefill_turn_ = 0, decode_turn_ = 0;
   Window measure_;
+  bool by_layer_;                  // decode instances are chosen when the last step of a prefill begins
   std::vector<bool> is_measured_;  // [requests] that have arrived
   std::vector<InstanceView> views_;
   std::vector<std::deque<Time>> under_way_;  // [instances] times of deliveries, if the policy looks at counts

@@ -12,9 +12,23 @@
 namespace orrery::serving {
 namespace {
 
+/// Returns the key of an entry of serving.instances.
+std::string key_of(const Description& description, const InstanceOptions& instance) {
+  for (std::size_t e = 0; e < description.instances.size(); ++e)
+    if (&description.instances[e] == &instance) return fmt::format("serving.instances.{}", e);
+  return "serving.instances";
+}
+
+/// Returns by how much the model is larger than what the largest stage of a pipeline has of it.
+double stages_of(const Description& description, std::uint32_t pp) {
+  if (!description.model) return pp;
+  const std::uint32_t layers = description.model->layers;
+  return static_cast<double>(layers) / layers_of_stage(layers, pp, 0);
+}
+
 /// Returns the keys and values of a token on one NPU, in bytes.
 double kv_bytes_on_npu(const Description& description, const InstanceParallel& parallel) {
-  const double stages = parallel.pp;
+  const double stages = stages_of(description, parallel.pp);
   if (description.kv_bytes_per_token > 0 || !description.model)
     return static_cast<double>(description.kv_bytes_per_token) / (parallel.tp * stages);
   const workload::Transformer& model = *description.model;
@@ -43,7 +57,7 @@ double weights_on_npu(const Description& description, const InstanceParallel& pa
           description.weights->bytes;
   const double dense = all * (1 - share_of_experts(description));
   const double experts = all - dense;
-  return (dense / parallel.tp + experts / std::max(parallel.tp, parallel.ep)) / parallel.pp;
+  return (dense / parallel.tp + experts / std::max(parallel.tp, parallel.ep)) / stages_of(description, parallel.pp);
 }
 
 void require_parallel(const workload::Transformer& model, const InstanceOptions& instance, const std::string& at) {
@@ -51,6 +65,8 @@ void require_parallel(const workload::Transformer& model, const InstanceOptions&
   const auto refuse = [&](const char* key, const std::string& found, const std::string& expected) {
     throw Error(ErrorCode::bad_input, {.key = at + ".parallel." + key}, found, expected);
   };
+  if (p.pp > model.layers)
+    refuse("pp", fmt::format("found {}", p.pp), fmt::format("at most the {} layers", model.layers));
   if (model.attention.heads % p.tp != 0)
     refuse("tp", fmt::format("found {}", p.tp), fmt::format("a divisor of the {} heads", model.attention.heads));
   if (model.kv_heads() > 1 && model.kv_heads() % p.tp != 0 && p.tp % model.kv_heads() != 0)
@@ -117,13 +133,16 @@ void require_delays(const Scenario& scenario, Faults& faults) {
   const auto roles = scenario.roles();
   const bool has_decode = std::ranges::count(roles, Role::decode) > 0;
   const bool decides_late = router.policy->looks_at_instances || scenario.requests.is_closed || has_decode;
-  if (scenario.instances.size() > 1 && decides_late)
+  const bool over_network =
+      std::ranges::any_of(scenario.instances, [](const InstanceSpec& i) { return i.programs != nullptr; });
+  if (over_network || (scenario.instances.size() > 1 && decides_late))
     for (const auto& [key, time] :
          {std::pair("serving.router.dispatch", router.dispatch), std::pair("serving.router.report", router.report)})
       if (time < Time::from_ps(1))
         faults.add(Error(ErrorCode::bad_input, {.key = key}, "found 0",
                          fmt::format("1 ps or more: {}",
-                                     router.policy->looks_at_instances
+                                     over_network ? "the steps are in the simulated network"
+                                     : router.policy->looks_at_instances
                                          ? fmt::format("the policy {} looks at several instances", router.policy.name())
                                          : "the router learns of ends and then sends requests to several instances")));
   if (has_decode && scenario.options.transfer.latency < Time::from_ps(1))
@@ -142,6 +161,24 @@ void require_window(const Description& description, const Requests& requests, Fa
         "a time before that"));
 }
 
+/// Returns the stages of an instance. `npus`: NPUs of the instance; empty: any.
+Pipeline pipeline_of(const Description& description, const InstanceOptions& instance, std::span<const NpuId> npus,
+                     const std::string& entry) {
+  const InstanceParallel& parallel = instance.parallel;
+  Pipeline pipeline{.stages = parallel.pp, .tp = parallel.tp};
+  if (parallel.pp == 1 || !description.model) return pipeline;
+  constexpr std::uint64_t width = 2;  // bytes of an activation
+  pipeline.row_bytes = description.model->hidden * width;
+  pipeline.graph_sizes = description.step.graph_sizes;
+  if (description.step.model->uses_network)
+    pipeline.hop = description.step.hops(npus, parallel, entry);
+  else
+    pipeline.hop = [ring = description.step.ring](Bytes size) {
+      return ring.latency + delay(0, size, ring.bandwidth, Rounding::up_to_ps);
+    };
+  return pipeline;
+}
+
 }  // namespace
 
 std::uint64_t kv_bytes_per_token(const workload::Transformer& model, double bytes_per_value) {
@@ -155,7 +192,7 @@ std::uint32_t kv_blocks(const Description& description, const InstanceOptions& i
   if (instance.kv_blocks > 0) return instance.kv_blocks;
   const double per_token = kv_bytes_on_npu(description, instance.parallel);
   if (description.memory == Bytes(0) || per_token == 0)
-    throw Error(ErrorCode::bad_input, {.key = "serving.instances"},
+    throw Error(ErrorCode::bad_input, {.key = key_of(description, instance)},
                 fmt::format("instance {} has neither kv-blocks nor {}", instance.name,
                             per_token == 0 ? "a model whose keys and values have a size" : "a memory of a known size"),
                 "kv-blocks, or serving.model and a memory (serving.memory or system.local-memory.size)");
@@ -195,6 +232,10 @@ Scenario make_scenario(const Description& description) {
   scenario.kv_bytes_per_token = description.kv_bytes_per_token > 0 || !description.model
                                     ? description.kv_bytes_per_token
                                     : kv_bytes_per_token(*description.model, description.kv->bytes);
+  scenario.layers = description.model ? description.model->layers : 0;
+  if (description.transfer.by_layer && !description.model)
+    faults.add(Error(ErrorCode::bad_input, {.key = "serving.transfer.send"}, "found layers, and no serving.model",
+                     "whole, or the sizes of a model"));
   if (description.step.model->needs_model && !description.model)
     faults.add(Error(ErrorCode::bad_input, {.key = "serving.model"},
                      fmt::format("it is missing, and step.model is {}", description.step.model.name()),
@@ -204,24 +245,28 @@ Scenario make_scenario(const Description& description) {
   for (std::size_t e = 0; e < description.instances.size(); ++e) {
     const InstanceOptions& entry = description.instances[e];
     faults.attempt([&] {
-      if (description.model) require_parallel(*description.model, entry, fmt::format("serving.instances.{}", e));
+      const std::string path = fmt::format("serving.instances.{}", e);
+      if (description.model) require_parallel(*description.model, entry, path);
       const std::uint32_t blocks = kv_blocks(description, entry);
       std::shared_ptr<StepModel> cost;
       const std::size_t each = entry.npus.size() / entry.count;
-      const bool is_placed = description.step.model->uses_network && !entry.npus.empty() && entry.parallel.tp > 1;
+      const bool is_placed = description.step.model->uses_network && !entry.npus.empty() &&
+                             (entry.parallel.tp > 1 || entry.parallel.pp > 1);
       const bool is_shared = !description.step.linear.is_exponential && !is_placed;
       for (std::uint32_t i = 0; i < entry.count; ++i) {
         const std::span npus = std::span(entry.npus).subspan(i * each, each);
         if (!cost || !is_shared)
           cost = description.step.model->make({description.step, description.model ? &*description.model : nullptr,
                                                entry.parallel, description.weights, description.kv, description.seed,
-                                               number, npus});
+                                               number, npus, path});
         scenario.instances.push_back({.name = fmt::format("{}.{}", entry.name, i),
                                       .role = entry.role,
                                       .members = entry.parallel.dp,
                                       .kv_blocks = blocks,
                                       .scheduler = entry.scheduler,
+                                      .pipeline = pipeline_of(description, entry, npus, path),
                                       .cost = cost,
+                                      .programs = description.step.over_network ? description.step.programs() : nullptr,
                                       .npus = {npus.begin(), npus.end()}});
         number += entry.parallel.dp;
       }

@@ -15,12 +15,14 @@ constexpr unsigned bits_of_index = 24;
 }  // namespace
 
 Scheduler::Scheduler(const Requests& requests, const SchedulerOptions& options, Role role, std::uint32_t number,
-                     std::uint32_t num_blocks, bool records_items)
+                     std::uint32_t num_blocks, bool records_items, std::uint32_t stages, bool pulls_layers)
     : requests_(requests),
       options_(options),
       role_(role),
       number_(number),
       records_items_(records_items),
+      stages_(stages),
+      pulls_layers_(pulls_layers),
       pool_(num_blocks, options.prefix_cache) {
   record_.number = number;
   record_.blocks = num_blocks;
@@ -74,6 +76,7 @@ bool Scheduler::schedule(Time now, bool is_step_under_way, Step& step) {
     step.sampled.clear();
     step.preempted.clear();
     step.items.clear();
+    step.after = 0;
     std::uint32_t budget = options_.max_tokens;
     schedule_running(budget, step);
     if (step.preempted.empty()) schedule_waiting(now, budget, step);
@@ -91,8 +94,9 @@ void Scheduler::schedule_running(std::uint32_t& budget, Step& step) {
   for (std::size_t i = 0; i < running_.size() && budget > 0; ++i) {
     const Slot slot = running_[i];
     LiveRequest& live = live_[slot];
-    if (live.in_flight > 0 && live.known + live.in_flight >= live.goal) continue;
-    std::uint32_t count = live.tokens() + live.in_flight - live.computed;
+    if (live.sampling.in_flight > 0 && live.known + live.sampling.in_flight >= live.goal) continue;
+    if (live.sampling.in_flight > 0 && step.number < live.sampling.step + stages_) continue;
+    std::uint32_t count = live.tokens() + live.sampling.in_flight - live.computed;
     if (options_.long_prefill > 0) count = std::min(count, options_.long_prefill);
     count = std::min(count, budget);
     if (count == 0) continue;
@@ -112,7 +116,7 @@ bool Scheduler::make_room(std::uint32_t need, Slot slot, Step& step) {
     do {
       ensure(last > 0, "a request that can give way");
       --last;
-    } while (role_ == Role::prefill && live_[running_[last]].in_flight > 0);
+    } while (role_ == Role::prefill && live_[running_[last]].sampling.in_flight > 0);
     const Slot victim = running_[last];
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(last));
     preempt(victim, step);
@@ -154,8 +158,10 @@ bool Scheduler::admit(Slot slot, Time now, std::uint32_t& budget, Step& step) {
   const auto num_found = static_cast<std::uint32_t>(found_.size());
   const std::uint32_t computed = live.computed + num_found * options_.block;
   const std::uint32_t missing = live.computed == 0 && live.remote > computed ? live.remote - computed : 0;
+  // Layers come while the prompt is computed, so that even a request that lacks nothing waits for its first token.
+  const bool is_pulled = missing > 0 || (pulls_layers_ && live.remote > 0 && live.computed == 0);
   std::uint32_t count = live.tokens() - computed;
-  if (missing > 0) count = 0;
+  if (is_pulled) count = 0;
   if (options_.long_prefill > 0) count = std::min(count, options_.long_prefill);
   count = std::min(count, budget);
   const std::uint32_t held = live.num_blocks + num_found;
@@ -169,8 +175,8 @@ bool Scheduler::admit(Slot slot, Time now, std::uint32_t& budget, Step& step) {
   const std::uint32_t idle = num_found == 0 ? 0 : pool_.idle(found_);
   const std::uint32_t keep = running_.empty() ? 0 : options_.watermark;
   if (live.status != Status::pulled && std::uint64_t{full} + idle + keep > pool_.free()) return false;
-  if (missing == 0) waiting_.remove(slot);
-  if (live.remote > 0 && missing == 0 && live.computed == 0) {
+  if (!is_pulled) waiting_.remove(slot);
+  if (live.remote > 0 && !is_pulled && live.computed == 0) {
     live.remote = 0;
     pulls_.push_back({live.id, live.home, 0});
   }
@@ -180,7 +186,7 @@ bool Scheduler::admit(Slot slot, Time now, std::uint32_t& budget, Step& step) {
   live.entered = std::max(live.entered, num_found);
   live.record.prefix_hit += std::uint64_t{num_found} * options_.block;
   live.computed = computed;
-  if (missing > 0) {
+  if (is_pulled) {
     pulling_[live.id] = slot;
     begin_pull(live, missing, need);
     return true;
@@ -214,10 +220,13 @@ void Scheduler::take_tokens(Slot slot, std::uint32_t count, std::uint32_t need, 
   LiveRequest& live = live_[slot];
   if (need > 0) take_blocks(live, need);
   const std::uint32_t before = live.computed;
+  if (live.sampling.in_flight > 0 && live.computed >= live.tokens())
+    step.after = std::max(step.after, live.sampling.step + 1);
   live.computed += count;
   enter(live, std::min(live.computed, live.tokens()));
-  if (live.computed == live.tokens() + live.in_flight) {
-    ++live.in_flight;
+  if (live.computed == live.tokens() + live.sampling.in_flight) {
+    ++live.sampling.in_flight;
+    live.sampling.step = step.number;
     step.sampled.push_back({slot, live.epoch});
   }
   step.shape.add(count, before);
@@ -261,7 +270,7 @@ void Scheduler::finish(const Step& step, Time now) {
   left_.clear();
   for (const auto& [slot, epoch] : step.sampled) {
     LiveRequest& live = live_[slot];
-    --live.in_flight;
+    --live.sampling.in_flight;
     ++live.known;
     ++record_.output_tokens;
     if (live.known == 1)
@@ -270,7 +279,8 @@ void Scheduler::finish(const Step& step, Time now) {
       gaps_.add(now - live.gaps.last_token);
     live.gaps.last_token = now;
     if (epoch == live.epoch && live.status == Status::running)
-      enter(live, live.in_flight == 0 ? std::min(live.computed, live.tokens()) : live.computed - live.in_flight);
+      enter(live, live.sampling.in_flight == 0 ? std::min(live.computed, live.tokens())
+                                               : live.computed - live.sampling.in_flight);
     if (live.known >= live.goal) leave(slot, now);
   }
 }
@@ -282,7 +292,7 @@ void Scheduler::leave(Slot slot, Time now) {
   else
     waiting_.remove(slot);
   left_.push_back(live.id);
-  if (role_ == Role::prefill && requests_[live.id].output > 1) {
+  if (goes_on_elsewhere(live.id)) {
     kept_.emplace(live.id, std::pair(live.num_blocks, live.blocks));
   } else {
     live.record.last = now;
@@ -292,8 +302,9 @@ void Scheduler::leave(Slot slot, Time now) {
   unused_.push_back(slot);
 }
 
-void Scheduler::take_transfer(std::uint32_t request) {
+void Scheduler::take_transfer(std::uint32_t request, Time first_token) {
   LiveRequest& live = live_[pulling_.at(request)];
+  if (pulls_layers_) live.gaps.last_token = first_token;
   live.computed = live.prompt;
   live.remote = 0;
   live.status = Status::pulled;

@@ -24,10 +24,16 @@ struct LiveRequest {
     Time last_token;
   };
 
+  /// Its output tokens that steps under way make.
+  struct Sampling {
+    std::uint32_t in_flight = 0;
+    std::uint64_t step = 0;  ///< number of the last step that makes one
+  };
+
   std::uint32_t id = 0, prompt = 0, goal = 0;
-  std::uint32_t computed = 0;   ///< tokens whose keys and values are written, or are being written
-  std::uint32_t known = 0;      ///< output tokens that the scheduler has seen
-  std::uint32_t in_flight = 0;  ///< output tokens of steps under way
+  std::uint32_t computed = 0;  ///< tokens whose keys and values are written, or are being written
+  std::uint32_t known = 0;     ///< output tokens that the scheduler has seen
+  Sampling sampling;
   std::uint32_t num_blocks = 0;
   std::uint32_t entered = 0;  ///< its first blocks, which have been offered to the index
   std::uint32_t epoch = 0;    ///< preemptions since it came
@@ -56,6 +62,7 @@ struct Step {
   std::vector<std::uint32_t> preempted;
   std::vector<StepItem> items;  ///< if steps are recorded
   std::uint32_t used_blocks = 0;
+  std::uint64_t after = 0;  ///< number behind the last step whose tokens it computes on; 0: there is none under way
 
   bool is_empty() const { return shape.tokens() == 0; }
 };
@@ -69,19 +76,23 @@ struct Pull {
 /// The scheduler of an instance with the rules of vLLM V1. It knows the time only as a number that it notes.
 class Scheduler {
  public:
+  /// `stages`: stages of the pipeline that a step passes. A request whose token is under way waits so many steps for
+  /// the next one. `pulls_layers`: requests come before their prefill has ended, which the end of the transfer tells.
   Scheduler(const Requests& requests, const SchedulerOptions& options, Role role, std::uint32_t number,
-            std::uint32_t num_blocks, bool records_items);
+            std::uint32_t num_blocks, bool records_items, std::uint32_t stages = 1, bool pulls_layers = false);
 
   /// Takes in a request from the router. `home` is the instance that holds its prompt's blocks, on a decode instance.
   /// `first_token`: when it was made, there.
   /// `is_measured`: whether the gaps between its tokens count.
   void deliver(std::uint32_t request, std::uint32_t home, Time first_token, bool is_measured = true);
-  /// Builds the next step in `step`. Returns false if there is none to begin now. O(requests in the step).
+  /// Builds the next step in `step`, whose number is set. Returns false if there is none to begin now. O(requests in
+  /// the step).
   bool schedule(Time now, bool is_step_under_way, Step& step);
   /// Takes in the tokens of a step that ends now.
   void finish(const Step& step, Time now);
-  /// Takes in that the KV of a request has come, or gives up the blocks kept for another instance.
-  void take_transfer(std::uint32_t request);
+  /// Takes in that the KV of a request has come, or gives up the blocks kept for another instance. `first_token`: when
+  /// its first token was made, if `deliver` did not tell.
+  void take_transfer(std::uint32_t request, Time first_token);
   void release_kept(std::uint32_t request);
 
   /// The requests that left in the last `finish`, in order.
@@ -91,6 +102,11 @@ class Scheduler {
 
   std::uint32_t num_waiting() const { return waiting_.size(); }
   std::uint32_t num_running() const { return static_cast<std::uint32_t>(running_.size()); }
+  std::uint32_t request_of(Slot slot) const { return live_[slot].id; }
+  /// Says whether a request has further tokens, which a decode instance makes.
+  bool goes_on_elsewhere(std::uint32_t request) const {
+    return role_ == Role::prefill && requests_[request].output > 1;
+  }
   const BlockPool& pool() const { return pool_; }
   const SchedulerOptions& options() const { return options_; }
   Role role() const { return role_; }
@@ -127,6 +143,8 @@ class Scheduler {
   Role role_;
   std::uint32_t number_;
   bool records_items_;
+  std::uint32_t stages_;
+  bool pulls_layers_;
   BlockPool pool_;
   std::vector<LiveRequest> live_;
   std::vector<Slot> unused_, running_;

@@ -21,12 +21,19 @@ constexpr unsigned shift_of_member = 50;
 constexpr std::uint64_t unmeasured = std::uint64_t{1} << (shift_of_member - 1);
 constexpr std::uint64_t mask_of_time = (std::uint64_t{1} << shift_of_member) - 1;
 
-/// Returns the bytes of message i of a transfer in n messages.
-Bytes part_of(Bytes all, std::size_t i, std::size_t n) {
-  const auto until = [&](std::size_t k) {
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(all.count()) * k / n);
-  };
-  return Bytes(until(i + 1) - until(i));
+/// Makes an instance whose first scheduler has this number.
+std::unique_ptr<Instance> make_instance(const Scenario& scenario, const InstanceSpec& spec, std::uint32_t number) {
+  const Options& options = scenario.options;
+  std::vector<Scheduler> members;
+  for (std::uint32_t m = 0; m < spec.members; ++m)
+    members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks, options.record_steps,
+                         spec.pipeline.stages, options.transfer.by_layer);
+  return std::make_unique<Instance>(
+      std::move(members), spec.pipeline, *spec.cost,
+      Instance::Ways{.reports_counts = options.router.policy->looks_at_counts,
+                     .records_steps = options.record_steps,
+                     .tells_prefills = options.transfer.by_layer && spec.role == Role::prefill,
+                     .is_carried_out = spec.programs != nullptr});
 }
 
 bool looks_at_nothing(const Scenario& scenario) {
@@ -46,6 +53,7 @@ std::vector<Rank> ranks_of_instances(const Scenario& scenario, int num_ranks) {
 ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& world, std::uint32_t first_lp,
                            const network::DelayModel* delays)
     : scenario_(scenario),
+      parts_(scenario),
       here_(world.rank()),
       base_(first_lp),
       delays_(delays),
@@ -53,7 +61,10 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
   const Options& options = scenario.options;
   const auto roles = scenario.roles();
   has_decode_ = std::ranges::count(roles, Role::decode) > 0;
-  routing_ = num_lps_ == 1 ? Routing::inside : looks_at_nothing(scenario) ? Routing::from_start : Routing::by_server;
+  const bool runs_alone = std::ranges::all_of(scenario.instances, [](const auto& i) { return i.programs == nullptr; });
+  routing_ = runs_alone && num_lps_ == 1                ? Routing::inside
+             : runs_alone && looks_at_nothing(scenario) ? Routing::from_start
+                                                        : Routing::by_server;
   needs_reports_ = options.router.policy->looks_at_instances || scenario.requests.is_closed ||
                    scenario.instances.front().members > 1;
   rank_of_lp_ = ranks_of_instances(scenario, world.size());
@@ -66,12 +77,8 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
       if (instances_.empty()) first_lp_ = lp;
       for (const NpuId npu : spec.npus)
         local_of_npu_.emplace(npu.value(), static_cast<std::uint32_t>(instances_.size()));
-      std::vector<Scheduler> members;
-      for (std::uint32_t m = 0; m < spec.members; ++m)
-        members.emplace_back(scenario.requests, spec.scheduler, spec.role, number + m, spec.kv_blocks,
-                             options.record_steps);
-      instances_.push_back(std::make_unique<Instance>(std::move(members), *spec.cost,
-                                                      options.router.policy->looks_at_counts, options.record_steps));
+      instances_.push_back(make_instance(scenario, spec, number));
+      make_traffic(static_cast<std::uint32_t>(instances_.size() - 1), spec);
     }
     number += spec.members;
   }
@@ -79,10 +86,12 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
   known_.resize(instances_.size());
   next_known_.resize(instances_.size());
   sequence_.resize(instances_.size() + 2);
+  if (has_decode_) lead_ = Time::from_ps(options.transfer.latency.ps() / 3);
   const bool is_root = here_ == Rank(0);
   if (routing_ == Routing::from_start || is_root) {
     const std::uint32_t block = scenario.instances.front().scheduler.block;
-    router_ = std::make_unique<Router>(scenario.requests, options.router, roles, block, options.seed, options.measure);
+    router_ = std::make_unique<Router>(scenario.requests, options.router, roles, block, options.seed, options.measure,
+                                       options.transfer.by_layer);
   }
   if (is_root && has_decode_) ports_.emplace(options.transfer, number);
   if (routing_ != Routing::from_start) return;
@@ -100,8 +109,9 @@ ServingModel::ServingModel(const Scenario& scenario, parallel::Communicator& wor
 pdes::Options ServingModel::kernel_options(const parallel::Communicator& world) const {
   pdes::Options options;
   options.num_lps = base_ + num_lps_ + 2;
-  const Time answer = has_decode_ ? std::min(scenario_.options.router.dispatch, scenario_.options.transfer.latency)
-                                  : scenario_.options.router.dispatch;
+  const Time of_ports = scenario_.options.transfer.latency - lead_ - lead_;
+  const Time answer =
+      has_decode_ ? std::min(scenario_.options.router.dispatch, of_ports) : scenario_.options.router.dispatch;
   const bool by_server = routing_ == Routing::by_server;
   const bool is_root = here_ == Rank(0);
   if (by_server && is_root) options.service_delay = answer;
@@ -182,22 +192,48 @@ void ServingModel::handle(const Event& event) {
                                   .is_measured = (event.detail & unmeasured) == 0});
       break;
     }
-    case arrive:
-      inbox.arrived.push_back({event.node, true, member});
-      transfer_times_.emplace_back(event.node, Time::from_ps(static_cast<std::int64_t>(event.detail & mask_of_time)));
+    case arrive: {
+      const Time taken = Time::from_ps(static_cast<std::int64_t>(event.detail & mask_of_time));
+      inbox.arrived.push_back({event.node, true, member, event.time - taken});
+      if (!scenario_.options.transfer.by_layer)
+        transfer_times_.emplace_back(event.node, taken);
+      else if (auto open = coming_.extract(event.node))
+        transfer_times_.emplace_back(event.node, event.time - open.mapped().asked);
+      break;
+    }
+    case traffic_wake:
+      traffic_[local]->take_wake(event.node, event.time);
+      break;
+    case layer_due:
+      next_sends_.erase(next_sends_.find(event.time));
+      inbox.layers.push_back(event.node);
       break;
     case release:
       inbox.arrived.push_back({event.node, false, member});
       break;
     case ask:
-      inbox.asked.push_back({.request = event.node,
-                             .tokens = static_cast<std::uint32_t>(event.detail),
-                             .member = static_cast<std::uint32_t>(event.detail >> 52U),
-                             .to = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffffU)});
+    case ask_due:
+      take_ask(event, inbox);
       break;
     default:
       break;
   }
+}
+
+/// Takes in that an instance is asked for KV. It answers a part of the latency later, so that others know of it before.
+void ServingModel::take_ask(const Event& event, Inbox& inbox) {
+  if (event.kind == ask && lead_ > Time::zero()) {
+    const Event due =
+        event_of(event.time + lead_, Stage::client, event.target, event.target, ask_due, event.node, event.detail);
+    next_sends_.insert(due.time);
+    kernel_->schedule(due);
+    return;
+  }
+  if (event.kind == ask_due) next_sends_.erase(next_sends_.find(event.time));
+  inbox.asked.push_back({.request = event.node,
+                         .tokens = static_cast<std::uint32_t>(event.detail),
+                         .member = static_cast<std::uint32_t>(event.detail >> 52U),
+                         .to = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffffU)});
 }
 
 ServingModel::Inbox& ServingModel::touched_inbox(std::uint32_t local) {
@@ -205,51 +241,6 @@ ServingModel::Inbox& ServingModel::touched_inbox(std::uint32_t local) {
   if (!inbox.is_touched) touched_.push_back(local);
   inbox.is_touched = true;
   return inbox;
-}
-
-/// Lets each NPU of the home send to each NPU that asks for it what both of them hold.
-void ServingModel::send_messages(std::uint32_t local, Time now, const Asked& asked) {
-  const auto from = npus_of_member(instances_[local]->first() + asked.member), to = npus_of_member(asked.to);
-  const std::size_t count = from.size() * to.size();
-  const Bytes all = Bytes(scenario_.kv_bytes_per_token) * asked.tokens;
-  leaving_[asked.request] = {.messages = static_cast<std::uint32_t>(count), .member = asked.member};
-  for (std::size_t i = 0; i < count; ++i) {
-    // Each sender begins with another receiver, so that their first messages do not meet.
-    const std::size_t sender = i / to.size();
-    const NpuId source = from[sender], destination = to[(i + sender) % to.size()];
-    network::Message message{.source = source,
-                             .destination = destination,
-                             .node = NodeId(asked.request),
-                             .size = part_of(all, i, count),
-                             .last = {now, source}};
-    // The number 0 belongs to the start of the NPU.
-    links_->send(message, Event::make(now, Stage::server, LpId(source.value()), ++messages_of_[source.value()], {}));
-  }
-}
-
-/// Returns how long the longest message of a transfer takes.
-Time ServingModel::longest_delay(std::uint32_t home, std::uint32_t to, std::uint32_t tokens) const {
-  const auto senders = npus_of_member(home), receivers = npus_of_member(to);
-  const std::size_t count = senders.size() * receivers.size();
-  const Bytes all = Bytes(scenario_.kv_bytes_per_token) * tokens;
-  Time longest;
-  for (std::size_t i = 0; i < count; ++i)
-    longest = std::max(longest, delays_->delay(senders[i / receivers.size()], receivers[i % receivers.size()],
-                                               part_of(all, i, count)));
-  return longest;
-}
-
-void ServingModel::take_delivery(const Event& event) {
-  const std::uint32_t local = local_of_npu_.at(event.target.value());
-  const bool has_come = event.kind == static_cast<std::uint16_t>(network::Delivery::arrived);
-  links_->take_place(event);
-  const std::uint32_t request = has_come ? links_->take(event).node.value() : event.node;
-  auto& open = has_come ? coming_ : leaving_;
-  const auto found = open.find(request);
-  if (--found->second.messages > 0) return;
-  if (has_come) transfer_times_.emplace_back(request, event.time - found->second.asked);
-  touched_inbox(local).arrived.push_back({request, has_come, found->second.member});
-  open.erase(found);
 }
 
 void ServingModel::settle(Time now, Stage stage) {
@@ -266,6 +257,7 @@ void ServingModel::settle(Time now, Stage stage) {
     inbox.deliveries.clear();
     inbox.arrived.clear();
     inbox.asked.clear();
+    inbox.layers.clear();
     inbox.is_touched = false;
   }
   touched_.clear();
@@ -275,12 +267,23 @@ void ServingModel::settle_instance(std::uint32_t local, Time now) {
   Instance& instance = *instances_[local];
   const Inbox& inbox = inbox_[local];
   effects_.clear();
-  instance.end_steps(now, effects_);
-  instance.take_arrived(inbox.arrived);
-  instance.take_deliveries(inbox.deliveries);
-  instance.begin_steps(now, effects_);
-  send_effects(local, now);
-  for (const Asked& asked : inbox.asked) send_messages(local, now, asked);
+  end_traffic(local, now);
+  // What the network asks of an instance is no event of its scheduler.
+  if (instance.next_end() == now || !inbox.arrived.empty() || !inbox.deliveries.empty()) {
+    instance.end_steps(now, effects_);
+    instance.take_arrived(inbox.arrived);
+    instance.take_deliveries(inbox.deliveries);
+    instance.begin_steps(now, effects_);
+    begin_traffic(local, now);
+    send_effects(local, now);
+  }
+  for (const Asked& asked : inbox.asked) {
+    if (scenario_.options.transfer.by_layer)
+      begin_layers(local, now, asked);
+    else
+      send_messages(local, now, asked);
+  }
+  for (const std::uint32_t request : inbox.layers) send_layers(local, now, request);
 }
 
 /// Tells the router and the ports, and wakes the instance at the ends of its steps.
@@ -290,21 +293,23 @@ void ServingModel::send_effects(std::uint32_t local, Time now) {
   const Time reported = now + scenario_.options.router.report;
   const std::uint32_t first = instances_[local]->first();
   for (const Report& report : effects_.reports) {
-    const Kind kind = report.kind == Report::Kind::finished  ? finished
-                      : report.kind == Report::Kind::waiting ? waiting
-                                                             : running;
+    const Kind kind = report.kind == Report::Kind::finished     ? finished
+                      : report.kind == Report::Kind::prefilling ? prefilling
+                      : report.kind == Report::Kind::waiting    ? waiting
+                                                                : running;
     // The time of scheduling tells by how much the step was scheduled before its end, which fits.
     call(local, router_lp(), reported, kind, report.value,
          std::uint64_t{report.instance - first} << shift_of_member |
              static_cast<std::uint64_t>((now - report.scheduled).ps()));
   }
+  for (const Instance::Prefill& each : effects_.prefills) prefills_[each.request] = each;
   for (const auto& [number, asked] : effects_.pulls) {
-    if (links_ != nullptr && asked.tokens > 0)
-      coming_[asked.request] = {
-          .messages = static_cast<std::uint32_t>(npus_of_member(asked.home).size() * npus_of_member(number).size()),
-          .member = number - first,
-          .asked = now};
-    call(local, ports_lp(), now, pull, asked.request,
+    const bool by_layer = scenario_.options.transfer.by_layer;
+    if (sends_over_links() && asked.tokens > 0)
+      coming_[asked.request] = {.messages = parts_.count(asked.home, number), .member = number - first, .asked = now};
+    else if (by_layer)
+      coming_[asked.request] = {.messages = 0, .member = number - first, .asked = now};
+    call(local, ports_lp(), now + lead_, pull, asked.request,
          std::uint64_t{asked.home} << 44U | std::uint64_t{number - first} << 32U | asked.tokens);
   }
 }
@@ -320,9 +325,10 @@ void ServingModel::handle_router(const Event& event) {
     scheduled_arrival_ = Time::max();
     return;
   }
-  const Report::Kind kind = event.kind == finished  ? Report::Kind::finished
-                            : event.kind == waiting ? Report::Kind::waiting
-                                                    : Report::Kind::running;
+  const Report::Kind kind = event.kind == finished     ? Report::Kind::finished
+                            : event.kind == prefilling ? Report::Kind::prefilling
+                            : event.kind == waiting    ? Report::Kind::waiting
+                                                       : Report::Kind::running;
   const std::uint32_t first = first_member_[number_of(event.source())];
   const Time before = Time::from_ps(static_cast<std::int64_t>(event.detail & mask_of_time));
   reports_.push_back({kind, first + static_cast<std::uint32_t>(event.detail >> shift_of_member), event.node,
@@ -343,33 +349,6 @@ void ServingModel::settle_router(Time now) {
   }
   router_->clear_deliveries();
   schedule_arrival();
-}
-
-void ServingModel::handle_ports(const Event& event) {
-  const auto home = static_cast<std::uint32_t>(event.detail >> 44U);
-  const auto member = static_cast<std::uint32_t>(event.detail >> 32U & 0xfffU);
-  const auto tokens = static_cast<std::uint32_t>(event.detail);
-  const LpId lp = event.source(), home_lp = lp_of(lp_of_member(home));
-  const std::uint32_t to = first_member_[number_of(lp)] + member;
-  const std::uint32_t home_number = number_of(home_lp);
-  Time end = event.time + ports_->latency();
-  if (tokens > 0 && links_ != nullptr) {
-    kernel_->send(rank_of_lp_[home_number], event_of(end, Stage::client, ports_lp(), home_lp, ask, event.node,
-                                                     std::uint64_t{home - first_member_[home_number]} << 52U |
-                                                         std::uint64_t{to} << 32U | tokens));
-    return;
-  }
-  if (tokens > 0) {
-    end = delays_ != nullptr ? end + longest_delay(home, to, tokens)
-                             : ports_->send(event.time, home, to, Bytes(scenario_.kv_bytes_per_token) * tokens);
-    kernel_->send(rank_of_lp_[number_of(lp)],
-                  event_of(end, Stage::client, ports_lp(), lp, arrive, event.node,
-                           std::uint64_t{member} << shift_of_member |
-                               (static_cast<std::uint64_t>((end - event.time).ps()) & mask_of_time)));
-  }
-  kernel_->send(rank_of_lp_[home_number],
-                event_of(end, Stage::client, ports_lp(), home_lp, release, event.node,
-                         std::uint64_t{home - first_member_[home_number]} << shift_of_member));
 }
 
 Time ServingModel::next_alone(const Instance& instance, std::uint32_t local) const {
@@ -395,11 +374,13 @@ void ServingModel::run_alone(std::uint32_t local, Time now) {
 void ServingModel::moment_alone(Instance& instance, std::uint32_t local, Time now) {
   effects_.clear();
   // Ranks that begin steps together look for one at every event of the group.
-  bool is_touched = instance.num_members() > 1 || instance.next_end() == now;
+  const bool is_end = instance.next_end() == now;
+  bool is_touched = instance.num_members() > 1 || is_end;
   instance.end_steps(now, effects_);
   auto& known = known_[local];
   if (routing_ == Routing::inside) {
-    if (needs_reports_ && !effects_.reports.empty())
+    // A report is an event of ranks that begin steps together, even if it says nothing.
+    if (needs_reports_ && (!effects_.reports.empty() || (is_end && instance.num_members() > 1)))
       reports_inside_.emplace_back(now + scenario_.options.router.report, effects_.reports);
     while (!reports_inside_.empty() && reports_inside_.front().first == now) {
       router_->take_reports(now, reports_inside_.front().second);
@@ -426,18 +407,23 @@ std::vector<std::pair<std::uint32_t, Time>> ServingModel::late_arrivals() const 
   return {router_->late_arrivals().begin(), router_->late_arrivals().end()};
 }
 
-/// A report leaves with the end of a step, a pull with any event of a decode instance, and a message over links with
-/// what asks the home for it.
+/// A report leaves with the end of a step, a pull a part of the latency after any event of a decode instance, a message
+/// over links as long after what asks the home for it, and a layer when it is complete.
 pdes::LookaheadBounds ServingModel::lookahead() {
   if (routing_ != Routing::by_server) return {{}, {}, {}};
   const Time report = scenario_.options.router.report;
   pdes::LookaheadBound bound{Time::max(), Time::max()};
   for (const auto& instance : instances_) {
     const Role role = instance->members().front().role();
-    const bool pulls = role == Role::decode || (links_ != nullptr && role == Role::prefill);
-    bound.output = std::min(bound.output, instance->next_end() + (pulls ? Time::zero() : report));
-    bound.reaction = std::min(bound.reaction, pulls ? Time::zero() : report + Time::from_ps(1));
+    const bool sends = role == Role::prefill && (sends_over_links() || scenario_.options.transfer.by_layer);
+    const Time first = role == Role::decode ? std::min(lead_, report) : report;
+    bound.output = std::min(bound.output, instance->next_end() + first);
+    bound.reaction =
+        std::min(bound.reaction, role == Role::decode || sends ? std::min(lead_, report) : report + Time::from_ps(1));
   }
+  // The next message of a step is not known.
+  if (std::ranges::any_of(traffic_, [](const auto& each) { return each != nullptr; })) bound = {Time(), Time()};
+  if (!next_sends_.empty()) bound.output = std::min(bound.output, *next_sends_.begin());
   return {.sends = {}, .calls = bound, .relays = bound};
 }
 

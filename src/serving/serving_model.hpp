@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "orrery/pdes/scheduler.hpp"
 #include "orrery/serving/simulate.hpp"
 #include "router.hpp"
+#include "step_traffic.hpp"
+#include "transfer_parts.hpp"
 #include "transfer_ports.hpp"
 
 namespace orrery::serving {
@@ -73,7 +76,11 @@ class ServingModel final : public pdes::Model {
     pull,
     arrive,
     release,
-    ask
+    ask,
+    layer_due,
+    traffic_wake,
+    ask_due,
+    prefilling
   };
   /// A transfer that the home of a request is asked for.
   struct Asked {
@@ -85,23 +92,47 @@ class ServingModel final : public pdes::Model {
   struct Open {
     std::uint32_t messages = 0, member = 0;
     Time asked = {};
+    Time last_sent = {};  ///< when the last of those that have come was sent
+  };
+  /// A transfer by layers at the home of a request.
+  struct Layers {
+    Asked asked;
+    std::uint32_t next = 0;  ///< next layer
+  };
+  /// A transfer at the ports.
+  struct PortTransfer {
+    std::uint32_t home = 0, to = 0, tokens = 0;
+    std::uint32_t next = 0;  ///< next layer
+    Time arrival = {};       ///< last arrival of those before it
   };
   /// What has come for an instance at the time at hand.
   struct Inbox {
     std::vector<Delivery> deliveries;
     std::vector<Arrived> arrived;
     std::vector<Asked> asked;
+    std::vector<std::uint32_t> layers;  ///< requests of which a layer is complete
     bool is_touched = false;
   };
 
   void handle_router(const pdes::Event& event);
   void handle_ports(const pdes::Event& event);
+  void take_ask(const pdes::Event& event, Inbox& inbox);
   void settle_instance(std::uint32_t local, Time now);
   void settle_router(Time now);
   void run_alone(std::uint32_t local, Time now);
   void moment_alone(Instance& instance, std::uint32_t local, Time now);
   void send_messages(std::uint32_t local, Time now, const Asked& asked);
-  Time longest_delay(std::uint32_t home, std::uint32_t to, std::uint32_t tokens) const;
+  void send_parts(Time now, std::uint32_t request, const std::vector<TransferPart>& parts);
+  void begin_layers(std::uint32_t local, Time now, const Asked& asked);
+  void make_traffic(std::uint32_t local, const InstanceSpec& spec);
+  void end_traffic(std::uint32_t local, Time now);
+  void begin_traffic(std::uint32_t local, Time now);
+  bool take_step_message(std::uint32_t local, const pdes::Event& event, const network::Message& message);
+  bool sends_over_links() const { return links_ != nullptr && scenario_.options.transfer.over_network; }
+  void send_layers(std::uint32_t local, Time now, std::uint32_t request);
+  void handle_layer_at_ports(const pdes::Event& event);
+  void ask_home(Time time, std::uint32_t request, const PortTransfer& of);
+  void end_transfer(Time end, Time taken, std::uint32_t request, const PortTransfer& of);
   Inbox& touched_inbox(std::uint32_t local);
   Time next_alone(const Instance& instance, std::uint32_t local) const;
   void send_effects(std::uint32_t local, Time now);
@@ -111,10 +142,6 @@ class ServingModel final : public pdes::Model {
                        std::uint64_t detail);
   void schedule_arrival();
   std::uint32_t lp_of_member(std::uint32_t member) const { return lp_of_member_[member]; }
-  std::span<const NpuId> npus_of_member(std::uint32_t member) const {
-    const std::uint32_t lp = lp_of_member_[member];
-    return scenario_.instances[lp].npus_of(member - first_member_[lp]);
-  }
   /// Returns the logical process of an instance, and the other way round.
   LpId lp_of(std::uint32_t number) const { return LpId(base_ + number); }
   std::uint32_t number_of(LpId lp) const { return lp.value() - base_; }
@@ -122,6 +149,7 @@ class ServingModel final : public pdes::Model {
   LpId ports_lp() const { return lp_of(num_lps_ + 1); }
 
   const Scenario& scenario_;
+  TransferParts parts_;
   Rank here_;
   std::uint32_t base_;                        // the id of the first logical process
   const network::DelayModel* delays_;         // null: transfers do not take their own time in the network
@@ -147,6 +175,12 @@ class ServingModel final : public pdes::Model {
   std::unordered_map<std::uint32_t, std::uint32_t> local_of_npu_;  // NPUs of instances here
   std::unordered_map<std::uint32_t, std::uint64_t> messages_of_;   // by NPU: how many it has sent
   std::unordered_map<std::uint32_t, Open> leaving_, coming_;       // transfers from and to instances here, by request
+  std::unordered_map<std::uint32_t, Instance::Prefill> prefills_;  // of transfers by layers, by request
+  std::unordered_map<std::uint32_t, Layers> layers_;               // layers that are still to leave, by request
+  std::unordered_map<std::uint32_t, PortTransfer> at_ports_;       // transfers by layers, at the ports
+  std::multiset<Time> next_sends_;                                 // when instances here send what they were asked for
+  Time lead_;  // the part of a transfer's latency that passes before a call leaves, so that others know of it
+  std::vector<std::unique_ptr<StepTraffic>> traffic_;  // [instances of this rank]; null: steps are not over links
   Instance::Effects effects_;
   Time scheduled_arrival_ = Time::max();
   pdes::Scheduler* kernel_ = nullptr;

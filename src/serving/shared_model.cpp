@@ -45,7 +45,8 @@ pdes::Options SharedModel::joined(pdes::Options of_rank, const pdes::Options& of
 /// Says whether links tell an NPU of an instance of a message.
 bool SharedModel::is_delivery(const pdes::Event& event) const {
   const bool has_kind = event.kind == static_cast<std::uint16_t>(network::Delivery::arrived) ||
-                        event.kind == static_cast<std::uint16_t>(network::Delivery::sent);
+                        event.kind == static_cast<std::uint16_t>(network::Delivery::sent) ||
+                        event.kind == static_cast<std::uint16_t>(network::Delivery::wake);
   return has_kind && event.stage() == pdes::Stage::client && serving_.has_npu(event.target);
 }
 

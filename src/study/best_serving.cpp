@@ -28,6 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double coarse = 0.1, fine = 0.02;  // of the highest rate
+constexpr std::uint32_t most_stages = 4;
 constexpr std::size_t num_refined = 3, num_listed = 10;
 constexpr double worth_a_warning = 0.05;  ///< HighestRate::most_excess above which it warns
 
@@ -36,10 +37,13 @@ struct Way {
   std::uint32_t tp = 1;
   std::uint32_t prefill = 0, others = 1;  ///< instances; without prefill ones the others do both
   std::uint32_t max_tokens = 2048, max_seqs = 256;
+  std::uint32_t pp = 1;
 
   /// Returns `serving.instances` as CONFIG.yaml has it.
   std::string instances() const {
-    if (prefill == 0) return fmt::format("[{{name: both, count: {}, parallel: {{tp: {}}}}}]", others, tp);
+    if (prefill == 0)
+      return fmt::format("[{{name: both, count: {}, parallel: {{tp: {}{}}}}}]", others, tp,
+                         pp > 1 ? fmt::format(", pp: {}", pp) : "");
     return fmt::format(
         "[{{name: prefill, role: prefill, count: {}, parallel: {{tp: {}}}}}, "
         "{{name: decode, role: decode, count: {}, parallel: {{tp: {}}}}}]",
@@ -68,7 +72,7 @@ std::vector<std::uint32_t> shares_of_prefill(std::uint32_t instances) {
 }
 
 /// Returns all ways: tp up to the size of the first dimension, instances that do both or shares of roles, two budgets
-/// of tokens.
+/// of tokens, and pipelines of instances that do both.
 std::vector<Way> ways_to_serve(std::uint32_t npus, std::uint32_t most_tp) {
   std::vector<Way> ways;
   for (std::uint32_t tp = 1; tp <= std::min(npus, most_tp); tp *= 2) {
@@ -76,6 +80,8 @@ std::vector<Way> ways_to_serve(std::uint32_t npus, std::uint32_t most_tp) {
     const std::uint32_t instances = npus / tp;
     for (const std::uint32_t tokens : {2048U, 8192U})
       for (const std::uint32_t seqs : {128U, 512U}) ways.push_back({tp, 0, instances, tokens, seqs});
+    for (std::uint32_t pp = 2; pp <= std::min(instances, most_stages); pp *= 2)
+      if (instances % pp == 0) ways.push_back({tp, 0, instances / pp, 8192, 512, pp});
     for (const std::uint32_t prefill : shares_of_prefill(instances))
       ways.push_back({tp, prefill, instances - prefill, 8192, 512});
   }
@@ -113,16 +119,31 @@ std::string text_of_requests(const std::string& file) {
   return text;
 }
 
+/// Returns the line of CONFIG.yaml that names the stack; empty if there is none.
+std::string stack_line(const BestCommand& command) {
+  return command.stack.empty() ? std::string() : fmt::format("stack: {}\n", config::yaml_name(command.stack));
+}
+
+/// Refuses a stack that does not exist, or is of another processor: once, and not for each way.
+void require_stack(const BestCommand& command) {
+  try {
+    config::parse(fmt::format("{}system: {{base: {}}}\n", stack_line(command), config::yaml_name(command.system)),
+                  "orrery best", fs::current_path(), true);
+  } catch (const Error& error) {
+    if (error.place().key == "stack") throw;  // its keys of `workload` miss a model, which serving gives elsewhere
+  }
+}
+
 /// Returns a configuration that serves in some way.
 std::string text_of(const BestCommand& command, const Way& way, double port) {
   return fmt::format(
-      "# {} on {} NPUs: {} instances of {} NPUs, as `orrery best --serve` has found them.\n"
+      "# {} on {} NPUs: {} instances of {} NPUs, as `orrery best --serve` has found them.\n{}"
       "system: {{base: {}}}\nserving:\n  model: {}\n  requests:{}\n  router: {{policy: least-requests}}\n"
       "  scheduler: {{max-tokens: {}, max-seqs: {}}}\n  instances: {}\n  step: {{graph-sizes: vllm}}\n"
       "  host: {{step: 100 us}}\n  slo: {{{}}}\n{}",
-      fs::path(command.model).stem().string(), command.npus, way.roles(), way.tp, config::yaml_name(command.system),
-      config::yaml_name(command.model), text_of_requests(command.serve), way.max_tokens, way.max_seqs, way.instances(),
-      slo_of(command.slo),
+      fs::path(command.model).stem().string(), command.npus, way.roles(), way.tp * way.pp, stack_line(command),
+      config::yaml_name(command.system), config::yaml_name(command.model), text_of_requests(command.serve),
+      way.max_tokens, way.max_seqs, way.instances(), slo_of(command.slo),
       way.prefill == 0 ? "" : fmt::format("  transfer: {{bandwidth: {:.0f} MB/s}}\n", port * way.tp / 1e6));
 }
 
@@ -195,14 +216,14 @@ void rank_by_rate(std::vector<Outcome>& outcomes) {
 void print_outcomes(const BestCommand& command, const std::vector<Way>& ways, const std::vector<Outcome>& outcomes,
                     const fs::path& file) {
   const auto time = [](double ps) { return std::isnan(ps) ? "-" : readable(Time::from_ps(std::llround(ps))); };
-  fmt::print("{:>4} {:>3} {:<24} {:>10} {:>8} {:>12} {:>10} {:>12} {:>12} {:>10}\n", "rank", "tp", "instances",
-             "max-tokens", "max-seqs", "requests/s", "per NPU", "TTFT p99", "TPOT p99", "tokens/s");
+  fmt::print("{:>4} {:>3} {:>3} {:<24} {:>10} {:>8} {:>12} {:>10} {:>12} {:>12} {:>10}\n", "rank", "tp", "pp",
+             "instances", "max-tokens", "max-seqs", "requests/s", "per NPU", "TTFT p99", "TPOT p99", "tokens/s");
   std::size_t rank = 0;
   for (const Outcome& one : outcomes) {
     if (!one.left_out.empty() || rank == num_listed) continue;
     const Way& way = ways[one.way];
-    fmt::print("{:>4} {:>3} {:<24} {:>10} {:>8} {:>12.4g} {:>10.4g} {:>12} {:>12} {:>10.5g}\n", ++rank, way.tp,
-               way.roles(), way.max_tokens, way.max_seqs, one.rate, one.rate / command.npus, time(one.ttft_p99),
+    fmt::print("{:>4} {:>3} {:>3} {:<24} {:>10} {:>8} {:>12.4g} {:>10.4g} {:>12} {:>12} {:>10.5g}\n", ++rank, way.tp,
+               way.pp, way.roles(), way.max_tokens, way.max_seqs, one.rate, one.rate / command.npus, time(one.ttft_p99),
                time(one.tpot_p99), one.tokens_per_s);
   }
   if (rank > 0 && outcomes.front().most_excess > worth_a_warning)
@@ -213,13 +234,13 @@ void print_outcomes(const BestCommand& command, const std::vector<Way>& ways, co
   std::map<std::string, std::vector<std::string>> reasons;
   for (const Outcome& one : outcomes)
     if (!one.left_out.empty())
-      reasons[one.left_out].push_back(
-          fmt::format("tp {}, {}, max-tokens {}", ways[one.way].tp, ways[one.way].roles(), ways[one.way].max_tokens));
+      reasons[one.left_out].push_back(fmt::format("tp {}, pp {}, {}, max-tokens {}", ways[one.way].tp, ways[one.way].pp,
+                                                  ways[one.way].roles(), ways[one.way].max_tokens));
   for (const auto& [reason, of] : reasons)
     fmt::print("  {}{}: {}\n", of.front(), of.size() > 1 ? fmt::format(" and {} more", of.size() - 1) : "", reason);
   fmt::print(
-      "not tried: pipelines, data-parallel attention, other powers of tp, instances of different sizes, other "
-      "routers\n");
+      "not tried: pipelines of separate roles, data-parallel attention, other powers of tp, instances of different "
+      "sizes, other routers\n");
   if (!file.empty()) fmt::print("the best one: {}\n", file.string());
 }
 
@@ -232,6 +253,7 @@ void best_serving(const BestCommand& command, parallel::Communicator& world) {
   double port = 0;  // bytes in a second of an NPU towards other instances
   world.agree([&] {
     if (world.is_root()) check_output(file, command.explore.force);
+    require_stack(command);
     const auto system = config::parse(fmt::format("system: {{base: {}}}\n", config::yaml_name(command.system)),
                                       "orrery best", fs::current_path(), true);
     most_tp = system.dimensions.front().size;

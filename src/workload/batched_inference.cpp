@@ -39,14 +39,19 @@ Parallel BatchedInference::parallel(Phase phase, std::uint64_t samples) const {
 StepPart BatchedInference::part_of(const Layer& layer, std::uint64_t count) const {
   StepPart part;
   part.count = count;
+  Time before;  // compute operators since the last collective
+  bool has_core = false;
   for (Operator op : layer.forward) {
     if (op.operation == compute::Operation::Kind::attention) {
-      part.has_attention = true;
+      part.has_attention = has_core = true;
     } else if (op.kind == Operator::Kind::compute) {
       store_weights(op, numbers_.products, numbers_.weight_bytes);
-      part.compute += estimated(op, compute_);
+      const Time time = estimated(op, compute_);
+      part.compute += time;
+      before += time;
     } else {
-      part.collectives.push_back({op.collective, Bytes(op.bytes)});
+      part.collectives.push_back({op.collective, Bytes(op.bytes), std::exchange(before, Time()), has_core});
+      has_core = false;
     }
   }
   return part;
@@ -63,7 +68,9 @@ std::vector<StepPart> BatchedInference::layers(std::uint64_t tokens) const {
     const std::uint32_t count = has_experts ? with_experts : model_.layers - with_experts;
     std::uint32_t example = 0;
     while (count > 0 && model_.has_experts(example) != has_experts) ++example;
-    if (count > 0) parts.push_back(part_of(layers.block(example), count));
+    if (count == 0) continue;
+    parts.push_back(part_of(layers.block(example), count));
+    parts.back().has_experts = has_experts;
   }
   return parts;
 }

@@ -32,6 +32,7 @@ LARGE_CLASSES = {
     "include/orrery/serving/metrics.hpp: Metrics",  # one member for each metric of a serving run
     "include/orrery/serving/record.hpp: InstanceRecord",  # one member for each column of /instances
     "include/orrery/serving/request_source.hpp: RequestSource",  # one member for each key of serving.requests
+    "include/orrery/serving/step_options.hpp: StepOptions",  # one member for each mapping of serving.step, and what the system says
     "include/orrery/workload/parallel.hpp: Parallel",  # one member for each subject of workload.parallel
     "src/network/graph_links.hpp: GraphLinks",  # the contract of links, with and without configurations of circuits
     "src/network/shape_links.hpp: ShapeLinks",  # the contract of links, with and without configurations of circuits
@@ -43,6 +44,7 @@ LARGE_CLASSES = {
 # Classes with more member functions, private ones included, each with the reason.
 CLASSES_OF_MANY_FUNCTIONS = {
     "include/orrery/pdes/kernel.hpp: Kernel",  # the contract of schedulers, and what one rank does for each phase of a step
+    "src/serving/serving_model.hpp: ServingModel",  # the contract of the kernel, and what instances, router, ports and NPUs tell each other
 }
 # Classes with friends, each with the reason. The packet network has none.
 CLASSES_WITH_FRIENDS = {

@@ -169,6 +169,24 @@ class Search(harness.Folder):
         with h5py.File(results) as file:
             self.assertGreaterEqual(file["serving"].attrs["slo_attainment"], 0.9)
 
+    def test_best_knows_the_software(self):
+        """The configuration that is written names the stack of an engine, with which tokens take longer than the data sheet says."""
+        self.best("--stack=h100-vllm")
+        text = (self.folder / "best.yaml").read_text()
+        stack = 'stack: "h100-vllm"\n'
+        self.assertIn(stack, text)
+        (self.folder / "plain.yaml").write_text(text.replace(stack, ""))
+        tpot = []
+        for name in ("best", "plain"):
+            results = self.folder / f"{name}-run.h5"
+            outcome = harness.orrery("run", self.folder / f"{name}.yaml", f"--output={results}", "--quiet", "--force")
+            self.assertEqual(outcome.code, 0, outcome.err)
+            with h5py.File(results) as file:
+                tpot.append(file["serving"].attrs["tpot_mean"])
+        self.assertGreater(tpot[0], 1.2 * tpot[1])
+        outcome = self.best("--stack=h100-nothing", code=3)
+        self.assertIn("h100-nothing", outcome.err)
+
     def test_best_refuses_what_does_not_belong_together(self):
         """--serve needs --slo and the other way round, neither goes with options of training, and a bound has a known name."""
         for options, said in (

@@ -53,6 +53,7 @@ struct TransferOptions {
   bool over_network = false;
   Bandwidth bandwidth = Bandwidth::from_bytes_per_ns(50);
   Time latency = Time::from_ns(5000);  ///< time of a port; over the network: from asking for a transfer to its start
+  bool by_layer = false;               ///< a layer is sent when the prefill has computed it
 };
 
 struct RouterOptions {

@@ -10,6 +10,7 @@
 #include "orrery/base/time.hpp"
 #include "orrery/parallel/communicator.hpp"
 #include "orrery/serving/options.hpp"
+#include "orrery/serving/pipeline.hpp"
 #include "orrery/serving/record.hpp"
 #include "orrery/serving/request.hpp"
 #include "orrery/serving/step_model.hpp"
@@ -31,7 +32,9 @@ struct InstanceSpec {
   std::uint32_t members = 1;    ///< data-parallel ranks, which have a scheduler each
   std::uint32_t kv_blocks = 0;  ///< blocks of each instance
   SchedulerOptions scheduler;
+  Pipeline pipeline;
   std::shared_ptr<StepModel> cost;
+  std::shared_ptr<CollectivePrograms> programs;  ///< null: collectives are alone on their links, and part of `cost`
   std::vector<NpuId> npus = {};  ///< NPUs of the members, one after the other; empty: transfers do not pass the network
 
   /// Returns the NPUs of a member.
@@ -53,6 +56,7 @@ struct Scenario {
   Requests requests;
   std::vector<InstanceSpec> instances;
   std::uint64_t kv_bytes_per_token = 0;  ///< bytes that a transfer sends for a token
+  std::uint32_t layers = 0;              ///< layers of the model; 0: not known
 
   /// Throws all faults as one Error: requests that no instance can hold, delays that are too short, ...
   void validate() const;

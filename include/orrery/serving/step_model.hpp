@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "orrery/base/time.hpp"
+#include "orrery/serving/step_plan.hpp"
 #include "orrery/serving/step_shape.hpp"
 
 namespace orrery::serving {
@@ -28,6 +29,13 @@ class StepModel {
   /// Returns the duration of a step of data-parallel ranks that begin it together. A rank without work computes one
   /// token without context. By default that of the slowest rank.
   virtual Time group_duration(std::span<const StepShape* const> shapes, std::uint64_t number);
+  /// Returns in `stages` the durations of a step on each stage of a pipeline, 1 ps or more. `shapes`: one for each
+  /// data-parallel rank. By default equal parts of the duration on one stage.
+  virtual void stage_durations(std::span<const StepShape* const> shapes, std::uint64_t number, std::span<Time> stages);
+  /// Returns what a step does on each of `stages` stages, where collectives are messages (StepOptions::over_network).
+  /// The arguments are those of stage_durations. By default a step only computes.
+  virtual std::vector<StagePlan> plan(std::span<const StepShape* const> shapes, std::uint64_t number,
+                                      std::uint32_t stages);
   /// Returns which sizes lay beyond the tables, each once.
   virtual std::vector<BeyondTable> beyond_tables() const { return {}; }
 

@@ -93,8 +93,18 @@ struct StepOptions {
   ExpertOptions experts;
   std::shared_ptr<const compute::ComputeModel> compute;      ///< null: the system estimates no operations
   workload::Precision products = workload::Precision::bf16;  ///< precision in which `compute` estimates products
-  /// Returns the times of collectives of `tp` NPUs: the first ones of `npus`, or of the system if there are none.
-  std::function<std::shared_ptr<CollectiveTimes>(std::span<const NpuId> npus, std::uint32_t tp)> collectives;
+  /// Returns the times of collectives of the tensor-parallel ranks of an instance: of `npus`, or of the first ones of
+  /// the system if there are none. `entry`: key of its entry in serving.instances.
+  std::function<std::shared_ptr<CollectiveTimes>(std::span<const NpuId> npus, const InstanceParallel& parallel,
+                                                 const std::string& entry)>
+      collectives;
+  /// Returns the time of a message from an NPU of a stage to the one in its place of the next stage, the longest of
+  /// all. The arguments are those of `collectives`.
+  std::function<std::function<Time(Bytes)>(std::span<const NpuId> npus, const InstanceParallel& parallel,
+                                           const std::string& entry)>
+      hops;
+  bool over_network = false;  ///< collectives and activations are messages of the simulated network
+  std::function<std::shared_ptr<CollectivePrograms>()> programs;  ///< needed with over_network
 };
 
 /// Inputs of step times besides the options.
@@ -106,6 +116,7 @@ struct StepContext {
   std::uint64_t seed = 1;
   std::uint32_t number = 0;          ///< number of the first scheduler
   std::span<const NpuId> npus = {};  ///< NPUs of the instance; empty: any
+  std::string entry = {};            ///< key of its entry in serving.instances
 };
 
 /// A model of step times, of the registry.

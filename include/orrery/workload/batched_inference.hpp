@@ -21,7 +21,9 @@ struct Layer;
 /// A collective of a tensor-parallel group.
 struct GroupCollective {
   trace::CollectiveKind kind{};
-  Bytes bytes;  ///< bytes of a node, as traces have them
+  Bytes bytes;          ///< bytes of a node, as traces have them
+  Time compute_before;  ///< compute operators since the collective before it, without the core of attention
+  bool has_core_before = false;
 };
 
 /// A part of a step on one NPU: `count` equal layers, with their compute operators and the collectives between them.
@@ -31,6 +33,7 @@ struct StepPart {
   Time compute;
   std::vector<GroupCollective> collectives;
   bool has_attention = false;  ///< true if a core of attention comes on top
+  bool has_experts = false;    ///< true for layers whose MLPs are experts
 };
 
 /// How an engine stores the numbers of products.

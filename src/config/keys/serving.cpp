@@ -57,6 +57,19 @@ const Words<bool>& transfer_networks() {
   return words;
 }
 
+const Words<bool>& step_networks() {
+  static const Words<bool> words = {
+      {"closed", false, "the NPUs of an instance are alone on their links"},
+      {"simulated", true, "`system.network`, in which collectives and activations meet all other messages"}};
+  return words;
+}
+
+const Words<bool>& transfer_pieces() {
+  static const Words<bool> words = {{"whole", false, "all of it, when the prefill has ended and blocks are free"},
+                                    {"layers", true, "each layer, when the prefill has computed it"}};
+  return words;
+}
+
 const Words<serving::Exchange>& exchanges() {
   using serving::Exchange;
   static const Words<Exchange> words = {
@@ -321,6 +334,9 @@ constexpr Row<ServedModel> serving_rows[] = {
 
     {"serving.transfer.network", "network of KV transfers", "simulated", Default::built_in(), word<transfer_networks>(),
      [](auto& d) { return &d.transfer.over_network; }, see("serving.md, *Is the network enough*")},
+    {"serving.transfer.send", "pieces in which the keys and values of a request are sent", "layers",
+     Default::built_in(), word<transfer_pieces>(), [](auto& d) { return &d.transfer.by_layer; },
+     see("serving.md, *Is the network enough*")},
     {"serving.transfer.bandwidth", "bandwidth of an instance's port for KV transfers", "50 GB/s", Default::built_in(),
      bandwidth(), [](auto& d) { return &d.transfer.bandwidth; }},
     {"serving.transfer.latency",
@@ -329,6 +345,9 @@ constexpr Row<ServedModel> serving_rows[] = {
 
     {"serving.step.model", "how long a step takes", "profile", Default::built_in(),
      word<named<serving::StepModelName>>(), [](auto& d) { return &d.step.model; }, see("serving.md, *Step times*")},
+    {"serving.step.network", "network of the collectives of a step, and of activations between stages", "simulated",
+     Default::built_in(), word<step_networks>(), [](auto& d) { return &d.step.over_network; },
+     see("serving.md, *Step times*")},
     {"serving.step.linear.base", "fixed part of a step", "5 ms", Default::built_in(), duration(),
      [](auto& d) { return &d.step.linear.base; }},
     {"serving.step.linear.token", "time of each token of a step", "20 us", Default::built_in(), duration(),

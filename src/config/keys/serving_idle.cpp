@@ -149,8 +149,8 @@ std::vector<Condition> of_serving_instances() {
        "with serving.transfer.network: simulated",
        [](const Description& d) { return !d.transfer.over_network; }},
       {{"serving.instances.allocation"},
-       "without serving.transfer.network: simulated",
-       [](const Description& d) { return d.transfer.over_network; }},
+       "without serving.transfer.network or serving.step.network: simulated",
+       [](const Description& d) { return d.transfer.over_network || d.step.over_network; }},
   };
 }
 
@@ -179,12 +179,24 @@ std::vector<Condition> of_steps() {
        [](const Description& d) { return has_step_model(d, {"operators"}); }},
       {{"serving.step.experts", "serving.step.distribution"}, "with a model without experts", has_experts},
       {{"serving.step.ring."},
-       "without serving.step.model: profile",
-       [](const Description& d) { return has_step_model(d, {"profile"}); }},
-      {{"serving.step.ring."},
-       "without parallel.tp or parallel.dp above 1",
+       "with serving.step.model: system or serving.step.network: simulated",
+       [](const Description& d) { return !has_step_model(d, {"system"}) && !d.step.over_network; }},
+      {{"serving.step.network"},
+       "without parallel.tp or parallel.pp above 1, or shared experts",
        [](const Description& d) {
-         return has_instance(d, [](const InstanceOptions& i) { return i.parallel.tp > 1 || i.parallel.dp > 1; });
+         return d.model && has_instance(d, [&](const InstanceOptions& i) {
+                  return i.parallel.pp > 1 ||
+                         (i.parallel.tp > 1 && has_step_model(d, {"system", "profile", "operators"})) ||
+                         (i.parallel.dp > 1 && has_experts(d) && has_step_model(d, {"profile", "operators"}));
+                });
+       }},
+      {{"serving.step.ring."},
+       "without a model, and parallel.pp above 1, parallel.tp above 1 in profiles, or shared experts",
+       [](const Description& d) {
+         return d.model && has_instance(d, [&](const InstanceOptions& i) {
+                  return i.parallel.pp > 1 || (i.parallel.tp > 1 && has_step_model(d, {"profile"})) ||
+                         (i.parallel.dp > 1 && has_experts(d) && has_step_model(d, {"profile", "operators"}));
+                });
        }},
       {{"serving.host.layer"},
        "without serving.step.model: system",
@@ -195,9 +207,10 @@ std::vector<Condition> of_steps() {
          return has_step_model(d, {"system", "profile", "operators", "batches"});
        }},
       {{"serving.step.graph-sizes"},
-       "without serving.step.model: system, profile or operators",
+       "without serving.step.model: system, profile or operators, or a model and parallel.pp above 1",
        [](const Description& d) {
-         return has_step_model(d, {"system", "profile", "operators"});
+         return has_step_model(d, {"system", "profile", "operators"}) ||
+                (d.model && has_instance(d, [](const InstanceOptions& i) { return i.parallel.pp > 1; }));
        }},
   };
 }
@@ -210,6 +223,13 @@ std::vector<Condition> of_experts() {
          return has_experts(d) && has_step_model(d, {"profile", "operators"});
        }},
       {{"serving.experts."},
+       "without serving.step.model: profile, or operators with parallel.dp above 1",
+       [](const Description& d) {
+         return has_step_model(d, {"profile"}) ||
+                (has_step_model(d, {"operators"}) &&
+                 has_instance(d, [](const InstanceOptions& i) { return i.parallel.dp > 1; }));
+       }},
+      {{"serving.experts.load", "serving.experts.exponent", "serving.experts.file"},
        "without serving.step.model: profile",
        [](const Description& d) { return has_step_model(d, {"profile"}); }},
       {{"serving.experts.exponent"},
