@@ -50,7 +50,8 @@ std::vector<std::uint32_t> ShapeLinks::positions_passed(std::uint32_t d, std::sp
   sort_and_unite(ends);
   if (ends.size() == 1 || ends.size() == topology.dimension(d).size) return ends;
   std::vector<std::uint32_t> passed = ends;
-  if (ends.size() > most_ends || !topology.links().empty()) {
+  if (ends.size() > most_ends || !topology.links().empty() ||
+      topology.dimension(d).routing == topology::Routing::adaptive) {
     passed.resize(topology.dimension(d).size);
     std::iota(passed.begin(), passed.end(), 0U);
     return passed;

@@ -57,6 +57,13 @@ class ShapeLinks {
     const auto next = fabric_.next(at, position(message, message.destination));
     return next ? std::optional(of_port(message, *next)) : std::nullopt;
   }
+  /// Returns the links with the same owner that a message may take instead of this one (Fabric::alternatives).
+  std::vector<Link> alternatives(const Link& link, const Message& message) const {
+    return fabric_.alternatives(link, message.destination);
+  }
+  std::uint32_t links_left(const Link& link, const Message& message) const {
+    return fabric_.links_left(link, message.destination);
+  }
   Time works_until(const Link&) const { return Time::max(); }
   /// Returns the link that a message takes instead of one that has failed: no link of a shape fails during a run.
   topology::LinkId instead_of(const Link& link, const Message&, Time) const { return link.id; }
