@@ -48,8 +48,7 @@ class GraphLinks {
     return leaving(links_[link.id.index()].from, message, time);
   }
   /// Returns no links: a graph says the route of a message.
-  std::vector<Link> alternatives(const Link&, const Message&) const { return {}; }
-  std::uint32_t links_left(const Link&, const Message&) const { return 1; }
+  std::vector<std::pair<Link, std::uint32_t>> ways(const Link&, const Message&) const { return {}; }
   /// Returns when the link fails; max() if it does not.
   Time works_until(const Link& link) const { return links_[link.id.index()].works_until; }
   bool continues(const Link&, const Link&) const { return true; }

@@ -155,22 +155,18 @@ typename LinkServers<Links>::Server& LinkServers<Links>::least_waiting(Server& r
   const Time now = event.time, wait = regular.server.begins(now) - now;
   if (wait == Time::zero() || message.combining.parts > 0 || message.deflected == regular.link.dimension + 1)
     return regular;
-  const std::vector<Link> others = links_.alternatives(regular.link, message);
-  if (others.empty()) return regular;
-  const auto cost_of = [&](const Server& server, std::uint32_t left) {
-    return static_cast<double>((server.server.begins(now) - now).ps()) * left;
-  };
-  const std::uint32_t regular_left = links_.links_left(regular.link, message);
+  const auto ways = links_.ways(regular.link, message);
+  if (ways.empty()) return regular;
   const auto latency = static_cast<double>(delays(regular, Bytes(0)).passes.ps());
+  const std::uint32_t fewest = ways.front().second;
   Server* chosen = &regular;
-  double least = cost_of(regular, regular_left);
-  for (const Link& link : others) {
+  double least = static_cast<double>(wait.ps()) * fewest;
+  for (const auto& [link, left] : ways) {
     Server& other = servers_[first_server_[link.owner.index()] + links_.number_at_owner(link)];
-    const Time saved = regular.server.begins(now) - other.server.begins(now);
-    const std::uint32_t left = links_.links_left(link, message);
-    const double longer = left > regular_left ? (left - regular_left) * latency : 0;
-    const double cost = cost_of(other, left);
-    if (cost >= least || static_cast<double>(saved.ps()) <= longer) continue;
+    const Time other_wait = other.server.begins(now) - now;
+    const double cost = static_cast<double>(other_wait.ps()) * left;
+    const double longer = left > fewest ? (left - fewest) * latency : 0;
+    if (cost >= least || static_cast<double>((wait - other_wait).ps()) <= longer) continue;
     chosen = &other;
     least = cost;
   }

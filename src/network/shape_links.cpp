@@ -26,6 +26,16 @@ bool spans_ranks(const topology::Topology& topology, std::uint32_t d, const Host
 
 }  // namespace
 
+std::vector<std::pair<ShapeLinks::Link, std::uint32_t>> ShapeLinks::ways(const Link& link,
+                                                                         const Message& message) const {
+  const std::vector<Link> others = fabric_.alternatives(link, message.destination);
+  std::vector<std::pair<Link, std::uint32_t>> all;
+  if (others.empty()) return all;
+  all.emplace_back(link, fabric_.links_left(link, message.destination));
+  for (const Link& other : others) all.emplace_back(other, fabric_.links_left(other, message.destination));
+  return all;
+}
+
 // A message takes its dimensions in ascending order, and its source hears of the end of the last one. So what follows
 // from a link is on the same rank if no group of its dimension, or of a lower one, spans ranks.
 Time ShapeLinks::least_pass_between_ranks(const Hosting& hosting) const {

@@ -175,7 +175,7 @@ void SwitchDetours::add_distances_to(std::uint32_t home) {
 bool SwitchDetours::works_regularly(Device at, std::uint32_t position) const {
   while (at.kind == Device::Kind::network_switch) {
     const GroupLink link = wiring_.towards(at, position);
-    if (links_.has_failed(link)) return false;
+    if (wiring_.from(link) != at || links_.has_failed(link)) return false;  // a regular route does not come here
     at = wiring_.to(link);
   }
   return true;

@@ -100,7 +100,8 @@ class Best(harness.Folder):
             with open(self.folder / "best.csv", newline="") as file:
                 rows = [row for row in csv.DictReader(file) if row["status"] == "done"]
             least = min(float(row["step_time [s]"]) for row in rows)
-            number = re.search(r"The best.*?\n(?:.*\n)*?trial.*\n +(\d+) ", printed)[1]
+            table = printed[printed.index("The best") :].splitlines()
+            number = table[2].split()[0]
             config = self.folder / f"best.trial-{number}.yaml"
             self.assertLess(len(config.read_text().splitlines()), 12)
             self.assertTrue(config.read_text().startswith('base: "best.base.yaml"\n'))
@@ -125,9 +126,9 @@ class Best(harness.Folder):
             row, memory = rows[line.split()[0]], re.search(rf"([0-9.]+)( MB)? of {ROOM}", line)
             scale = 1e6 if memory[2] else 1e9
             self.assertAlmostEqual(float(memory[1]) * scale, float(row["peak_memory [byte]"]), delta=0.0051 * scale)
-            time = re.search(r" ([0-9.]+) (us|ms|s) ", line)
+            time = re.search(r" ([0-9.]+) (µs|ms|s) ", line)
             self.assertAlmostEqual(
-                float(time[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3
+                float(time[1]) * {"µs": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3
             )
             self.assertRegex(line, rf"{ROOM}(?: +[0-9.]+ %)?$")
         self.assertRegex(printed, r"\nof all of these: .*system price [0-9,.]+ (M )?USD\n")

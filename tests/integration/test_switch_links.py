@@ -27,7 +27,8 @@ class SwitchLinks(harness.Folder):
 
     def time(self, config, kind, *more):
         """Returns how long a collective of 16 MiB takes, in ps."""
-        shown = harness.orrery("show", "collective", config, f"--kind={kind}", "--bytes=16 MiB", "--json", *more)
+        size = [] if any(text.startswith("--bytes") for text in more) else ["--bytes=16 MiB"]
+        shown = harness.orrery("show", "collective", config, f"--kind={kind}", "--json", *size, *more)
         self.assertEqual(shown.code, 0, shown.err)
         return json.loads(shown.out)["last_done_ps"]
 
@@ -41,31 +42,27 @@ class SwitchLinks(harness.Folder):
         return "perturbation:\n  links: [" + ", ".join("{" + entry + "}" for entry in entries) + "]\n"
 
     def test_adaptive_routes_carry_a_ring(self):
-        """Two messages of a ring share a link of minimal routes, and the ring takes 1.5 to 2.1 times as long as on a Switch. Adaptive
-        routes, the default, keep it within 15 %, on a second Dragonfly too."""
-        for fly, switch, npus in (
-            (FLY, f"{{shape: Switch, size: 72, {LINK}}}", 72),
-            (
-                f"{{shape: Dragonfly, npus-per-router: 3, size: 126, {LINK}}}",
-                f"{{shape: Switch, size: 126, {LINK}}}",
-                126,
-            ),
+        """Two messages of a ring share a link of minimal routes on two Dragonflies, and the ring takes more than 1.5 times as long as on a
+        Switch. Adaptive routes, the default, keep it within 15 %."""
+        for shape, npus in (
+            ("Dragonfly, npus-per-router: 2", 72),
+            ("Dragonfly, npus-per-router: 1, routers: 4, global-links: 1", 20),
         ):
-            ring = ["--set=system.collectives.all-reduce=[ring]"]
-            of_switch = self.time(self.config(switch, npus), "all-reduce", *ring)
-            config = self.config(fly, npus)
-            minimal = self.time(config, "all-reduce", *ring, "--set=system.network.dimensions.0.routing=minimal")
-            adaptive = self.time(config, "all-reduce", *ring)
+            more = ["--set=system.collectives.all-reduce=[ring]", "--set=system.collectives.chunks=1", "--bytes=64 MiB"]
+            of_switch = self.time(self.config(f"{{shape: Switch, size: {npus}, {LINK}}}", npus), "all-reduce", *more)
+            config = self.config(f"{{shape: {shape}, size: {npus}, {LINK}}}", npus)
+            minimal = self.time(config, "all-reduce", *more, "--set=system.network.dimensions.0.routing=minimal")
             self.assertGreater(minimal, 1.5 * of_switch)
-            self.assertLess(adaptive, 1.15 * of_switch)
+            self.assertLess(self.time(config, "all-reduce", *more), 1.15 * of_switch)
 
     def test_adaptive_routes_do_not_slow_an_all_to_all(self):
+        """An all-to-all on a Dragonfly of 72, where all links between groups are busy. Expectation: at most 5 % more than on minimal routes."""
         config = self.config(FLY, 72)
         minimal = self.time(config, "all-to-all", "--set=system.network.dimensions.0.routing=minimal")
         self.assertLess(self.time(config, "all-to-all"), 1.05 * minimal)
 
     def test_a_failed_link_costs_bandwidth(self):
-        """A failed link lengthens an all-to-all, a switch without NPUs more than one of its links, in both networks that simulate links."""
+        """A failed link lengthens an all-to-all, and so does a failed switch without NPUs, in both networks that simulate links."""
         cases = (
             (TREE, 16, "edge 0, aggregation 1", "aggregation 1"),
             (TREE, 16, "aggregation 0, core 1", "core 1"),
@@ -81,11 +78,11 @@ class SwitchLinks(harness.Folder):
                 self.assertGreater(without, whole)
                 if switch:
                     of_switch = self.faults(f"dimension: 0, switches: [{switch}], failed: true")
-                    self.assertGreaterEqual(
-                        self.time(self.config(dimension, npus, model, of_switch), "all-to-all"), without
-                    )
+                    self.assertGreater(self.time(self.config(dimension, npus, model, of_switch), "all-to-all"), whole)
 
     def test_a_slow_link_counts(self):
+        """A link of a FatTree and a router of a Dragonfly with half and a tenth of their bandwidth. Expectation: an all-to-all takes longer
+        the slower they are."""
         for dimension, npus, link in ((TREE, 16, "[edge 0, aggregation 1]"), (FLY, 72, "router 3")):
             whole = self.time(self.config(dimension, npus), "all-to-all")
             times = [
@@ -125,6 +122,7 @@ class SwitchLinks(harness.Folder):
         self.assertNotEqual(*times)
 
     def test_one_answer_on_any_number_of_ranks(self):
+        """A step on a Dragonfly of 24, with and without a failed link. Expectation: the results on one rank are those on several."""
         fly = f"{{shape: Dragonfly, npus-per-router: 2, size: 24, routers: 4, global-links: 2, {LINK}}}"
         for more in ("", self.faults("dimension: 0, switches: [router 0, router 1], failed: true")):
             self.check_one_answer([self.config(fly, 24, AWARE, more)], 24)

@@ -34,7 +34,7 @@ struct Dimension {
   /// each of its links up.
   double oversubscription = 1;
   std::string port = {};  ///< name of the port that the links of an NPU lead through (SharedPorts); empty: none
-  Routing routing = Routing::automatic;  ///< of shapes with ShapeType::has_alternatives
+  Routing routing = Routing::automatic;  ///< choice of ways (ShapeType::has_alternatives)
   /// The values of ShapeType::parameters by name, all of them.
   std::map<std::string, std::uint32_t, std::less<>> parameters = {};
 
