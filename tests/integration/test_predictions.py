@@ -44,7 +44,7 @@ NCCL_TESTS = """# nThread 1 nGpus 1 minBytes 1024 maxBytes 67108864
 def step_ps(outcome):
     """Returns the step time that a run printed."""
     value, unit = re.search(r"^step time ([\d.]+) (\w+)", outcome.out, re.MULTILINE).groups()
-    return float(value) * {"s": 1e12, "ms": 1e9, "us": 1e6, "ns": 1e3, "ps": 1}[unit]
+    return float(value) * {"s": 1e12, "ms": 1e9, "µs": 1e6, "ns": 1e3, "ps": 1}[unit]
 
 
 class Predictions(harness.Folder):
