@@ -19,7 +19,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEAK_TFLOPS = 312
 LARGEST_MEAN_ERROR = 0.10
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6}
 
 # Pipeline stages, virtual stages of each, samples of a micro-batch, micro-batches; seconds with full and with selective recomputation.
 # Tensor parallelism is 8 in all of them, data parallelism 1.

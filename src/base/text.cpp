@@ -54,7 +54,7 @@ std::string readable(Time time) {
     double ps;
     const char* name;
   };
-  constexpr std::array<TimeUnit, 4> units{{{1e12, "s"}, {1e9, "ms"}, {1e6, "us"}, {1e3, "ns"}}};
+  constexpr std::array<TimeUnit, 4> units{{{1e12, "s"}, {1e9, "ms"}, {1e6, "µs"}, {1e3, "ns"}}};
   const auto ps = static_cast<double>(time.ps());
   if (time == Time::zero()) return "0 s";
   for (const TimeUnit& unit : units)

@@ -39,8 +39,10 @@ struct WaitLine {
 std::string describe(const npu::Wait& wait, const npu::RunContext& run, const trace::Store& store) {
   const auto& trace = *std::ranges::find(run.npus, wait.npu, &npu::NpuSpec::id)->trace;
   const auto& node = trace.graph->nodes[wait.node.index()];
-  std::string text = fmt::format("{}: NPU {}, node {} '{}' waits since {} ps for ", store.file(trace), wait.npu.value(),
-                                 trace.id_of(wait.node), store.name_of(trace, wait.node), wait.since.ps());
+  std::string text =
+      fmt::format("{}: NPU {}, node {} '{}' waits {} for ", store.file(trace), wait.npu.value(), trace.id_of(wait.node),
+                  store.name_of(trace, wait.node),
+                  wait.since == Time::zero() ? "from the start" : fmt::format("since {}", readable(wait.since)));
   if (wait.in_collective)
     text += fmt::format("{} number {} of {} ({})", trace::name(node.kind, node.collective), wait.ordinal + 1,
                         trace::describe(*run.communicators[wait.group.index()].group), counted(node.size, "byte"));

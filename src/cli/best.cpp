@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "command.hpp"
 #include "config_options.hpp"
 #include "logged_job.hpp"
@@ -16,7 +18,7 @@ void best_as_job(const study::BestCommand& command, const CommandJob& job) {
 const Subcommand& best_subcommand() {
   static const Subcommand command{
       "best",
-      "Find the fastest ways to train a model on a system.",
+      "Find the fastest ways to train a model on a system, or to use it there.",
       "MODEL",
       "  orrery best llama3-8b --on dgx-h100-superpod --npus 64 --batch 128\n"
       "  mpirun -np 2 orrery best mixtral-8x7b --on dgx-h100-superpod --npus 256 --stack h100-megatron",
@@ -26,6 +28,7 @@ const Subcommand& best_subcommand() {
          {"batch", "B", "sequences of a step (default: one for each NPU)"},
          {"stack", "STACK", "a preset of configs/stacks, which knows the software"},
          {"cost", "PRICES", "a preset of configs/prices, or a file, for what systems and steps cost"},
+         {"phase", "PHASE", "a step of inference instead of training: prefill or decode"},
          {"serve", "REQUESTS",
           "serve these requests instead of training: a file of them, or a .yaml with serving.requests"},
          {"slo", "BOUNDS", "what requests are to meet: ttft=500ms,tpot=50ms, perhaps share=0.9"},
@@ -46,11 +49,16 @@ study::BestCommand make_best(const Arguments& arguments) {
   needed(arguments, "best", "npus", "64");
   command.npus = *arguments.count("npus");
   command.batch = arguments.count("batch");
+  command.phase = arguments.text("phase").value_or("");
+  if (!command.phase.empty() && command.phase != "prefill" && command.phase != "decode")
+    refuse_usage(fmt::format("orrery best: --phase {}: expected prefill or decode", command.phase));
   command.serve = arguments.text("serve").value_or("");
   command.slo = arguments.text("slo").value_or("");
   if (command.serve.empty() != command.slo.empty())
     refuse_usage(command.slo.empty() ? "orrery best: --serve needs the bounds to meet: --slo ttft=500ms,tpot=50ms"
                                      : "orrery best: --slo is of requests: give them with --serve FILE");
+  if (!command.serve.empty() && !command.phase.empty())
+    refuse_usage("orrery best: --phase is of one step, and --serve of requests: give one of them");
   if (!command.serve.empty() && (command.batch || !command.cost.empty()))
     refuse_usage("orrery best: --batch and --cost are of training, and --serve is not");
   command.explore = explore_options(arguments, "best", "best.h5");

@@ -244,10 +244,27 @@ void share_nic(const Configuration& c, std::vector<topology::Dimension>& dimensi
     if (may_share && dimension.port.empty()) dimension.port = "nic";
 }
 
+/// Lets switches choose among routes where nothing says otherwise and every link is simulated. Rules of ASTRA-sim know
+/// minimal routes only, and pieces of a message (packet-size) take one route.
+void choose_routing(const Configuration& c, std::vector<topology::Dimension>& dimensions) {
+  using topology::Routing;
+  for (topology::Dimension& dimension : dimensions)
+    if (dimension.routing == Routing::automatic)
+      dimension.routing =
+          dimension.shape->has_alternatives && c.may_choose_routes() ? Routing::adaptive : Routing::minimal;
+}
+
 }  // namespace
+
+bool Configuration::may_choose_routes() const {
+  const network::Options& network = execution.network;
+  return network.model->simulates_links() && !network.model->sends_packets && rule_set == RuleSet::physical &&
+         network.packet == Bytes(0) && !network.circuits && !network.graph;
+}
 
 topology::Topology Configuration::topology() const {
   std::vector<topology::Dimension> wired = dimensions;
+  choose_routing(*this, wired);
   if (collectives.library.library) share_nic(*this, wired);
   if (perturbation.links.empty()) return topology::Topology(std::move(wired), {}, port_rates);
   topology::Links links(wired);

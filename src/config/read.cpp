@@ -33,6 +33,7 @@ Value read_values(std::string text, const Origin& origin, std::vector<std::strin
                   std::vector<InputText>& inputs, Faults& faults) {
   Value root = parse_yaml(text, std::make_shared<const Origin>(origin), faults);
   inputs.emplace_back("configuration.yaml", std::move(text));
+  follow_base(root, inputs, faults);
   // A stack stands below what the file itself says, which is known only before the file's references are followed.
   const auto rest = std::ranges::stable_partition(overrides, names_reference).begin();
   if (rest != overrides.begin()) make_references_mappings(root);
@@ -89,6 +90,23 @@ void warn_of_fast_cards(Configuration& result) {
   }
 }
 
+/// Notes dimensions whose routes are minimal although real switches of the shape choose among routes.
+void warn_of_minimal_routes(Configuration& result) {
+  const network::Options& network = result.execution.network;
+  if (!network.model->simulates_links() || result.rule_set == RuleSet::astra_sim || result.may_choose_routes()) return;
+  for (std::size_t d = 0; d < result.dimensions.size() && !network.graph; ++d)
+    if (const auto& dimension = result.dimensions[d];
+        dimension.shape->has_alternatives && dimension.routing == topology::Routing::automatic && dimension.size > 1)
+      result.warnings.push_back(fmt::format(
+          "system.network.dimensions.{}.routing is minimal here, so messages that meet on a link of the {} share it: a "
+          "ring takes up to twice as long as with adaptive routing. Give `routing: minimal` if that is meant, or {}",
+          d, dimension.shape.name(),
+          network.model->sends_packets
+              ? "system.network.model: congestion-aware, or system.network.graph: {generate: dragonfly+} with "
+                "system.network.packets.routing: adaptive"
+              : "no packet-size and no circuits"));
+}
+
 /// Notes settings that have no effect together with others, or one that nobody wants.
 void warn_of_settings(Configuration& result) {
   const auto& network = result.execution.network;
@@ -120,11 +138,15 @@ void warn_of_settings(Configuration& result) {
   for (const Workload* const each : std::as_const(result).workloads()) {
     if (!each->generated) continue;
     if (auto warning = each->generated->parallel.pipeline_warning()) result.warnings.push_back(std::move(*warning));
-    if (each->estimates != nullptr)
+    if (each->estimates == nullptr) continue;
+    Faults of_model;  // which Validation reports, with their places
+    of_model.attempt([&] {
       for (auto& doubt : workload::doubts(*each->generated, *each->estimates))
         result.warnings.push_back("system.compute: " + std::move(doubt));
+    });
   }
   warn_of_fast_cards(result);
+  warn_of_minimal_routes(result);
   if (network.model->simulates_links() && result.collectives.chunks.overlap_latency)
     result.warnings.emplace_back(
         "system.collectives.overlap-latency has no effect in the congestion-aware network: a chunk holds its links "

@@ -352,6 +352,35 @@ std::vector<std::string> outside_of_ranges(const Provenance& provenance, const C
   return warnings;
 }
 
+void follow_base(Value& root, std::vector<InputText>& inputs, Faults& faults) {
+  std::vector<std::filesystem::path> through;
+  std::vector<Value> above;
+  while (root.kind == Value::Kind::mapping) {
+    const Value* const name = root.find("base");
+    if (name == nullptr) break;
+    const auto path = as_path(*name, "base").lexically_normal();
+    if (std::ranges::find(through, path) != through.end() || through.size() == most_files)
+      throw Error(ErrorCode::bad_input, name->place("base"),
+                  through.size() == most_files ? fmt::format("found a chain of {} files", most_files)
+                                               : fmt::format("found {}, which stands on this file", path.string()),
+                  "another CONFIG.yaml, or none");
+    through.push_back(path);
+    std::string text = read_text(path, name->place("base"));
+    Value held = parse_yaml(text, std::make_shared<const Origin>(Origin{path.string(), path.parent_path()}), faults);
+    if (held.kind != Value::Kind::mapping)
+      throw Error(ErrorCode::bad_input, {.file = path.string()}, fmt::format("found {}", held.description()),
+                  "the keys of a CONFIG.yaml, because `base` of another file names this one");
+    inputs.emplace_back(fmt::format("base-{}.yaml", through.size()), std::move(text));
+    std::erase_if(root.entries, [](const auto& entry) { return entry.key == "base"; });
+    make_references_mappings(root);
+    above.push_back(std::move(root));
+    root = std::move(held);
+  }
+  if (above.empty()) return;
+  make_references_mappings(root);
+  for (auto own = above.rbegin(); own != above.rend(); ++own) put_above(root, *own);
+}
+
 void make_references_mappings(Value& root) {
   for (const Reference& reference : references)
     if (Value* const value = entry_of(root, reference)) make_mapping(*value);

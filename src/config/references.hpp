@@ -8,6 +8,11 @@
 
 namespace orrery::config {
 
+/// Puts the CONFIG.yaml that `base` of the root names below the root, which says only what differs. The base may have a
+/// base in turn. Mappings are merged, and lists replaced. The texts of bases go to `inputs`. Throws Error (bad_input)
+/// for a file that cannot be read or that stands on itself, and for a chain of more than 64 files.
+void follow_base(Value& root, std::vector<InputText>& inputs, Faults& faults);
+
 /// Puts what other files hold into the root, `system` and `workload.model`. `stack: FILE` of the root gives values for
 /// what the root itself does not say. In `system` and `workload.model` the name of a file stands for all that it holds,
 /// and in a mapping, that of a file too, `base: FILE` for what the mapping itself does not say. Files are found as

@@ -89,6 +89,7 @@ std::string json_schema() {
       }
       at->keys.push_back(key);
     }
+  root.below["base"];
   root.below["stack"];
   root.below["workload"].below["traces"].below["all"];  // {all: FILE}
   root.below["jobs"].below["workload"].below = root.below["workload"].below;

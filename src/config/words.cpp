@@ -82,6 +82,14 @@ const Words<network::Switching>& network_switchings() {
   return words;
 }
 
+const Words<topology::Routing>& shape_routings() {
+  using topology::Routing;
+  static const Words<Routing> words = {
+      {"adaptive", Routing::adaptive, "a switch sends a message another way once, where messages wait for less time"},
+      {"minimal", Routing::minimal, "the destination alone chooses a shortest route"}};
+  return words;
+}
+
 const Words<network::FlitFlowControl>& flit_flow_controls() {
   using network::FlitFlowControl;
   static const Words<FlitFlowControl> words = {

@@ -54,6 +54,7 @@ std::string_view text_of(const Words<T>& words, const T& value) {
 const Words<RuleSet>& rule_sets();
 const Words<network::ModelName>& network_models();
 const Words<network::Switching>& network_switchings();
+const Words<topology::Routing>& shape_routings();
 const Words<network::FlitFlowControl>& flit_flow_controls();
 const Words<network::FlitRouting>& flit_routings();
 const Words<collective::Kind>& collective_kinds();

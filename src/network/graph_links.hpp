@@ -47,6 +47,8 @@ class GraphLinks {
   topology::LinkId instead_of(const Link& link, const Message& message, Time time) const {
     return leaving(links_[link.id.index()].from, message, time);
   }
+  /// Returns no links: a graph says the route of a message.
+  std::vector<std::pair<Link, std::uint32_t>> ways(const Link&, const Message&) const { return {}; }
   /// Returns when the link fails; max() if it does not.
   Time works_until(const Link& link) const { return links_[link.id.index()].works_until; }
   bool continues(const Link&, const Link&) const { return true; }

@@ -144,10 +144,41 @@ void LinkServers<Links>::serve(const pdes::Event& event) {
     return;
   }
   if (messages_[event.node].kind == Message::Kind::request) return pass_request(server, event);
+  Server& chosen = least_waiting(server, event);
   if (options_.switching == Switching::cut_through)
-    cut_through(server, event);
+    cut_through(chosen, event);
   else
-    store_and_forward(server, event);
+    store_and_forward(chosen, event);
+}
+
+// As UGAL does (Kim et al., ISCA 2008), a switch compares how long the message waits, times the links that are left.
+// It leaves the regular way once in a dimension, so that every message arrives. The owner of the switch's links handles
+// events in the order of their times, so that the result does not depend on who simulates which link.
+/// Returns the server of the link that a message takes: another one than its regular one if the message leaves the
+/// switch over that one earlier by more than the links cost that its way then has more.
+template <class Links>
+typename LinkServers<Links>::Server& LinkServers<Links>::least_waiting(Server& regular, const pdes::Event& event) {
+  Message& message = messages_[event.node];
+  const Time now = event.time, wait = regular.server.begins(now) - now;
+  if (wait == Time::zero() || message.combining.parts > 0 || message.deflected == regular.link.dimension + 1)
+    return regular;
+  const auto ways = links_.ways(regular.link, message);
+  if (ways.empty()) return regular;
+  const auto latency = static_cast<double>(delays(regular, Bytes(0), message.circuits).passes.ps());
+  const std::uint32_t fewest = ways.front().second;
+  Server* chosen = &regular;
+  double least = static_cast<double>(wait.ps()) * fewest;
+  for (const auto& [link, left] : ways) {
+    Server& other = servers_[first_server_[link.owner.index()] + links_.number_at_owner(link)];
+    const Time other_wait = other.server.begins(now) - now;
+    const double cost = static_cast<double>(other_wait.ps()) * left;
+    const double longer = left > fewest ? (left - fewest) * latency : 0;
+    if (cost >= least || static_cast<double>((wait - other_wait).ps()) <= longer) continue;
+    chosen = &other;
+    least = cost;
+  }
+  if (chosen != &regular) message.deflected = static_cast<std::uint8_t>(regular.link.dimension + 1);
+  return *chosen;
 }
 
 /// Returns whether the message is a part that waits at its link for others.

@@ -31,6 +31,16 @@ bool spans_ranks(const topology::Topology& topology, std::uint32_t d, const Host
 
 }  // namespace
 
+std::vector<std::pair<ShapeLinks::Link, std::uint32_t>> ShapeLinks::ways(const Link& link,
+                                                                         const Message& message) const {
+  const std::vector<Link> others = fabric_.alternatives(link, message.destination);
+  std::vector<std::pair<Link, std::uint32_t>> all;
+  if (others.empty()) return all;
+  all.emplace_back(link, fabric_.links_left(link, message.destination));
+  for (const Link& other : others) all.emplace_back(other, fabric_.links_left(other, message.destination));
+  return all;
+}
+
 // A message takes its dimensions in ascending order, and its source hears of the end of the last one. So what follows
 // from a link is on the same rank if no group of its dimension, or of a lower one, spans ranks.
 Time ShapeLinks::least_pass_between_ranks(const Hosting& hosting) const {
@@ -80,7 +90,8 @@ std::vector<std::uint32_t> ShapeLinks::positions_passed(std::uint32_t d, std::sp
   sort_and_unite(ends);
   if (ends.size() == 1 || ends.size() == topology.dimension(d).size) return ends;
   std::vector<std::uint32_t> passed = ends;
-  if (ends.size() > most_ends || !topology.links().empty()) {
+  if (ends.size() > most_ends || !topology.links().empty() ||
+      topology.dimension(d).routing == topology::Routing::adaptive) {
     passed.resize(topology.dimension(d).size);
     std::iota(passed.begin(), passed.end(), 0U);
     return passed;

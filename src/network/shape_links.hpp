@@ -67,6 +67,9 @@ class ShapeLinks {
     const auto next = fabric_.next(at, position(message, message.destination));
     return next ? std::optional(of_port(message, *next)) : std::nullopt;
   }
+  /// Returns this link and those with the same owner that a message may take instead (Fabric::alternatives), each with
+  /// the links of the dimension that the message then takes; nothing if there is no choice.
+  std::vector<std::pair<Link, std::uint32_t>> ways(const Link& link, const Message& message) const;
   Time works_until(const Link&) const { return Time::max(); }
   /// Returns the link that a message takes instead of one that has failed: no link of a shape fails during a run.
   topology::LinkId instead_of(const Link& link, const Message&, Time) const { return link.id; }

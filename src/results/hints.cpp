@@ -84,7 +84,7 @@ struct Delay {
 std::string short_time(double seconds) {
   return seconds >= 1      ? fmt::format("{:.4g} s", seconds)
          : seconds >= 1e-3 ? fmt::format("{:.4g} ms", 1e3 * seconds)
-         : seconds >= 1e-6 ? fmt::format("{:.4g} us", 1e6 * seconds)
+         : seconds >= 1e-6 ? fmt::format("{:.4g} µs", 1e6 * seconds)
                            : fmt::format("{:.4g} ns", 1e9 * seconds);
 }
 

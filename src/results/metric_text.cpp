@@ -21,7 +21,7 @@ struct PrintedUnit {
   double size;
 };
 
-constexpr std::array<PrintedUnit, 4> printed_times{{{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}}};
+constexpr std::array<PrintedUnit, 4> printed_times{{{"s", 1}, {"ms", 1e-3}, {"µs", 1e-6}, {"ns", 1e-9}}};
 constexpr std::array<PrintedUnit, 6> printed_sizes{
     {{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}};
 constexpr std::array<PrintedUnit, 2> printed_prices{{{"M USD", 1e6}, {"USD", 1}}};

@@ -62,9 +62,10 @@ std::vector<std::uint64_t> powers_of_two(std::uint64_t most) {
 std::string base_text(const BestCommand& command) {
   return fmt::format(
       "# The base of a study that `orrery best` has written.\n{}system: {{base: {}, npus: {}}}\nworkload:\n"
-      "  model: {}\n  parallel: {{dp: {}}}\n",
+      "  model: {}\n  parallel: {{{}dp: {}}}\n",
       command.stack.empty() ? "" : fmt::format("stack: {}\n", command.stack), config::yaml_name(command.system),
-      command.npus, config::yaml_name(command.model), command.npus);
+      command.npus, config::yaml_name(command.model),
+      command.phase.empty() ? "" : fmt::format("phase: {}, ", command.phase), command.npus);
 }
 
 /// Checks that the arguments name what there is. Throws Error that names the argument which does not.
@@ -98,6 +99,33 @@ std::string modules_of(const workload::Transformer& model) {
   return fmt::format("[{}]", fmt::join(modules, ", "));
 }
 
+/// Returns the study of a step of inference, whose base will be named `base`. All plans are simulated.
+std::string inference_text(const BestCommand& command, const std::string& base, std::uint64_t fastest_links,
+                           const workload::Transformer& model) {
+  const auto powers = [](std::uint64_t most) {
+    return fmt::format("{}", fmt::join(powers_of_two(std::max<std::uint64_t>(most, 1)), ", "));
+  };
+  return fmt::format(
+      "# Which parallelism takes the shortest {} step, as `orrery best` asks it.\nstudy:\n  base: {}\n  parameters:\n"
+      "    batch: {{values: [{}]}}\n"
+      "    tp: {{key: workload.parallel.tp, values: [{}]}}\n"
+      "    pp: {{key: workload.parallel.pp, values: [{}]}}\n"
+      "    ep: {{key: workload.parallel.ep, values: [{}]}}\n"
+      "    micro_batches: {{key: workload.parallel.micro-batches, values: [1, 2, 4, 8], when: pp > 1, else: 1}}\n"
+      "  derived:\n"
+      "    dp: {{key: workload.parallel.dp, value: npus / (tp * pp * ep)}}\n"
+      "    micro_batch: {{key: workload.parallel.micro-batch, value: batch / (dp * ep * micro_batches)}}\n"
+      "  constraints:\n"
+      "    - divides(tp * pp * ep, npus)\n"
+      "    - divides(dp * ep * micro_batches, batch)\n"
+      "    - micro_batches <= 2 * pp\n"
+      "  objectives: [{{minimise: step_time}}]\n"
+      "  keep: 10\n",
+      command.phase, base, command.batch.value_or(command.npus), powers(fastest_links),
+      powers(std::min<std::uint64_t>(model.layers, command.npus)),
+      powers(std::min<std::uint64_t>({model.mlp.experts, command.npus, most_experts_apart})));
+}
+
 /// Returns the study, whose base will be named `base` and has its text in the file `text_of_base` now. It leaves out
 /// what no user would run: fewer micro-batches than stages, and groups of tensor parallelism beyond the first
 /// dimension.
@@ -107,6 +135,9 @@ std::string study_text(const BestCommand& command, const std::string& base, cons
   const auto* const transformer = std::get_if<workload::Transformer>(&model);
   if (transformer == nullptr)
     throw Error(ErrorCode::bad_input, {.key = "workload.model.kind"}, "no transformer", "a transformer");
+  const std::string prices = command.cost.empty() ? "" : fmt::format("cost: {}\n", config::yaml_name(command.cost));
+  if (!command.phase.empty())
+    return inference_text(command, base, system.dimensions.front().size, *transformer) + prices;
   std::string text = fmt::format(
       "# Which parallelism trains the model fastest, as `orrery best` asks it.\nstudy:\n  base: {}\n  parameters:\n"
       "    batch: {{values: [{}]}}\n    layers: {{values: [{}]}}\n",
@@ -153,12 +184,17 @@ std::string study_text(const BestCommand& command, const std::string& base, cons
       "  objectives: [{minimise: step_time}]\n"
       "  keep: 10\n"
       "  strategy: {kind: bounded}\n";
-  if (!command.cost.empty()) text += fmt::format("cost: {}\n", config::yaml_name(command.cost));
-  return text;
+  return text + prices;
 }
 
 /// Says which plans the study leaves out.
 void print_left_out(const BestCommand& command) {
+  if (!command.phase.empty())
+    return fmt::print(
+        "A step makes {}. Not tried: tensor parallelism over servers, other\nprecisions. --serve ranks plans by the "
+        "requests that meet bounds of latency.\n",
+        command.phase == "decode" ? "one more token of each sequence, so its time is that of a token"
+                                  : "the first token of each sequence");
   std::vector<std::string> left_out = {"tensor parallelism over servers",
                                        "ZeRO 2 and 3 with pipelines",
                                        "DualPipe",

@@ -16,6 +16,7 @@
 #include "orrery/base/mix_all.hpp"
 #include "orrery/base/text.hpp"
 #include "orrery/base/version.hpp"
+#include "orrery/config/changes.hpp"
 #include "orrery/config/serving.hpp"
 #include "orrery/config/study.hpp"
 #include "orrery/explore/samples.hpp"
@@ -226,9 +227,13 @@ void require_legal(const Study& study, const ExploreCommand& command, const expl
               "one that keeps all constraints");
 }
 
-/// Prints the configuration of a point: resolved, or the command that runs it where requests are served.
+/// Prints the configuration of a point: what it changes of its base, or the command that runs it where requests are
+/// served.
 void print_configuration(const Study& study, const config::Inputs& inputs) {
-  if (!config::is_serving({.file = study.base})) return fmt::print("{}", config::read(inputs).to_yaml());
+  if (!config::is_serving({.file = study.base})) {
+    config::read(inputs);  // refuses what is not allowed
+    return fmt::print("{}", config::changes_text(inputs, std::filesystem::absolute(study.base)));
+  }
   std::string line = "orrery run " + study.base.string();
   for (const std::string& setting : inputs.overrides) line += fmt::format(" --set='{}'", setting);
   fmt::print("{}\n", line);

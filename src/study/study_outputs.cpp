@@ -13,6 +13,7 @@
 #include "orrery/base/error.hpp"
 #include "orrery/base/job_context.hpp"
 #include "orrery/base/output_file.hpp"
+#include "orrery/config/changes.hpp"
 #include "orrery/config/read.hpp"
 #include "orrery/run/simulate.hpp"
 #include "study_table.hpp"
@@ -135,7 +136,9 @@ void write_configurations(const StudyRun& run, const std::vector<Row>& rows) {
   if (run.serves) return;  // --trial N prints the command of one
   for (const std::size_t row : best_rows(run.study, rows)) {
     const auto file = beside(run.command.output, fmt::format(".trial-{}.yaml", rows[row].number));
-    const std::string text = config::read(inputs_of(run.study, run.command, run.points[row])).to_yaml();
+    const auto folder = std::filesystem::absolute(file).parent_path();
+    const auto base = std::filesystem::absolute(run.study.base).lexically_proximate(folder);
+    const std::string text = config::changes_text(inputs_of(run.study, run.command, run.points[row]), base);
     PartialFile partial(file);
     partial.write(text);
     partial.commit();

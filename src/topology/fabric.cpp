@@ -58,6 +58,10 @@ Fabric::Fabric(const Topology& topology) : topology_(topology) {
                       port.name, count, most_links));
   }
   num_links_ = static_cast<std::uint32_t>(count);
+  detours_.resize(topology.num_dimensions());
+  for (std::uint32_t d = 0; d < topology.num_dimensions() && !topology.links().empty(); ++d)
+    for (const auto& [first, links] : topology.links().between_switches(d))
+      if (links.has_failed()) detours_[d].try_emplace(first, topology.wiring(d), links);
 }
 
 std::size_t Fabric::place_of(const SharedPort& port) const {
@@ -148,7 +152,11 @@ bool Fabric::continues(const Link& link, const Link& next) const {
 }
 
 bool Fabric::exists(const Link& link) const {
-  return link.is_of_port || topology_.wiring(link.dimension).exists({position_of(link), link.number});
+  if (link.is_of_port) return true;
+  const GroupLink in_group{position_of(link), link.number};
+  if (!topology_.wiring(link.dimension).exists(in_group)) return false;
+  const SwitchLinks* const changed = topology_.links().between_switches(link.dimension, link.owner);
+  return changed == nullptr || !changed->has_failed(in_group);
 }
 
 Bandwidth Fabric::bandwidth(const Link& link) const {
@@ -179,7 +187,10 @@ Port Fabric::port(const Link& link) const {
   const Links& links = topology_.links();
   const Wiring& wiring = topology_.wiring(link.dimension);
   const GroupLink in_group{position_of(link), link.number};
-  if (wiring.role(in_group) == LinkRole::core) return {wiring.core_bandwidth(), 1};
+  const SwitchLinks* const changed = links.between_switches(link.dimension, link.owner);
+  const Port own = changed == nullptr ? Port{} : changed->port(in_group);
+  if (wiring.role(in_group) == LinkRole::core) return {wiring.core_bandwidth() * own.bandwidth, own.latency};
+  if (changed != nullptr && own != Port{}) return own;  // no NPU is at either end
   if (!links.has_ports(link.dimension)) return {};
   const Device ends[] = {wiring.from(in_group), wiring.to(in_group)};
   const Port* ports[] = {nullptr, nullptr};
@@ -198,6 +209,14 @@ LinkId Fabric::leaving(std::uint32_t d, NpuId from, std::uint32_t position) cons
   if (topology_.links().has_failed(d, from)) position = topology_.links().next_step(d, from, moved(from, d, position));
   const GroupLink link = topology_.wiring(d).first_link(topology_.coordinate(from, d), position);
   return LinkId(first_of(d, from).value() + link.number);
+}
+
+/// Returns the link over which a message leaves a switch of the group of an NPU.
+GroupLink Fabric::towards(std::uint32_t d, NpuId in_group, Device at, std::uint32_t position) const {
+  if (!detours_[d].empty())
+    if (const auto found = detours_[d].find(first_of_group(in_group, d)); found != detours_[d].end())
+      return found->second.towards(at, position);
+  return topology_.wiring(d).towards(at, position);
 }
 
 /// Returns the lowest dimension in which two NPUs differ.
@@ -230,7 +249,7 @@ std::optional<LinkId> Fabric::next(const Link& link, NpuId to) const {
   const Wiring& wiring = topology_.wiring(d);
   const Device at = wiring.to({position_of(link), link.number});
   if (at.kind == Device::Kind::network_switch) {
-    const GroupLink onward = wiring.towards(at, topology_.coordinate(to, d));
+    const GroupLink onward = towards(d, link.owner, at, topology_.coordinate(to, d));
     return LinkId(first_of(d, moved(link.owner, d, onward.position)).value() + onward.number);
   }
   const NpuId here = moved(link.owner, d, at.number);
@@ -241,6 +260,29 @@ std::optional<LinkId> Fabric::next(const Link& link, NpuId to) const {
   }
   if (here == to) return {};
   return first(here, to);
+}
+
+std::vector<Fabric::Link> Fabric::alternatives(const Link& link, NpuId to) const {
+  if (link.is_of_port || topology_.dimension(link.dimension).routing != Routing::adaptive) return {};
+  const GroupLink regular{position_of(link), link.number};
+  std::vector<Link> others;
+  for (const GroupLink other :
+       topology_.wiring(link.dimension).alternatives(regular, topology_.coordinate(to, link.dimension))) {
+    const Link found{LinkId(link.id.value() - link.number + other.number), link.dimension, link.owner, other.number};
+    if (exists(found)) others.push_back(found);
+  }
+  return others;
+}
+
+std::uint32_t Fabric::links_left(const Link& link, NpuId to) const {
+  std::uint32_t count = 1;
+  for (Link at = link;; ++count) {
+    const auto onward = next(at, to);
+    if (!onward) return count;
+    const Link following = find(*onward);
+    if (!continues(at, following)) return count;
+    at = following;
+  }
 }
 
 }  // namespace orrery::topology

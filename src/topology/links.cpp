@@ -57,7 +57,7 @@ Port slower(const Port& a, const Port& b) {
 
 Links::Links(std::span<const Dimension> dimensions) {
   for (const Dimension& dimension : dimensions) {
-    dimensions_.push_back({dimension, num_npus_, {{}}, {}, {}, {}, {}});
+    dimensions_.push_back({dimension, num_npus_, {{}}, {}, {}, {}, {}, {}});
     num_npus_ *= dimension.size;
   }
 }
@@ -71,7 +71,9 @@ void Links::add(const LinkFault& fault) {
     if (npu.value() >= num_npus_)
       refuse(fmt::format("found NPU {}", npu.value()), fmt::format("an NPU below {}", num_npus_));
   PerDimension& dimension = dimensions_[fault.dimension];
-  if (fault.failed)
+  if (!fault.switches.empty())
+    add_of_switches(dimension, fault);
+  else if (fault.failed)
     add_failed(dimension, fault);
   else
     add_ports(dimension, fault);
@@ -135,10 +137,54 @@ void Links::add_failed(PerDimension& of, const LinkFault& fault) {
   of.failed[group.first] = std::move(failed);
 }
 
+/// Changes or takes the links of a switch, or those between two. Links of NPUs to their switch are ports.
+void Links::add_of_switches(PerDimension& of, const LinkFault& fault) {
+  if (fault.switches.size() > 2)
+    refuse(fmt::format("found {} switches", fault.switches.size()),
+           "one switch, whose links are meant, or two, and the links between them");
+  if (!of.wiring) of.wiring = make_wiring(of.dimension);
+  const std::uint32_t size = of.dimension.size, groups = num_npus_ / size;
+  std::vector<SwitchPlace> places;
+  for (const std::string& name : fault.switches) places.push_back(switch_named(*of.wiring, groups, name));
+  const std::uint32_t group = places.front().group;
+  const NpuId first(group / of.stride * of.stride * size + group % of.stride);
+  const std::vector<GroupLink> links =
+      places.back().group == group ? SwitchLinks::between(*of.wiring, places) : std::vector<GroupLink>();
+  if (places.size() == 2 && links.empty())
+    refuse(fmt::format("no link joins {} and {}", fault.switches[0], fault.switches[1]),
+           "two switches that a link joins");
+  std::vector<NpuId> npus;
+  for (std::uint32_t position = 0; places.size() == 1 && position < size; ++position) {
+    const Device home = of.wiring->to(of.wiring->first_link(position, position == 0 ? 1 : 0));
+    if (std::ranges::find(places[0].numbers, home.number) != places[0].numbers.end())
+      npus.push_back(GroupNpus{first, of.stride}[position]);
+  }
+  if (fault.failed && !npus.empty())
+    refuse(fmt::format("{} is the only switch of NPU {}, which nothing else joins with the others", fault.switches[0],
+                       npus.front().value()),
+           "a switch without NPUs, or two switches, whose link fails",
+           "Make the switch slow, or leave its NPUs out of the system.");
+  if (!npus.empty()) add_ports(of, {.dimension = fault.dimension, .npus = npus, .port = fault.port});
+  if (links.empty()) return;
+  SwitchLinks& changed = of.switches.try_emplace(first, of.wiring, of.dimension.links).first->second;
+  if (fault.failed) return changed.fail(links);
+  require_factor("bandwidth", fault.port.bandwidth);
+  require_factor("latency", fault.port.latency);
+  changed.change(links, fault.port);
+}
+
+const SwitchLinks* Links::between_switches(std::uint32_t d, NpuId npu) const {
+  if (!any_ || dimensions_[d].switches.empty()) return nullptr;
+  const auto found = dimensions_[d].switches.find(dimensions_[d].first_of_group(npu));
+  return found == dimensions_[d].switches.end() ? nullptr : &found->second;
+}
+
 double Links::least_latency(std::uint32_t d) const {
   double least = 1;
   if (has_ports(d))
     for (const Port& port : dimensions_[d].ports) least = std::min(least, port.latency);
+  if (any_)
+    for (const auto& [first, links] : dimensions_[d].switches) least = std::min(least, links.least_latency());
   return least;
 }
 

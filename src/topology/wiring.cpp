@@ -33,6 +33,8 @@ bool leaves_position(const Wiring& wiring, GroupLink link) { return wiring.from(
 
 bool Wiring::exists(GroupLink) const { return true; }
 
+std::vector<GroupLink> Wiring::alternatives(GroupLink, std::uint32_t) const { return {}; }
+
 LinkRole Wiring::role(GroupLink) const { return LinkRole::plain; }
 
 std::optional<ValidationError> Wiring::validation_error(const FailedLinks&, const GroupNpus&) const { return {}; }

@@ -20,7 +20,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(SOURCE / "tests/support"))
 import harness  # noqa: E402
 
-UNITS = {"ps": 1e-12, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}
+UNITS = {"ps": 1e-12, "ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}
 WRITTEN = re.compile(r"checkpoint at simulated ([\d.]+) ([a-z]+): .*, (\d+) bytes? in ([\d.]+) s")
 
 

@@ -89,6 +89,27 @@ class Best(harness.Folder):
         self.best(self.model, *ON, "--set=workload.model.heads=7", "--output=best.h5", "--force", code=3)
         self.assertEqual({path.name: path.read_bytes() for path in self.folder.iterdir()}, before)
 
+    def test_a_step_of_inference(self):
+        """Plans for decoding and prefill: the first one of the table is the fastest, its CONFIG.yaml repeats it and says only what differs from
+        its base. A phase of training is refused, and so is a phase beside --serve."""
+        for phase in ("decode", "prefill"):
+            printed = self.best(
+                self.model, *ON, "--batch=32", f"--phase={phase}", "--output=best.h5", "--csv=best.csv", "--force"
+            ).out
+            self.assertIn("--serve ranks plans", " ".join(printed.split()))
+            with open(self.folder / "best.csv", newline="") as file:
+                rows = [row for row in csv.DictReader(file) if row["status"] == "done"]
+            least = min(float(row["step_time [s]"]) for row in rows)
+            table = printed[printed.index("The best") :].splitlines()
+            number = table[2].split()[0]
+            config = self.folder / f"best.trial-{number}.yaml"
+            self.assertLess(len(config.read_text().splitlines()), 12)
+            self.assertTrue(config.read_text().startswith('base: "best.base.yaml"\n'))
+            times = harness.finish_times(self.run_once([config, "--fold"], "again.h5"))
+            self.assertAlmostEqual(max(times) * 1e-12, least, delta=1e-9)
+        for more in (["--phase=training"], ["--phase=decode", "--serve=x", "--slo=ttft=1s"]):
+            self.assertIn("--phase", self.best(self.model, *ON, *more, code=2).err)
+
     def test_table(self):
         """The table of the best, first with the memory of an H100 and then with one that the best trial nearly fills. Expectation: lines fit into a
         terminal, numbers have units, the use of memory stands beside its size, and a mark says where it is tight."""
@@ -105,9 +126,9 @@ class Best(harness.Folder):
             row, memory = rows[line.split()[0]], re.search(rf"([0-9.]+)( MB)? of {ROOM}", line)
             scale = 1e6 if memory[2] else 1e9
             self.assertAlmostEqual(float(memory[1]) * scale, float(row["peak_memory [byte]"]), delta=0.0051 * scale)
-            time = re.search(r" ([0-9.]+) (us|ms|s) ", line)
+            time = re.search(r" ([0-9.]+) (µs|ms|s) ", line)
             self.assertAlmostEqual(
-                float(time[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3
+                float(time[1]) * {"µs": 1e-6, "ms": 1e-3, "s": 1}[time[2]] / float(row["step_time [s]"]), 1, delta=1e-3
             )
             self.assertRegex(line, rf"{ROOM}(?: +[0-9.]+ %)?$")
         self.assertRegex(printed, r"\nof all of these: .*system price [0-9,.]+ (M )?USD\n")

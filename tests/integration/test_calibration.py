@@ -48,7 +48,7 @@ provenance:
 
 def seconds(text):
     value, unit = re.fullmatch(r"([\d.]+) (\w+)", text).groups()
-    return float(value) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}[unit]
+    return float(value) * {"s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12}[unit]
 
 
 class Calibration(harness.Folder):

@@ -495,7 +495,7 @@ class Stuck(harness.Folder):
             for npu, group in ((0, "left"), (1, "right")):
                 self.assertRegex(
                     lines[1 + npu],
-                    rf"workload\.{npu}\.et: NPU {npu}, node 1 'in_{group}' waits since 0 ps for all-reduce number 1 of "
+                    rf"workload\.{npu}\.et: NPU {npu}, node 1 'in_{group}' waits from the start for all-reduce number 1 of "
                     rf"group '{group}' \(1048576 bytes\): 1 of 2 members are there, missing NPU {1 - npu}$",
                 )
             self.assertRegex(lines[3], "Correct.*--dependencies")

@@ -136,6 +136,40 @@ class Examples(harness.Folder):
         (self.folder / "again.yaml").write_text(first[0])
         self.assertEqual(self.run_resolved("again.yaml", "again.h5"), first)
 
+    def test_a_base_and_what_differs_from_it(self):
+        """A file that stands on another one, directly and over a third one, gives what the whole file gives. A base that stands on itself, one
+        that is missing and one that is no mapping are refused at the line that names it."""
+        deeper = self.folder / "deeper"
+        deeper.mkdir()
+        (deeper / "top.yaml").write_text("base: ../middle.yaml\nsystem:\n  collectives: {chunks: 3}\n")
+        (self.folder / "middle.yaml").write_text(
+            "base: run.yaml\nsystem: {collectives: {chunks: 2, active-chunks: 2}}\n"
+        )
+        (self.folder / "whole.yaml").write_text(self.first)
+        whole = harness.orrery(
+            "run",
+            "whole.yaml",
+            "--output=whole.h5",
+            "--set=system.collectives.chunks=3",
+            "--set=system.collectives.active-chunks=2",
+            cwd=self.folder,
+        )
+        self.assertEqual(whole.code, 0, whole.err)
+        self.assertEqual(
+            self.run_resolved("deeper/top.yaml", "top.h5")[1],
+            [int(time) for time in harness.finish_times(self.folder / "whole.h5")],
+        )
+        for name, text, said in (
+            ("loop.yaml", "base: loop.yaml\n", "which stands on this file"),
+            ("gone.yaml", "base: nothing.yaml\n", "nothing.yaml"),
+            ("list.yaml", "base: a-list.yaml\n", "the keys of a CONFIG.yaml"),
+        ):
+            (self.folder / "a-list.yaml").write_text("[1, 2]\n")
+            (self.folder / name).write_text(text)
+            outcome = harness.orrery("check", name, cwd=self.folder)
+            self.assertNotEqual(outcome.code, 0, name)
+            self.assertIn(said, outcome.err)
+
     def run_resolved(self, configuration, output):
         """Runs a configuration; returns its resolved configuration and the finish times of its NPUs."""
         import h5py

@@ -569,7 +569,7 @@ class Refusals(harness.Folder):
             outcome = harness.orrery("run", *arguments, "--fold", f"--output={self.folder / 'r.h5'}", ranks=ranks)
             self.assertEqual(outcome.code, 4, outcome.err)
             self.assertIn("4 of 4 NPUs do not finish", outcome.err)
-            self.assertIn("NPU 0, node 0 'from' waits since 0 ps for a message from NPU 1 with tag 1", outcome.err)
+            self.assertIn("NPU 0, node 0 'from' waits from the start for a message from NPU 1 with tag 1", outcome.err)
 
     def test_a_stuck_collective_names_its_members(self):
         """Even NPUs wait for the message that odd ones send after the collective of the pair. The folded run says of NPUs 0 and 1 what
@@ -597,7 +597,7 @@ class Refusals(harness.Folder):
         arguments = [harness.write_workload(self.folder, traces)] + system.write(self.folder)
         plain = harness.orrery("run", *arguments, f"--output={self.folder / 'r.h5'}")
         self.assertIn(
-            "'sum' waits since 0 ps for all-reduce number 1 of group 'g0' (64 bytes): 1 of 2 members are there, missing NPU 0",
+            "'sum' waits from the start for all-reduce number 1 of group 'g0' (64 bytes): 1 of 2 members are there, missing NPU 0",
             plain.err,
         )
         of_class = [

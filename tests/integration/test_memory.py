@@ -184,7 +184,7 @@ class Memory(harness.Folder):
             )
             self.assertEqual(outcome.code, 4, outcome.err)
             self.assertIn(
-                "waits since 0 ps for load with all-gather number 1 of group 'g' (100 bytes): 1 of 2 members are there, missing NPU 1",
+                "waits from the start for load with all-gather number 1 of group 'g' (100 bytes): 1 of 2 members are there, missing NPU 1",
                 outcome.err,
             )
 

@@ -44,7 +44,7 @@ NCCL_TESTS = """# nThread 1 nGpus 1 minBytes 1024 maxBytes 67108864
 def step_ps(outcome):
     """Returns the step time that a run printed."""
     value, unit = re.search(r"^step time ([\d.]+) (\w+)", outcome.out, re.MULTILINE).groups()
-    return float(value) * {"s": 1e12, "ms": 1e9, "us": 1e6, "ns": 1e3, "ps": 1}[unit]
+    return float(value) * {"s": 1e12, "ms": 1e9, "µs": 1e6, "ns": 1e3, "ps": 1}[unit]
 
 
 class Predictions(harness.Folder):
@@ -287,7 +287,7 @@ class Predictions(harness.Folder):
         done = harness.orrery("calibrate", "collectives", table, "--library=nccl-h100")
         self.assertEqual(done.code, 0, done.err)
         self.assertIn("all-reduce among 2 ranks on 1 node, 3 sizes", done.out)
-        self.assertRegex(done.out, r"67108864 +500\.0 us +[+-][\d.]+ % +[+-]0\.0 %")
+        self.assertRegex(done.out, r"67108864 +500\.0 µs +[+-][\d.]+ % +[+-]0\.0 %")
         self.assertIn(f'all-reduce: ["{table}"]', done.out)
         for words, kind in (("redop", "all-gather"), ("'scan'; expected one of all-reduce", "scan")):
             refused = harness.orrery("calibrate", "collectives", table, "--library=nccl-h100", f"--kind={kind}")

@@ -76,7 +76,7 @@ class Stop(harness.Folder):
             self.assertEqual(total.tolist(), npus["finish_time"][:].tolist())
             # No NPU is done: each comes to the time that the ranks agreed on, or further.
             number, unit = re.search(r"at simulated ([\d.]+) (\w+)", outcome.err).groups()
-            stop = float(number) * {"ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12}[unit]
+            stop = float(number) * {"ns": 1e3, "µs": 1e6, "ms": 1e9, "s": 1e12}[unit]
             self.assertGreaterEqual(int(npus["finish_time"][:].min()), stop * (1 - 1e-5))  # the message has 6 digits
 
     def test_a_run_stops_at_the_wall_time_limit(self):

@@ -46,7 +46,7 @@ class Summary(harness.Folder):
 
     def seconds(self, text):
         value, unit = re.fullmatch(r"([\d.]+) (\w+)", text).groups()
-        return float(value) * {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+        return float(value) * {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1}[unit]
 
     def step_time(self, printed):
         return self.seconds(re.search(r"^step time ([\d.]+ \w+)", printed, re.MULTILINE)[1])

@@ -105,7 +105,8 @@ struct Perturbation {
   };
   struct Links {
     std::uint32_t dimension = 0;
-    std::vector<NpuRange> npus;  ///< with `failed`: two NPUs, the link between them
+    std::vector<NpuRange> npus;         ///< with `failed`: two NPUs, the link between them
+    std::vector<std::string> switches;  ///< a switch, or two and the links between them; `npus` is then empty
     topology::Port port;
     bool failed = false;
 
@@ -219,6 +220,8 @@ struct Configuration {
   void share_settings();
   /// Sets the seed of all draws, and draws again what is drawn once for a run. `share_settings` comes first.
   void draw_with(std::uint32_t seed);
+  /// Returns whether the switches of a shape may choose among routes (topology::Routing::adaptive).
+  bool may_choose_routes() const;
   /// Returns the topology with the links of the perturbation. Throws as topology::Topology and topology::Links do.
   topology::Topology topology() const;
   /// Returns `collectives` with what the network model decides of them.

@@ -93,6 +93,7 @@ class LinkServers final : public MessageNetwork {
   void unpack_in_order(pdes::Event& event, std::span<const std::byte> bytes);
   std::vector<std::byte> packed_in_order(std::uint32_t slot) const;
   KnownDelays::Delays delays(Server& server, Bytes size, std::uint32_t circuits);
+  Server& least_waiting(Server& regular, const pdes::Event& event);
   bool fails_before(Server& server, const pdes::Event& event);
   void store_and_forward(Server& server, const pdes::Event& event);
   void cut_through(Server& server, const pdes::Event& event);

@@ -78,6 +78,8 @@ struct Message {
   std::uint32_t tag = 0;  ///< tag of a send
   Bytes size;             ///< size of the whole message
   Kind kind = Kind::data;
+  /// The dimension, counted from 1, in which a switch has sent it another way than the regular one; 0: none has.
+  std::uint8_t deflected = 0;
   /// Whether one cell, or one rank, has all links of its way, its source and its destination.
   pdes::Scope scope = pdes::Scope::anywhere;
   std::uint32_t circuits = 0;  ///< configuration of the circuits over which it goes (topology::Circuits)

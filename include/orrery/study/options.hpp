@@ -55,6 +55,7 @@ struct BestCommand {
   std::string cost;    ///< prices: a preset or a file; empty: those of the system
   std::uint32_t npus = 1;
   std::optional<std::uint32_t> batch;  ///< sequences of a step; none: one for each NPU
+  std::string phase;                   ///< step of inference, "prefill" or "decode"; empty: of training
   std::string serve;                   ///< requests that are to be served, a file; empty: the model is trained
   std::string slo;                     ///< "ttft=500ms,tpot=50ms"; with `serve`
   ExploreCommand explore;              ///< without `file`

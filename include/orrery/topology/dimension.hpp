@@ -13,6 +13,13 @@
 
 namespace orrery::topology {
 
+/// How the switches of a shape that has several ways choose among them.
+enum class Routing : std::uint8_t {
+  automatic,  ///< as the network and its rules allow
+  minimal,    ///< the shortest way that the destination chooses
+  adaptive,   ///< another one where messages wait for less time
+};
+
 /// One dimension of a topology. Its *groups* are the sets of NPUs that differ in the coordinate of this dimension only;
 /// a coordinate is the *position* of an NPU in its group.
 struct Dimension {
@@ -27,6 +34,7 @@ struct Dimension {
   /// each of its links up.
   double oversubscription = 1;
   std::string port = {};  ///< name of the port that the links of an NPU lead through (SharedPorts); empty: none
+  Routing routing = Routing::automatic;  ///< choice of ways (ShapeType::has_alternatives)
   /// The values of ShapeType::parameters by name, all of them.
   std::map<std::string, std::uint32_t, std::less<>> parameters = {};
 

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "orrery/base/divisor.hpp"
 #include "orrery/base/ids.hpp"
+#include "orrery/topology/switch_links.hpp"
 #include "orrery/topology/topology.hpp"
 
 namespace orrery::topology {
@@ -64,6 +66,12 @@ class Fabric {
   /// Returns the link after this one on the route to `to`; none if this one leads there.
   std::optional<LinkId> next(const Link& link, NpuId to) const;
 
+  /// Returns the links over which the switch that a link leaves may send a message for `to` instead, if the dimension's
+  /// routing is adaptive. They have the owner of the link. O(links of the owner).
+  std::vector<Link> alternatives(const Link& link, NpuId to) const;
+  /// Returns how many links of its dimension a message for `to` takes that takes this one. O(hops).
+  std::uint32_t links_left(const Link& link, NpuId to) const;
+
   /// Returns whether a message that comes over a link goes on over `next` in the same dimension.
   bool continues(const Link& link, const Link& next) const;
   /// Returns whether the link is there: some NPUs may have fewer links than others.
@@ -105,11 +113,14 @@ class Fabric {
   LinkId first_of(std::uint32_t d, NpuId npu) const;
   NpuId moved(NpuId npu, std::uint32_t d, std::uint32_t position) const;
   LinkId leaving(std::uint32_t d, NpuId from, std::uint32_t position) const;
+  GroupLink towards(std::uint32_t d, NpuId in_group, Device at, std::uint32_t position) const;
+  NpuId first_of_group(NpuId npu, std::uint32_t d) const { return moved(npu, d, 0); }
   std::uint32_t position_of(const Link& link) const { return topology_.coordinate(link.owner, link.dimension); }
 
   const Topology& topology_;
   std::vector<PerDimension> dimensions_;  ///< and then those of the contended ports, in the order of SharedPorts
   std::vector<const SharedPort*> ports_;  ///< contended ports
+  std::vector<std::map<NpuId, SwitchDetours>> detours_;  ///< [dimensions], by the first NPU of a group
   std::uint32_t num_links_ = 0, per_npu_ = 0;
 };
 

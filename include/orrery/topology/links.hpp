@@ -4,21 +4,15 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "orrery/base/ids.hpp"
 #include "orrery/topology/dimension.hpp"
+#include "orrery/topology/switch_links.hpp"
 #include "orrery/topology/wiring.hpp"
 
 namespace orrery::topology {
-
-/// Factors of the bandwidth and the latency that a dimension gives the links of an NPU.
-struct Port {
-  double bandwidth = 1;
-  double latency = 1;
-
-  friend bool operator==(const Port&, const Port&) = default;
-};
 
 /// Returns the smaller bandwidth and the larger latency of two ports. A message between them has these.
 Port slower(const Port& a, const Port& b);
@@ -30,6 +24,8 @@ struct LinkFault {
   std::vector<NpuId> npus;
   Port port;  ///< factors that multiply those of other faults of the same ports
   bool failed = false;
+  /// A switch, whose links are meant, or two, and the links between them; `npus` is then empty.
+  std::vector<std::string> switches = {};
 };
 
 /// The links that differ from their dimensions (docs/model.md, 3). By default there are none.
@@ -38,8 +34,8 @@ class Links {
   Links() = default;
   explicit Links(std::span<const Dimension> dimensions);
 
-  /// Adds a fault. Throws Error (bad_input) for a dimension or an NPU that does not exist, a factor out of range, ends
-  /// that no link joins, or a failed link that no way leads around. O(NPUs).
+  /// Adds a fault. Throws Error (bad_input) for a dimension, a switch or an NPU that does not exist, a factor out of
+  /// range, ends that no link joins, or a failed link that no way leads around. O(NPUs + links of a group).
   void add(const LinkFault& fault);
 
   /// Returns whether every link is as its dimension says.
@@ -54,6 +50,10 @@ class Links {
     return has_ports(d) ? dimensions_[d].kind_of[npu.index()] : std::uint16_t{0};
   }
   const Port& port(std::uint32_t d, std::uint16_t kind) const { return dimensions_[d].ports[kind]; }
+  /// Returns what differs of the links between the switches of the NPU's group of dimension d; null if nothing does.
+  const SwitchLinks* between_switches(std::uint32_t d, NpuId npu) const;
+  /// Returns these differences in all groups of dimension d, by the first NPU of the group.
+  const std::map<NpuId, SwitchLinks>& between_switches(std::uint32_t d) const { return dimensions_[d].switches; }
   /// Returns the smallest factor of latency of the ports of dimension d; 1 at the most.
   double least_latency(std::uint32_t d) const;
 
@@ -67,11 +67,12 @@ class Links {
   struct PerDimension {
     Dimension dimension;
     std::uint32_t stride = 1;
-    std::vector<Port> ports = {{}};        ///< ports of each kind
-    std::vector<std::uint16_t> kind_of;    ///< [num_npus], or empty: all 0
-    std::shared_ptr<const Wiring> wiring;  ///< none where no link has failed
-    std::map<NpuId, FailedLinks> failed;   ///< failed links, by the first NPU of the group
-    std::map<NpuId, std::uint32_t> lost;   ///< failed ones of several links side by side, by their NPU
+    std::vector<Port> ports = {{}};         ///< ports of each kind
+    std::vector<std::uint16_t> kind_of;     ///< [num_npus], or empty: all 0
+    std::shared_ptr<const Wiring> wiring;   ///< none where no link has failed
+    std::map<NpuId, FailedLinks> failed;    ///< failed links, by the first NPU of the group
+    std::map<NpuId, std::uint32_t> lost;    ///< failed ones of several links side by side, by their NPU
+    std::map<NpuId, SwitchLinks> switches;  ///< links between switches, by the first NPU of the group
 
     std::uint32_t position(NpuId npu) const { return npu.value() / stride % dimension.size; }
     NpuId first_of_group(NpuId npu) const { return NpuId(npu.value() - position(npu) * stride); }
@@ -80,6 +81,7 @@ class Links {
   const FailedLinks* failed_around(std::uint32_t d, NpuId npu) const;
   void add_ports(PerDimension& dimension, const LinkFault& fault);
   void add_failed(PerDimension& dimension, const LinkFault& fault);
+  void add_of_switches(PerDimension& dimension, const LinkFault& fault);
   void add_lost(PerDimension& dimension, const LinkFault& fault);
 
   std::vector<PerDimension> dimensions_;

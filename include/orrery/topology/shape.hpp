@@ -68,6 +68,7 @@ struct ShapeType {
   bool sends_over_one_link = false;    ///< all that a position sends leaves it over one link
   bool may_be_oversubscribed = false;  ///< Dimension::oversubscription may be more than 1
   bool has_switch_operations = false;  ///< Dimension::in_switch_operations may be more than 0
+  bool has_alternatives = false;       ///< its switches may choose among ways (Wiring::alternatives)
   bool has_detours = false;            ///< messages have a way around a failed link (Wiring::next_around)
   /// Says which parameter of the shape, or which size, is not possible; nothing if all are. Null: all are possible.
   std::optional<ValidationError> (*validation_error)(const Dimension& dimension) = nullptr;

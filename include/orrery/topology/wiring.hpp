@@ -81,6 +81,10 @@ class Wiring {
   virtual Device to(GroupLink link) const = 0;
   /// Returns the link over which a message leaves a device for another position.
   virtual GroupLink towards(Device at, std::uint32_t position) const = 0;
+  /// Returns the links over which a switch may send a message for a position instead of over `regular`, towards(at,
+  /// position), if the switches of the shape choose (Dimension::routing). From the ends of these links the message
+  /// takes towards() again. None if there is no choice.
+  virtual std::vector<GroupLink> alternatives(GroupLink regular, std::uint32_t position) const;
   /// Returns the kinds of switches of a group; none if NPUs are joined directly.
   virtual std::vector<SwitchTier> switch_tiers() const { return {}; }
   virtual LinkRole role(GroupLink link) const;

@@ -65,6 +65,8 @@ bool has_no_graph(const DimensionEntry&, const Reading& reading) {
 
 bool has_own_links(const DimensionEntry& entry) { return !entry.lies_on_graph; }
 
+bool has_own_routing(const DimensionEntry& entry) { return entry.dimension.routing != topology::Routing::automatic; }
+
 bool has_own_latency(const DimensionEntry& entry) { return has_own_links(entry) && !entry.flits; }
 
 bool needs_latency(const DimensionEntry& entry, const Reading& reading) {
@@ -183,6 +185,12 @@ constexpr Row<DimensionEntry> dimension_rows[] = {
      "its links together over what passes it at a time",
      "2", Default::built_in(), number("1 to 1e6"), [](auto& entry) { return &entry.dimension.oversubscription; },
      written_unless_default()},
+    {"system.network.dimensions.routing", "how routers choose among the routes to an NPU", "minimal",
+     Default::described("`adaptive` in the congestion-aware network, without packet-size, circuits and `rules: "
+                        "astra-sim`; otherwise `minimal`"),
+     word<shape_routings>(), [](auto& entry) { return &entry.dimension.routing; },
+     only_if([](const DimensionEntry& entry) { return entry.shape.shape->has_alternatives; }, "shape: Dragonfly"),
+     check(refuse_on_graph), see("network.md, *FatTree and Dragonfly*"), written_if(has_own_routing)},
     {"system.network.dimensions.port",
      "port of an NPU through which its links lead; dimensions that name one port share its rate", "nic",
      Default::described("shared by consecutive Switches whose links have one bandwidth, otherwise a separate one"),

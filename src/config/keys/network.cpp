@@ -261,6 +261,11 @@ void Validation::validate_network() {
   if (network.graph) validate_graph();
   if (network.circuits)
     for (const Contradiction& one : contradictions_of_circuits(c_)) refuse(one.key, one.found, one.expected);
+  for (std::size_t d = 0; d < c_.dimensions.size(); ++d)
+    require(c_.dimensions[d].routing != topology::Routing::adaptive || c_.may_choose_routes(),
+            fmt::format("system.network.dimensions.{}.routing", d),
+            "found adaptive, but no queue of a whole message decides over its route here",
+            "minimal, or system.network.model: congestion-aware without packet-size, circuits and rules: astra-sim");
   validate_flits();
   validate_ports();
   validate_recording();

@@ -80,12 +80,15 @@ void add_links(const LinkEntry& entry, const Place& place, const Reading& readin
         ErrorCode::bad_input, place_in(place, "failed"),
         links.failed ? "a failed link has neither bandwidth nor latency" : "the entry changes nothing of the links",
         "factors of 'bandwidth' or 'latency', or 'failed: true'");
-  if (reading.num_npus() == 0 || links.npus.empty()) return;
+  if (!links.switches.empty() && !links.npus.empty())
+    throw Error(ErrorCode::bad_input, place_in(place, "npus"), "found NPUs beside switches", "one of the two");
+  if (reading.num_npus() == 0 || (links.npus.empty() && links.switches.empty())) return;
   try {
     all.add(link_fault(links));
   } catch (const Error& error) {
     const bool is_there = links.dimension < reading.configuration.dimensions.size();
-    throw Error(error.code(), place_in(place, is_there ? "npus" : "dimension"), error.text());
+    throw Error(error.code(), place_in(place, is_there ? (links.npus.empty() ? "switches" : "npus") : "dimension"),
+                error.text());
   }
 }
 
@@ -96,7 +99,8 @@ constexpr Handling<Configuration> changed_links() {
             target.perturbation.links.clear();
             read_items(link_keys(), items, path, reading, [&](LinkEntry&& entry, const Place& place, bool) {
               const bool can_be = reading.faults.attempt([&] { add_links(entry, place, reading, all); });
-              if (can_be && !entry.links.npus.empty()) target.perturbation.links.push_back(std::move(entry.links));
+              if (can_be && (!entry.links.npus.empty() || !entry.links.switches.empty()))
+                target.perturbation.links.push_back(std::move(entry.links));
             });
           },
           [](const Configuration& c, std::string_view path, Writer& writer) {
@@ -119,6 +123,29 @@ constexpr Handling<LinkEntry> factor_of() {
             if (entry.has_factors) writer.put(path, fmt::to_string(entry.links.port.*member));
           },
           [](const LinkEntry& a, const LinkEntry& b) { return a.links.port.*member == b.links.port.*member; }};
+}
+
+constexpr Handling<LinkEntry> switch_names() {
+  return {[](const Value& value, const std::string& path, LinkEntry& entry, Reading&) {
+            const auto refuse = [&] {
+              throw Error(ErrorCode::bad_input, value.place(path), fmt::format("found {}", value.description()),
+                          "the name of a switch such as 'router 3', or a list of two");
+            };
+            if (value.kind == Value::Kind::scalar) {
+              entry.links.switches = {value.text};
+            } else {
+              if (value.kind != Value::Kind::sequence || value.items.empty() || value.items.size() > 2) refuse();
+              for (const Value& item : value.items) {
+                if (item.kind != Value::Kind::scalar) refuse();
+                entry.links.switches.push_back(item.text);
+              }
+            }
+          },
+          [](const LinkEntry& entry, std::string_view path, Writer& writer) {
+            if (!entry.links.switches.empty())
+              writer.put(path, fmt::format("[{}]", fmt::join(entry.links.switches, ", ")));
+          },
+          [](const LinkEntry& a, const LinkEntry& b) { return a.links.switches == b.links.switches; }};
 }
 
 constexpr Handling<Configuration> distributions() {
@@ -196,10 +223,17 @@ constexpr Row<Perturbation::SlowNpus> slow_npu_rows[] = {
 constexpr Row<LinkEntry> link_rows[] = {
     {"perturbation.links.dimension", "dimension of the links, 0 innermost", "0", Default::needed(), count(0),
      [](auto& entry) { return &entry.links.dimension; }},
+    {"perturbation.links.switches",
+     "a switch whose links are meant, or two, and the links between them, by the names that results give them",
+     "[edge 0, aggregation 1]", Default::none(),
+     ValueInfo("list", "the name of a switch, or a list of two", "-", "1 or 2 names"), switch_names()},
     {"perturbation.links.npus",
      "NPUs whose links are meant; of a failed link the two NPUs that it joined, or those that lost one of several "
      "links to their switch",
-     "0-7", Default::needed(), npu_list(), [](auto& entry) { return &entry.links.npus; }},
+     "0-7", Default::described("needed without `switches`"), npu_list(), [](auto& entry) { return &entry.links.npus; },
+     needed_if([](const LinkEntry& entry, const Reading&) { return entry.links.switches.empty(); },
+               "there are no `switches`"),
+     written_if([](const LinkEntry& entry) { return !entry.links.npus.empty(); })},
     {"perturbation.links.bandwidth", "factor of the bandwidth of the links", "0.5", Default::described("1"), factor(),
      factor_of<&topology::Port::bandwidth>()},
     {"perturbation.links.latency", "factor of the latency of the links", "2", Default::described("1"), factor(),
@@ -227,7 +261,7 @@ const Keys<LinkEntry>& link_keys() {
 }
 
 topology::LinkFault link_fault(const Perturbation::Links& links) {
-  topology::LinkFault fault{links.dimension, {}, links.port, links.failed};
+  topology::LinkFault fault{links.dimension, {}, links.port, links.failed, links.switches};
   for (const NpuRange& range : links.npus)
     for (std::uint64_t npu = range.first; npu <= range.last; ++npu)
       fault.npus.emplace_back(static_cast<std::uint32_t>(npu));

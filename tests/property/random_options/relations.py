@@ -562,7 +562,18 @@ HOPS = {
     "FatTree": lambda n: 6,
     "Dragonfly": lambda n: 5,
 }
-UNITS = {"ps": 1, "ns": 1e3, "us": 1e6, "ms": 1e9, "s": 1e12, "GB/s": 1e9, "TB/s": 1e12, "Gb/s": 1e9 / 8, "MB/s": 1e6}
+UNITS = {
+    "ps": 1,
+    "ns": 1e3,
+    "us": 1e6,
+    "µs": 1e6,
+    "ms": 1e9,
+    "s": 1e12,
+    "GB/s": 1e9,
+    "TB/s": 1e12,
+    "Gb/s": 1e9 / 8,
+    "MB/s": 1e6,
+}
 
 
 def quantity(text):

@@ -20,7 +20,7 @@ UNITS = {
     **{prefix + "B": 1000**power for power, prefix in enumerate(("k", "M", "G"), 1)},
     **{prefix + "iB": 1024**power for power, prefix in enumerate(("K", "M", "G"), 1)},
 }
-SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+SECONDS = {"s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12}
 AUDIT = harness.SHARED / "reference/audit"
 # Cases may call questions of the audit by number.
 QUESTIONS = {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "orrery/base/error.hpp"
 #include "orrery/topology/fabric.hpp"
@@ -180,6 +181,42 @@ TEST(Fabric, AFatTreeCarriesShifts) {
       for (std::uint32_t shift = 1; shift < size; ++shift)
         EXPECT_LE(most(taken(fabric, size, shift)), static_cast<int>(o)) << k << ", " << shift;
       EXPECT_EQ(most(taken(fabric, size, size / 2)), static_cast<int>(o)) << k;
+    }
+  }
+}
+
+// For each link between switches of trees and dragonflies: when it has failed, every route is a chain of links that
+// ends at its destination, without this link, and routes that did not take it are as before.
+TEST(Fabric, MessagesTakeAWayAroundEachFailedLinkOfSwitches) {
+  for (const Dimension& dimension : {fat_tree(4, 16), fat_tree(6, 27), dragonfly(2, 1, 1, 6), dragonfly(4, 2, 1, 40)}) {
+    const Topology whole = with_faults({dimension});
+    const Fabric before(whole);
+    const std::vector<Fabric::Switch> switches = before.switches();
+    std::set<std::pair<std::int64_t, std::int64_t>> joined;
+    for (std::uint32_t id = 0; id < before.num_links(); ++id) {
+      const Fabric::Link link = before.find(LinkId(id));
+      if (!before.exists(link)) continue;
+      if (const auto [from, to] = before.ends(link); from < to && to < 0) joined.emplace(from, to);
+    }
+    ASSERT_FALSE(joined.empty());
+    for (const auto& [a, b] : joined) {
+      const auto name = [&](std::int64_t end) { return switches[static_cast<std::size_t>(-1 - end)].name; };
+      const Topology faulty = with_faults({dimension}, {{0, {}, {}, true, {name(a), name(b)}}});
+      const Fabric fabric(faulty);
+      for (std::uint32_t from = 0; from < dimension.size; ++from)
+        for (std::uint32_t to = 0; to < dimension.size; ++to) {
+          if (from == to) continue;
+          const Way devices = way(fabric, from, to), regular = way(before, from, to);
+          ASSERT_FALSE(devices.empty());
+          ASSERT_EQ(devices.back(), static_cast<int>(to));
+          const auto takes_it = [&, one = a, other = b](const Way& taken) {
+            for (std::size_t i = 1; i < taken.size(); ++i)
+              if (std::minmax<std::int64_t>(taken[i - 1], taken[i]) == std::minmax(one, other)) return true;
+            return false;
+          };
+          EXPECT_FALSE(takes_it(devices));
+          EXPECT_TRUE(takes_it(regular) || devices == regular);
+        }
     }
   }
 }

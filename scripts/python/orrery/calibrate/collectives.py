@@ -141,7 +141,7 @@ def calibrate(program, files, library, kind, fabric, nic):
         )
         print(f"  {'bytes':>12} {'measured':>12} {library:>12} {'3 points':>12}")
         for (size, seconds, _), plain, fitted in zip(points, bare, corrected):
-            print(f"  {size:>12} {seconds * 1e6:>9.1f} us {100 * plain:>+10.1f} % {100 * fitted:>+10.1f} %")
+            print(f"  {size:>12} {seconds * 1e6:>9.1f} µs {100 * plain:>+10.1f} % {100 * fitted:>+10.1f} %")
         print(f"  mean error: {library} as it is {100 * sum(map(abs, bare)) / len(bare):.1f} %", end="")
         print(
             f", corrected by three of the points {100 * sum(map(abs, others)) / len(others):.1f} % on the others"

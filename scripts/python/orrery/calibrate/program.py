@@ -5,7 +5,7 @@ import re
 import subprocess
 import tempfile
 
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "ps": 1e-12}
 
 
 class Unusable(Exception):
@@ -22,7 +22,7 @@ class Failed(Exception):
 
 def seconds_of(text, what):
     """Returns the seconds of a text such as "1.42 s" or "830ms"."""
-    found = re.fullmatch(r"\s*([\d.]+(?:e-?\d+)?)\s*(s|ms|us|ns)\s*", text or "")
+    found = re.fullmatch(r"\s*([\d.]+(?:e-?\d+)?)\s*(s|ms|us|µs|ns)\s*", text or "")
     if not found or not float(found[1]) > 0:
         raise Unusable(f"{what}: found '{text}'; expected a time with its unit, such as 1.42 s.")
     return float(found[1]) * SECONDS[found[2]]

@@ -259,9 +259,9 @@ function collectivesSection(run) {
     sortableTable({name: "collectives", save: true, rows: collectives.rows, total: collectives.total, search: "filter collectives", order: "total", columns: [
       {name: "operation", key: "kind"}, {name: "groups", key: "family"}, {name: "size (B)", key: "bytes", number: true, text: (row) => row.bytes === null ? "–" : row.bytes.toLocaleString("en-US")},
       {name: "members", key: "members", number: true}, {name: "number", key: "number", number: true, text: (row) => row.number.toLocaleString("en-US")},
-      {name: "time (us)", key: "time", number: true, text: micro("time")}, {name: "min (us)", key: "least", number: true, text: micro("least"), wide: true},
-      {name: "max (us)", key: "most", number: true, text: micro("most"), wide: true}, {name: "algbw (GB/s)", key: "algorithm_bandwidth", number: true, text: rate("algorithm_bandwidth")},
-      {name: "busbw (GB/s)", key: "bus_bandwidth", number: true, text: rate("bus_bandwidth")}, {name: "wait (us)", key: "spread", number: true, text: micro("spread"), wide: true},
+      {name: "time (µs)", key: "time", number: true, text: micro("time")}, {name: "min (µs)", key: "least", number: true, text: micro("least"), wide: true},
+      {name: "max (µs)", key: "most", number: true, text: micro("most"), wide: true}, {name: "algbw (GB/s)", key: "algorithm_bandwidth", number: true, text: rate("algorithm_bandwidth")},
+      {name: "busbw (GB/s)", key: "bus_bandwidth", number: true, text: rate("bus_bandwidth")}, {name: "wait (µs)", key: "spread", number: true, text: micro("spread"), wide: true},
       {name: "total (ms)", key: "total", number: true, text: (row) => (row.total / 1e9).toFixed(2)}]}));
   } else parts.push(element("p", {class: "soft"}, "The run had no collectives."));
   parts.push(element("h3", {}, "Groups"), sortableTable({name: "groups", rows: groups.rows, total: groups.total, search: "filter groups", columns: [
