@@ -32,8 +32,8 @@ class SignatureWriter {
         structures_(structures),
         streams_(streams),
         shares_memory_(context.memory.num_servers() > 0 && !folds_servers(context)),
-        orders_all_(context.options.one_by_one && !context.options.replay_only && context.accesses_servers &&
-                    (!context.communicators.empty() || context.sends_messages)) {}
+        orders_all_(context.options.one_by_one && !context.options.replay_only && context.of_all.accesses_servers &&
+                    (!context.communicators.empty() || context.of_all.sends_messages)) {}
 
   OwnSignatures run(parallel::Communicator& world) {
     number_routes(world);
@@ -114,7 +114,7 @@ class SignatureWriter {
       signature.push_back(streams_->find(own, streams_->key_of(own, s)));
       signature.push_back(routes_[streams_->first()[own] + s]);
     }
-    if (!context_.positions.empty()) signature.push_back(context_.positions[npu.id.index()]);
+    if (!context_.of_all.positions.empty()) signature.push_back(context_.of_all.positions[npu.id.index()]);
   }
 
   /// Numbers what the delay of a message, and what it adds to the network's figures, depend on besides its size: the

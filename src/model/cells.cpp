@@ -165,7 +165,7 @@ std::vector<std::uint32_t> cells_of(const npu::RunContext& run) {
 }
 
 std::vector<std::uint32_t> cells_of_links(const npu::RunContext& run) {
-  if (run.npus.empty() || run.options.gpu || run.accesses_servers) return {};
+  if (run.npus.empty() || run.options.gpu || run.of_all.accesses_servers) return {};
   // Some networks do not know the ways of messages: not even an NPU keeps those to itself.
   if (!run.links->keeps_within(std::array{run.npus.front().id}, [](NpuId) { return true; })) return {};
   const std::uint32_t num_processes = run.links->num_processes();

@@ -178,8 +178,8 @@ void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
   }
   const std::vector<Time> shortest = collectives.find();
   for (const auto& [spec, ranks] : hosted) {
-    const Time least = std::min(shortest[spec.id.index()], run.least_recorded);
-    const Time final_delay = std::min(run.engine.minimum_duration(*layout_of(run, spec)), run.least_recorded);
+    const Time least = std::min(shortest[spec.id.index()], run.of_all.least_recorded);
+    const Time final_delay = std::min(run.engine.minimum_duration(*layout_of(run, spec)), run.of_all.least_recorded);
     for (const Rank rank : ranks)
       neighbours.add_completions(rank, run.memory.least_after_answer(least),
                                  run.memory.least_after_answer(final_delay));
@@ -190,7 +190,7 @@ void add_communicators(Neighbours& neighbours, const npu::RunContext& run) {
 void add_messages(Neighbours& neighbours, const npu::RunContext& run) {
   for (const auto& npu : run.npus)
     for (const NpuId peer : npu.trace->peers) {
-      const Time least = std::min(run.send_delay(npu.id, peer, Bytes(0)), npu::half_of(run.least_recorded));
+      const Time least = std::min(run.send_delay(npu.id, peer, Bytes(0)), npu::half_of(run.of_all.least_recorded));
       neighbours.add_messages(run.hosting.of_npu[peer.index()], run.memory.least_after_answer(least));
     }
 }

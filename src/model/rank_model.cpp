@@ -28,7 +28,7 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                      .place_of = model.run_.place_of,
                      .execution = model.run_.options.goes_over_links() ? communicator::Execution::by_members
                                                                        : communicator::Execution::at_host,
-                     .least_recorded = model.run_.least_recorded,
+                     .least_recorded = model.run_.of_all.least_recorded,
                      .variations = &model.run_.options.noise.variations,
                      .knows_places = model.run_.orders_collectives(),
                      .rendezvous = model.run_.options.rendezvous,

@@ -218,7 +218,7 @@ class GlobalOrder final : public AstraOrder {
     EventPlace history = completion.place.end;
     if (!history.is_known()) {
       const Time last = completion.time - std::min(handler.last_step(completion.node), completion.time);
-      history = npu().context().first_place(npu().npu().id).next(last, 0).next(last, 0);
+      history = first_place().next(last, 0).next(last, 0);
     }
     histories_.keep_known(completion.event, std::move(history));
   }
@@ -243,6 +243,13 @@ class GlobalOrder final : public AstraOrder {
     communicator::Membership membership;
     communicator::Join join;
   };
+
+  /// Returns the place of what the NPU has pending at time 0.
+  EventPlace first_place() {
+    const auto& positions = npu().context().of_all.positions;
+    const NpuId self = npu().npu().id;
+    return EventPlace::first_of(positions.empty() ? self : NpuId(positions[self.index()]));
+  }
 
   bool next_end_awaits_answer() const override { return histories_.is_blocked(); }
   void handle_all(EventHandler& handler, std::span<const pdes::Event> all, Time now) override;
@@ -313,12 +320,11 @@ std::vector<GlobalOrder::Ordered> GlobalOrder::in_order(std::span<const pdes::Ev
 
 /// Returns the history of an event that is its own.
 EventPlace GlobalOrder::take_history_of(const pdes::Event& event) {
-  const NpuId self = npu().npu().id;
-  if (static_cast<EventKind>(event.kind) == EventKind::start) return npu().context().first_place(self);
+  if (static_cast<EventKind>(event.kind) == EventKind::start) return first_place();
   EventPlace history = histories_.take(event.order);
   const auto& links = npu().context().services.links;
   if (!history.is_known() && links) history = links->take_place(event);
-  return history.is_known() ? history : npu().context().first_place(self).next(event.time, 0);
+  return history.is_known() ? history : first_place().next(event.time, 0);
 }
 
 /// Handles one event. Returns false if it is to come again at this time, after all else that the NPU has pending.

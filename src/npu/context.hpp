@@ -8,12 +8,12 @@
 #include "kept_completions.hpp"
 #include "kept_ends.hpp"
 #include "orrery/base/error.hpp"
-#include "orrery/base/event_place.hpp"
 #include "orrery/base/hosting.hpp"
 #include "orrery/memory/remote_memory.hpp"
 #include "orrery/npu/cause.hpp"
 #include "orrery/npu/npus.hpp"
 #include "orrery/npu/options.hpp"
+#include "orrery/npu/run_context.hpp"
 #include "turns.hpp"
 
 namespace orrery::npu {
@@ -49,8 +49,7 @@ struct Context {
   KeptEvents& kept;
   std::vector<GroupUse> groups;  ///< [communicators]
   DimensionStreams streams;
-  Time least_recorded = Time::max();              ///< see RunContext
-  std::span<const std::uint32_t> positions = {};  ///< see RunContext
+  const RunContext::AllTraces& of_all;
   Time endpoint_delay[2];  ///< delays in collectives among all NPUs, and in smaller communicators
   /// Queues of each dimension if an NPU's turn of queues and trees goes on over all its communicators; 0 if it does
   /// not.
@@ -59,10 +58,6 @@ struct Context {
   GpuSystem* gpus = nullptr;  ///< null: no thread blocks carry out collectives
   Scratch scratch = {};
 
-  /// Returns the place of what an NPU has pending at time 0.
-  EventPlace first_place(NpuId npu) const {
-    return EventPlace::first_of(positions.empty() ? npu : NpuId(positions[npu.index()]));
-  }
   /// Returns what passes from the last message of a collective to its end.
   Time last_step(const communicator::Membership& its) const { return endpoint_delay[its.is_subgroup ? 1 : 0]; }
 };

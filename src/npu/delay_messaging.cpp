@@ -44,7 +44,7 @@ void send_to_peer(Execution& npu, NodeId id, EventKind kind, Time time, std::uin
 /// Returns how long the clear to send takes from a receiver to a sender.
 Time clearance_delay(const Context& context, NpuId receiver, NpuId sender) {
   return std::min(context.services.network.delay(receiver, sender, collective::clear_to_send_size()),
-                  half_of(context.least_recorded));
+                  half_of(context.of_all.least_recorded));
 }
 
 /// Returns when data that leave now are at the receiver.

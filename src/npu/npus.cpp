@@ -40,7 +40,7 @@ std::vector<GroupUse> uses_of_groups(const RunContext& run) {
 
 /// Returns Context::queues.
 std::uint32_t queues_in_turn(const RunContext& run) {
-  const bool go_on = run.engine.turns_go_on() && (run.turns_over_all || !run.options.goes_over_links());
+  const bool go_on = run.engine.turns_go_on() && (run.of_all.turns_go_on || !run.options.goes_over_links());
   return go_on ? num_queues(run.engine) : 0;
 }
 
@@ -71,8 +71,7 @@ struct Npus::State {
                 kept,
                 uses_of_groups(run),
                 dimension_streams_of(run),
-                run.least_recorded,
-                run.positions,
+                run.of_all,
                 {run.engine.endpoint_delay(false), run.engine.endpoint_delay(true)},
                 queues_in_turn(run)},
         gpus(run.options.gpu && run.options.goes_over_links() ? std::make_unique<GpuSystem>(run) : nullptr),

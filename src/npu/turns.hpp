@@ -71,6 +71,7 @@ class ResourceMap {
         return cpu;
       case trace::NodeKind::compute:
         return compute;
+      case trace::NodeKind::instant:
       case trace::NodeKind::receive:
         return unlimited;
       default:

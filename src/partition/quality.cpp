@@ -95,7 +95,7 @@ Quality measure(const npu::RunContext& run, const CommunicationGraph& graph, con
     ++result.groups;
   }
   if (result.groups > 0) take_in_collectives(run, crosses, lookahead);
-  if (result.groups + result.messages > 0) lookahead.at_most(npu::half_of(run.least_recorded));
+  if (result.groups + result.messages > 0) lookahead.at_most(npu::half_of(run.of_all.least_recorded));
   take_in_memory(run, partition, lookahead);
   result.balance = balance(graph.loads, partition);
   result.lookahead = lookahead.value();

@@ -175,7 +175,8 @@ void Preparation::number(parallel::Communicator& world) {
   of_all_.sends_messages = any[1] != 0;
   const npu::RunContext run = unfolded_context(rank_->npus);
   if (run.knows_places() && !run.options.goes_over_links() && !run.orders_requests())
-    of_all_.positions = npu::positions_among_connected(rank_->npus, run.hosting.num_npus(), world);
+    positions_ = npu::positions_among_connected(rank_->npus, run.hosting.num_npus(), world);
+  of_all_.positions = positions_;
 }
 
 npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus) {
@@ -187,11 +188,7 @@ npu::RunContext Preparation::unfolded_context(std::span<const npu::NpuSpec> npus
           npus,
           {here_, traces_->partition.ranks(), host_of_server_},
           [this](NpuId npu, std::uint64_t node) { return place_of(*traces_, configuration_, npu, node); },
-          of_all_.least_recorded,
-          of_all_.accesses_servers,
-          of_all_.sends_messages,
-          of_all_.positions,
-          of_all_.turns_go_on,
+          of_all_,
           configuration_.run.cell_size};
 }
 

@@ -178,7 +178,7 @@ class Capacity(harness.Folder):
         text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), late], "15 GiB"))
         self.assertRegex(
             text,
-            r"w\.3\.et: NPU 3: at 500 us the tensors take 16\.0+ GiB \(17179869184 bytes\), but the local memory has room for 15\.0+ GiB "
+            r"w\.3\.et: NPU 3: at 500 µs the tensors take 16\.0+ GiB \(17179869184 bytes\), but the local memory has room for 15\.0+ GiB "
             r"\(16106127360\): 'a' \(9\.0+ GiB\), 'b' \(7\.0+ GiB\)\. .*--memory=report",
         )
         text = self.refused(self.config([small, layer(name=" of 1"), layer(name=" of 2"), small], "15 GiB"))

@@ -173,6 +173,7 @@ FOREIGN = [
             "src/model/cells.cpp",
             "src/network/max_flow.cpp",
             "src/network/packet/network_parts.cpp",
+            "src/npu/connected.cpp",
         ],
     ),
     (r"cxxopts", ["cli"]),

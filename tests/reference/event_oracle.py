@@ -299,7 +299,7 @@ class EventSimulation(oracle.Simulation):
         placement = oracle.Placement(self.network, self.system, kind, everyone, involved)
         before = state.turns.copy()
         self.algorithms.take_turns(kind, num_bytes, everyone, involved, state.turns)
-        chunks = self.algorithms.divide(kind, *self.algorithms.cut(kind, num_bytes), placement, before, 0)
+        chunks = self.algorithms.divide(kind, *self.algorithms.cut(kind, num_bytes), placement, before)
         name = "" if involved or len(members) == self.network.size and name not in self.groups else name
         left = {"count": len(chunks)}
         for phases in chunks:

@@ -130,27 +130,32 @@ class Collectives:
         return -(-num_bytes // chunk_bytes), chunk_bytes
 
     def take_turns(self, kind, num_bytes, members, involved, turns):
-        """Counts the chunks of a collective that an NPU joins: `turns` has, by dimension, how many have used its queues in turn."""
-        if len(members) > 1 and (kind != "all-reduce" or not self.aware):
-            for d in Placement(self.network, self.system, kind, members, involved).dimensions:
-                turns[d] += self.cut(kind, num_bytes)[0]
+        """Counts the chunks of a collective that an NPU joins: `turns` has, by dimension, how many have used its queues in turn, and by
+        the word tree and the dimension, how many its two trees."""
+        if len(members) == 1:
+            return
+        placement, count = Placement(self.network, self.system, kind, members, involved), self.cut(kind, num_bytes)[0]
+        for d in placement.dimensions:
+            if kind != "all-reduce" or not self.aware:
+                turns[d] += count
+            if placement.takes_turns_at_trees:
+                turns["tree", d] += count
 
     def least_turns(self, all_turns):
-        """Returns whose turn it is for members that disagree: the least, with the highest dimension first."""
+        """Returns whose turn it is for members that disagree: the least, with the highest dimension first and queues before trees."""
         dimensions = range(len(self.network.dimensions))
-        return min(all_turns, key=lambda turns: [turns[d] % self.num_queues for d in reversed(dimensions)])
+        return min(
+            all_turns,
+            key=lambda turns: [(turns[d] % self.num_queues, turns["tree", d] % 2) for d in reversed(dimensions)],
+        )
 
-    def finish_times(self, kind, num_bytes, members, arrivals, involved=None, turns=None, trees=None):
+    def finish_times(self, kind, num_bytes, members, arrivals, involved=None, turns=None):
         """Returns the finish time of every member, given when each arrived. `involved`: a flag for each dimension, or None for all.
-        `turns`: by dimension, how many chunks have used all queues in turn before. `trees`: a list of how many chunks of the communicator
-        have gone over trees so far; it is advanced."""
+        `turns`: what take_turns has counted before."""
         if len(members) == 1:
             return list(arrivals)
-        trees = trees or [0]
         placement = Placement(self.network, self.system, kind, members, involved)
-        chunks = self.divide(kind, *self.cut(kind, num_bytes), placement, turns or collections.Counter(), trees[0])
-        if kind == "all-reduce":
-            trees[0] += len(chunks)
+        chunks = self.divide(kind, *self.cut(kind, num_bytes), placement, turns or collections.Counter())
         order, end = self.service_order(chunks)
         if placement.is_regular() and len(set(arrivals)) == 1:
             return [arrival + end for arrival in arrivals]
@@ -172,7 +177,7 @@ class Collectives:
             done[chunk, phase] = self.finish_phase(chunks[chunk][phase], placement, starts)
         return [max(done[c, len(phases) - 1][i] for c, phases in enumerate(chunks)) for i in range(len(members))]
 
-    def divide(self, kind, num_chunks, chunk_bytes, placement, turns, trees):
+    def divide(self, kind, num_chunks, chunk_bytes, placement, turns):
         """Returns the phases of each chunk, with the queues that they wait in. Rings and direct in the second half of the queues, and on the
         way back of an all-reduce, go round the other way."""
         first, last, each, chunks = collections.Counter(), collections.Counter(), collections.Counter(), []
@@ -201,9 +206,8 @@ class Collectives:
                 else:
                     queue = (queues // 2 + last[d] % max(queues - queues // 2, 1)) % queues
                     last[d] += 1
-                phase = self.Phase(
-                    d, queue, phase_kind, size, back and placement.goes_round(d), (trees + chunk) % 2 == 1, 0
-                )
+                is_odd = (turns["tree", d] + chunk) % 2 == 1
+                phase = self.Phase(d, queue, phase_kind, size, back and placement.goes_round(d), is_odd, 0)
                 duration = max(self.finish_group(placement, phase, placement.groups[d][0], [0] * n))
                 phases.append(phase._replace(duration=duration))
                 size = {"reduce-scatter": size // n, "all-gather": size * n}.get(phase_kind, size)
@@ -398,6 +402,7 @@ class Placement:
             self.algorithms = {0: only if keeps else "ring"}
             self.endpoint_delay = system.get("endpoint-delay", 10) if everyone else 10
         self.is_subgroup = not everyone
+        self.takes_turns_at_trees = everyone and any("oubleBinaryTree" in name for name in names)
 
     @staticmethod
     def can_halve(algorithm, kind, size):
@@ -443,7 +448,7 @@ class Npu:
         self.ready = [id for id, count in self.missing.items() if count == 0]
         self.busy = collections.Counter()  # by resource: nodes that hold it
         self.collectives = collections.Counter()  # by process group: collectives issued
-        self.turns = collections.Counter()  # by dimension: chunks that have taken the queues in turn
+        self.turns = collections.Counter()  # Collectives.take_turns
         self.completed, self.finish_time = 0, None
 
     def complete(self, id, time):
@@ -482,7 +487,6 @@ class Simulation:
         self.instant = collections.deque()  # nodes that the NPU at hand has begun and that take no time
         self.in_store = False  # whether the event at hand has what the NPU at hand has pending for itself
         self.cause = None  # where the event at hand stands among those of this time, and its NPU
-        self.trees = collections.defaultdict(lambda: [0])  # by communicator: chunks that have gone over trees
         self.members = {}  # of a collective that still waits for members: {NPU: (arrival, node id)}
         # Of messages from, to, tag: arrived ones that nobody has received, receives that wait, sends that wait for a receive, and
         # receives that have told the sender to begin.
@@ -641,7 +645,7 @@ class Simulation:
         first = min(arrival for arrival, _, _ in waiting.values())
         arrivals = [waiting[m][0] if m in waiting else first for m in everyone]
         turns = self.algorithms.least_turns(turns for _, _, turns in waiting.values())
-        times = self.algorithms.finish_times(kind, num_bytes, everyone, arrivals, involved, turns, self.trees[name])
+        times = self.algorithms.finish_times(kind, num_bytes, everyone, arrivals, involved, turns)
         for member, time in zip(everyone, times):
             if member in waiting:
                 # The last step of a collective ends an endpoint delay after its message is there.

@@ -77,14 +77,6 @@ class Preparation {
     communicator::CommunicatorTable communicators;
     std::vector<npu::NpuSpec> npus;
   };
-  /// What holds for the traces of all ranks together.
-  struct AllTraces {
-    Time least_recorded;
-    bool accesses_servers = false;
-    bool sends_messages = false;
-    std::vector<std::uint32_t> positions;  ///< npu::RunContext::positions
-    bool turns_go_on = false;              ///< npu::turns_go_on_over_all
-  };
   struct FoldedRun {
     FoldedRun(const npu::RunContext& unfolded, fold::Assignment ranks, const fold::ReadNpus& read,
               parallel::Communicator& world, fold::Assumptions assumptions);
@@ -112,8 +104,9 @@ class Preparation {
   std::optional<HostedTraces> traces_;  // set by `read`
   std::vector<Rank> host_of_server_;
   npu::Programs programs_;
-  std::optional<RankNpus> rank_;  // set by `number`
-  AllTraces of_all_;
+  std::optional<RankNpus> rank_;          // set by `number`
+  std::vector<std::uint32_t> positions_;  // of_all_.positions
+  npu::RunContext::AllTraces of_all_;
   std::vector<std::uint32_t> sharers_;
   std::map<NpuId, trace::NpuTrace> other_traces_;  // of NPUs that other ranks host, as far as this one needs them
   std::optional<FoldedRun> folded_;

@@ -320,7 +320,8 @@ class Study(OpenFile):
         )
 
     def configuration_of(self, number, program=None):
-        """Returns the configuration of a trial as dictionaries and lists; orrery.run takes it.
+        """Returns the configuration of a trial as dictionaries and lists; orrery.run takes it. Its `base` is the path of the configuration
+        from which the trial differs.
 
         It is in the file that the job wrote beside the output, if the trial is one of the best. Otherwise the program `orrery` makes it from
         the study, which has to be where it was. Raises ProgramError if it cannot.
@@ -328,7 +329,10 @@ class Study(OpenFile):
         written = f"{os.path.splitext(self.path)[0]}.trial-{number}.yaml"
         if os.path.exists(written):
             with open(written, encoding="utf-8") as file:
-                return configuration.parsed(file.read())
+                result = configuration.parsed(file.read())
+            if isinstance(result.get("base"), str):
+                result["base"] = os.path.join(os.path.dirname(os.path.abspath(written)), result["base"])
+            return result
         return configuration.parsed(
             programs.call("explore", *shlex.split(self._study_words), "--trial", str(number), program=program)
         )

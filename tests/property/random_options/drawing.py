@@ -309,6 +309,8 @@ class Drawing:
                 links = entry["global-links"] = r.choice([1, 2])
             group = routers * entry["npus-per-router"]
             entry["size"] = group * r.randint(1, min(routers * links + 1, max(1, 16 // group)))
+            if self.model == "congestion-aware" and self.chance(0.5):
+                entry["routing"] = r.choice(["adaptive", "minimal"])
         elif shape == "Torus2D":
             entry["size"] = r.choice(["2x2", "2x4", "4x4", "3x2", "1x4"])
         elif shape == "Torus3D":

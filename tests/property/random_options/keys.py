@@ -13,6 +13,7 @@ NOT_DRAWN = {
     "workload.step": "a profiler's recordings, which integration_kineto reads",
     "workload.replicate": "a profiler's recordings, which integration_kineto reads",
     "perturbation.base": "a file of the keys that are drawn here",
+    "perturbation.links.switches": "links between switches, which integration_switch_links reads",
     "provenance": "it changes the interval alone; test_calibration tries it",
     "workload.precision": "the relation `generated` sets it with the traces that need it",
     "cost.base": "a file of the keys that are drawn here",

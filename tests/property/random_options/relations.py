@@ -544,11 +544,13 @@ def capacity(trial, random):
         after = 256 / quantity(dimensions[dimension]["bandwidth"]) * 1e12 if model == "packet" and fixed else 0
         if busy > trial.rows["time"] + after:
             return f"a link of dimension {dimension} is busy for {busy} ps of {trial.rows['time']} ps"
+        if not fixed:
+            continue
         # Links side by side count as one, or are as fast as all of them. The links above an oversubscribed switch count as one too.
         links = dimensions[dimension].get("links", 1)
         if "oversubscription" in dimensions[dimension]:
             links = max(links, size_of(dimensions[dimension]) * links / dimensions[dimension]["oversubscription"])
-        least = size / quantity(dimensions[dimension]["bandwidth"]) / links * 1e12 if fixed else 0
+        least = size / quantity(dimensions[dimension]["bandwidth"]) / links * 1e12
         if least > (trial.rows["time"] + after) * 1.0001 + 1000:
             return f"a link of dimension {dimension} carries {size} bytes in {trial.rows['time']} ps, which takes it {least:.0f} ps"
     return ""

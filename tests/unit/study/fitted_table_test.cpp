@@ -54,7 +54,7 @@ TEST(FittedTable, TheLastOptionalColumnsAreLeftOut) {
 /// Values of all kinds of units, as people write them.
 TEST(MetricText, HasUnits) {
   EXPECT_EQ(metric_text("step_time", "s", 0.0312), "31.2 ms");
-  EXPECT_EQ(metric_text("step_time", "s", 4.2e-6), "4.2 us");
+  EXPECT_EQ(metric_text("step_time", "s", 4.2e-6), "4.2 µs");
   EXPECT_EQ(metric_text("peak_memory", "byte", 74.47085e9), "74.47 GB");
   EXPECT_EQ(metric_text("mfu", "1", 0.5928), "59.3 %");
   EXPECT_EQ(metric_text("metrics_replicas", "1", 16), "16");
