@@ -126,6 +126,9 @@ std::vector<IdleCondition> of_compute() {
          const auto& kernel = s.all.execution.compute.products.attention.kernel;
          return !kernel || (*kernel)->share(s.processor().name, {}).has_value();
        }},
+      {{"system.compute.attention-kernel"},
+       "with system.compute.attention, which goes before it and which a stack may give",
+       [](const IdleSubject& s) { return s.all.execution.compute.products.attention_share <= 0; }},
       {{"system.compute.power-cap"},
        "on a processor whose power is not known",
        [](const IdleSubject& s) { return s.processor().power > 0; }},

@@ -81,6 +81,16 @@ EXCEPTIONS = [
         "network.switching",
         "the value that is tried is the default without the congestion-aware network",
     ),
+    (
+        "(step|traces), switches.*|packets, reduction|cost of a graph",
+        "dimensions.[01].shape",
+        "a Crossbar, which is tried, is a Switch if it is not simulated flit by flit",
+    ),
+    (
+        "stack h100-megatron",
+        "library.nics-per-node",
+        "a NIC for each NPU is the default, and the links of NPUs carry no more than their bandwidth over more NICs",
+    ),
     ("library", "collectives.(directions|chunks)", "the value that is tried is the default"),
     (
         ".*stack.*|library",
