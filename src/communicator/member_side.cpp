@@ -7,14 +7,6 @@
 #include "wire_format.hpp"
 
 namespace orrery::communicator {
-namespace {
-
-/// The most participants of a rank that may handle a completion without the kernel. More are not of one cell, whose
-/// events are handled one after the other.
-constexpr std::size_t most_taken = 64;
-
-}  // namespace
-
 void MemberSide::Pending::clear() {
   report = {};
   done = false;
@@ -135,8 +127,7 @@ void MemberSide::join(const Membership& membership, const Report& report, const 
     pending.first = now;
     begun_.emplace_back(membership.communicator, report.ordinal);
   }
-  if (pending.report.collective != report.collective || pending.report.size != report.size)
-    agree(pending.report, report, may_be_uneven(), communicator.spec, setup_.place_of);
+  agree(pending.report, report, may_be_uneven(), communicator.spec, setup_.place_of);
   pending.report.depth = std::max(pending.report.depth, report.depth);
   pending.report.is_recorded &= report.is_recorded;
   pending.report.recorded = std::min(pending.report.recorded, report.recorded);
@@ -227,10 +218,9 @@ void MemberSide::complete(const Report& report, std::span<const Time> times) {
     auto event = pdes::Event::make(time, pdes::Stage::client, lp, report.ordinal, LpId(npu.value()));
     event.node = pending.nodes[i].value();
     event.kind = pdes::completion;
-    const bool is_taken = announce_(
-        {npu, pending.nodes[i], time, report.size, report.last, event.order, places.empty() ? EndPlace() : places[i]},
-        event, communicator.npus.size() <= most_taken);
-    if (time != Time::max() && !is_taken) setup_.kernel.schedule(event);
+    if (time != Time::max()) setup_.kernel.schedule(event);
+    announce_(
+        {npu, pending.nodes[i], time, report.size, report.last, event.order, places.empty() ? EndPlace() : places[i]});
   }
   pending.done = true;
   communicator.pending.retire();

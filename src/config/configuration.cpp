@@ -162,7 +162,10 @@ void Configuration::settle_experts() {
   for (std::size_t d = 0; d < std::min<std::size_t>(dimensions.size(), collectives.library.node_dimensions); ++d)
     npus_of_node *= std::max(dimensions[d].size, 1U);
   const bool has_kernels = collectives.library.library.has_value();
-  bool exchanges = places.contains("system.collectives.experts.kernels") || options.sm_share.has_value();
+  // Traces may exchange tokens, if a key says so.
+  const bool has_traces = std::ranges::any_of(own_workloads(), [](const Workload* each) { return !each->generated; });
+  bool exchanges =
+      has_traces && (places.contains("system.collectives.experts.kernels") || options.sm_share.has_value());
   for (Workload* const each : own_workloads()) {
     if (!each->generated) continue;
     const auto* const model = std::get_if<workload::Transformer>(&each->generated->model);

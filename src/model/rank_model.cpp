@@ -33,9 +33,7 @@ RankModel::Parts::Parts(RankModel& model, pdes::Scheduler& kernel)
                      .knows_places = model.run_.orders_collectives(),
                      .rendezvous = model.run_.options.rendezvous,
                      .load = model.load_},
-                    [this](const communicator::Completion& completion, const pdes::Event& end, bool may_take) {
-                      return npus.announce(completion, end, may_take);
-                    }),
+                    [this](const communicator::Completion& completion) { npus.announce(completion); }),
       places(model.run_.hosting.here),
       servers(
           kernel, model.run_.memory, model.run_.hosting, model.run_.place_of,

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "kept_completions.hpp"
 #include "kept_ends.hpp"
 #include "orrery/base/error.hpp"
 #include "orrery/base/hosting.hpp"
@@ -26,12 +25,6 @@ struct GroupUse {
   std::uint32_t circuits = 0;  ///< configuration of the circuits in which its collectives run
 };
 
-/// Events that the kernel does not see yet.
-struct KeptEvents {
-  KeptEnds ends;  ///< ends of the NPU that settles
-  KeptCompletions completions;
-};
-
 /// What the NPUs of a rank share and call.
 struct Context {
   /// Lists that are empty between calls; one for all NPUs saves memory.
@@ -46,7 +39,7 @@ struct Context {
   Hosting hosting;
   LpId first_server;  ///< LP of memory server 0
   const std::function<Place(NpuId, std::uint64_t node)>& place_of;
-  KeptEvents& kept;
+  KeptEnds& kept_ends;           ///< ends of the NPU that settles
   std::vector<GroupUse> groups;  ///< [communicators]
   DimensionStreams streams;
   const RunContext::AllTraces& of_all;

@@ -116,7 +116,6 @@ void DelayMessaging::begin_receive(Execution& npu, NodeId receive, Time now) {
   if (!receives_.take(channel, message)) {
     const auto awaited = awaited_from(npu, channel.other);
     // What other NPUs here may still send counts only if the kernel knows when they act.
-    if (awaited.here) npu.context().kept.completions.give_up(services.kernel);
     if (!services.kernel.is_certain(now, awaited)) undecided_.push_back({receive, awaited});
     npu.awaited().add(awaited);
     posted_.add(Time::zero(), npu.lookahead(), receive);

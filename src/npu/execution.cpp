@@ -43,8 +43,8 @@ void Execution::end_at(NodeId id, Time now, Time finish, const EventPlace* given
   if (finish == now) return order_->add_end(id, place);
   const pdes::Event end = make_event(finish, pdes::Stage::client, npu_.lp(), EventKind::complete, id.value());
   order_->places().keep(end, std::move(place));
-  if (context_.kept.ends.is_on)
-    context_.kept.ends.add(end);
+  if (context_.kept_ends.is_on)
+    context_.kept_ends.add(end);
   else
     context_.services.kernel.schedule(end);
 }

@@ -30,15 +30,14 @@ std::size_t next_resource(const Resources& resources) {
 }  // namespace
 
 Npu::Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
-         Context& context, std::optional<Overrun>& overrun, std::uint32_t index)
+         Context& context, std::optional<Overrun>& overrun)
     : execution_(npu, lookahead, context, overrun),
       messaging_(make_messaging(context)),
       collectives_(make_collectives(context)),
       blocks_(make_thread_blocks(context)),
       memberships_(std::move(memberships)),
       contention_(make_contention(execution_, memberships_)),
-      draws_as_(mix(context.options.noise.seed, npu.id.value())),
-      index_(index) {
+      draws_as_(mix(context.options.noise.seed, npu.id.value())) {
   // What collectives defer, and what links and thread blocks do, is decided when the kernel hands out the event.
   shortcuts_.runs_ahead = context.services.links == nullptr && context.gpus == nullptr &&
                           !contention_->depends_on_events() && !execution_.order().keeps_events();
@@ -104,7 +103,7 @@ void Npu::end_event(Time now) { end_on_links(collectives_->end_event(execution_,
 
 void Npu::settle(Time now, bool is_last) {
   const bool runs_ahead = shortcuts_.runs_ahead && is_last;
-  KeptEnds& ends = execution_.context().kept.ends;
+  KeptEnds& ends = execution_.context().kept_ends;
   ends.is_on = runs_ahead;
   settle_at(now);
   if (!runs_ahead) return;
@@ -118,23 +117,15 @@ void Npu::settle(Time now, bool is_last) {
 /// do next, because the kernel says by that what is certain.
 void Npu::run_ahead() {
   pdes::Scheduler& kernel = execution_.context().services.kernel;
-  KeptEnds& ends = execution_.context().kept.ends;
-  const KeptCompletions& completions = execution_.context().kept.completions;
+  KeptEnds& ends = execution_.context().kept_ends;
   for (int moment = 0; moment < most_moments_ahead && !awaits().anything(); ++moment) {
     const Time now = ends.next();
-    if (now == Time::max() || completions.holds(index_) || !kernel.advance(lp(), now, 0)) return;
+    if (now == Time::max() || !kernel.advance(lp(), now)) return;
     execution_.complete(ends.take(), now);
     for (; ends.next() == now; execution_.complete(ends.take(), now))
-      ensure(kernel.advance(lp(), now, 0), "an NPU stops in the middle of a moment");
+      ensure(kernel.advance(lp(), now), "an NPU stops in the middle of a moment");
     settle_at(now);
   }
-}
-
-bool Npu::end_ahead(const pdes::Event& end) {
-  pdes::Scheduler& kernel = execution_.context().services.kernel;
-  if (awaits().anything() || !kernel.advance(lp(), end.time, kernel.depth(end.source()))) return false;
-  if (handle(end)) settle(end.time, true);
-  return true;
 }
 
 /// Lets nodes begin at `now` until none can; those that take no time end in between.
@@ -293,7 +284,7 @@ void Npu::issue_access(NodeId id, Time now) {
                                        {}});
 }
 
-bool Npu::announce(const communicator::Completion& completion) {
+void Npu::announce(const communicator::Completion& completion) {
   const NodeId id = completion.node;
   execution_.awaited().remove(awaited_by(id));
   RunningNode& running = execution_.running(id);
@@ -303,7 +294,6 @@ bool Npu::announce(const communicator::Completion& completion) {
   if (completion.time == Time::max()) [[unlikely]]
     execution_.accounting().note_overrun(id, running.start, Overrun::Quantity::time);
   execution_.accounting().count_sent(id, running.start, completion.sent);
-  return shortcuts_.runs_ahead && completion.time != Time::max() && !awaits().anything();
 }
 
 /// Returns what the end of a collective or a memory access depends on.

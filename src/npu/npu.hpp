@@ -28,9 +28,9 @@ namespace orrery::npu {
 class Npu : private EventHandler {
  public:
   /// `memberships`: [uses of the program] in the communicators of NpuSpec::groups. `overrun` becomes this NPU's if it
-  /// has an earlier one. `index`: of this NPU on its rank. All references outlive it.
+  /// has an earlier one. All references outlive it.
   Npu(const NpuSpec& npu, const Lookahead& lookahead, std::vector<communicator::Membership> memberships,
-      Context& context, std::optional<Overrun>& overrun, std::uint32_t index);
+      Context& context, std::optional<Overrun>& overrun);
 
   /// Makes the first nodes ready at the time that it returns. `settle` must follow then, and nothing may happen here
   /// before.
@@ -44,16 +44,13 @@ class Npu : private EventHandler {
   /// Lets nodes begin at `now` until none can; those that take no time end in between. Goes on with the ends of its
   /// own nodes as long as nothing else can come before, if no other NPU has yet to settle at `now`.
   void settle(Time now, bool is_last);
-  /// Handles the end of a collective, and settles, if nothing else can come before. Returns whether it did.
-  bool end_ahead(const pdes::Event& end);
 
   /// Keeps the place, among simultaneous events, of an event that another logical process has sent.
   void keep_place_of(const pdes::Event& event) { execution_.order().admit(event); }
   /// See pdes::Model::admit. `event` is of another NPU, not of a server or of the links.
   bool admit(pdes::Event& event) { return messaging_->admit(execution_, event); }
-  /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range. Returns
-  /// whether the NPU may handle it before the kernel sees its event.
-  bool announce(const communicator::Completion& completion);
+  /// Takes note that the end of a node has become known, which another LP decides; max() if it is out of range.
+  void announce(const communicator::Completion& completion);
   /// See pdes::Model::awaits.
   pdes::Awaited awaits() const;
   /// Returns how far ahead this NPU can be seen.
@@ -118,7 +115,6 @@ class Npu : private EventHandler {
   std::unique_ptr<Contention> contention_;
   std::uint64_t draws_as_;           // what all its draws of noise begin with
   memory::MemoryServer own_memory_;  // if no memory is shared
-  std::uint32_t index_;              // on its rank
   Shortcuts shortcuts_;
   collective::Turn next_turn_;   // communicator::Join::turn of the next collective
   bool has_settled_ = false;     // its first nodes have begun

@@ -16,7 +16,6 @@ namespace orrery::npu {
 namespace {
 
 constexpr std::uint32_t elsewhere = ~0U;
-constexpr int most_completions_ahead = 256;  ///< so that the kernel sees to messages and to requests to stop
 
 /// Returns the memberships of an NPU in the communicators of its collectives. O(uses * log members).
 std::vector<communicator::Membership> memberships_of(const NpuSpec& npu,
@@ -68,7 +67,7 @@ struct Npus::State {
                 run.hosting,
                 run.first_server(),
                 run.place_of,
-                kept,
+                kept_ends,
                 uses_of_groups(run),
                 dimension_streams_of(run),
                 run.of_all,
@@ -89,7 +88,7 @@ struct Npus::State {
   }
 
   const RunContext& run;
-  KeptEvents kept{{}, KeptCompletions(run.npus.size())};
+  KeptEnds kept_ends;
   Context context;
   std::unique_ptr<GpuSystem> gpus;  // null: no thread blocks carry out collectives
   Lookaheads lookaheads;
@@ -109,7 +108,7 @@ Npus::Npus(const RunContext& run, const Services& services, std::optional<Overru
   for (const NpuSpec& spec : run.npus) {
     state_->index[spec.id.index()] = static_cast<std::uint32_t>(state_->npus.size());
     state_->npus.emplace_back(spec, state_->lookaheads.of(spec), memberships_of(spec, services.communicators),
-                              state_->context, overrun, state_->index[spec.id.index()]);
+                              state_->context, overrun);
   }
 }
 
@@ -178,37 +177,17 @@ void Npus::handle(const pdes::Event& event) {
 void Npus::settle(Time exact) {
   const Time now = state_->has_fractions ? memory::whole_ns(exact) : exact;
   state_->context.fraction = exact - now;
-  state_->kept.completions.is_on = !state_->has_fractions;
   for (const auto index : state_->touched) {
     state_->is_touched[index] = 0;
-    state_->npus[index].settle(now, index == state_->touched.back());
-    note_settled(index);
+    Npu& npu = state_->npus[index];
+    npu.settle(now, index == state_->touched.back());
+    state_->bounds.mark(index);
+    if (npu.is_done() && !state_->is_done[index]) {
+      state_->is_done[index] = 1;
+      ++state_->num_done;
+    }
   }
   state_->touched.clear();
-  end_kept_completions();
-  state_->kept.completions.is_on = false;
-}
-
-void Npus::note_settled(std::uint32_t index) {
-  state_->bounds.mark(index);
-  if (!state_->npus[index].is_done() || state_->is_done[index]) return;
-  state_->is_done[index] = 1;
-  ++state_->num_done;
-}
-
-/// Ends collectives that have become known, and those that become known because of it, as long as nothing else can come
-/// before for their NPUs. The others go to the kernel.
-void Npus::end_kept_completions() {
-  KeptCompletions& kept = state_->kept.completions;
-  pdes::Scheduler& kernel = state_->context.services.kernel;
-  for (int i = 0; i < most_completions_ahead && !kept.empty(); ++i) {
-    const auto [end, index] = kept.take();
-    if (state_->npus[index].end_ahead(end))
-      note_settled(index);
-    else
-      kernel.schedule(end);
-  }
-  kept.give_up(kernel);
 }
 
 bool Npus::admit(pdes::Event& event) {
@@ -222,13 +201,10 @@ bool Npus::admit(pdes::Event& event) {
   return true;
 }
 
-bool Npus::announce(const communicator::Completion& completion, const pdes::Event& end, bool may_take) {
+void Npus::announce(const communicator::Completion& completion) {
   const auto index = local(completion.npu);
-  Npu& npu = state_->npus[index];
-  const bool takes_it = npu.announce(completion);
+  state_->npus[index].announce(completion);
   state_->bounds.mark(index);
-  KeptCompletions& kept = state_->kept.completions;
-  return takes_it && may_take && kept.is_on && kept.add(index, end);
 }
 
 void Npus::proceed(NpuId npu) { touch(local(npu)); }

@@ -81,7 +81,7 @@ bool Kernel::is_certain(Time time, Awaited awaited) const {
          (!awaited.may_reply() || time < reply_input_);
 }
 
-bool Kernel::advance(LpId lp, Time time, std::uint32_t depth) {
+bool Kernel::advance(LpId lp, Time time) {
   Lp& its = lps_[lp.index()];
   if (!ahead_ || its.num_pending > 0 || !may_handle(time)) return false;
   if (time < its.clock) [[unlikely]]
@@ -89,7 +89,6 @@ bool Kernel::advance(LpId lp, Time time, std::uint32_t depth) {
   if (load_) [[unlikely]]
     load_->count(lp, time);
   its.clock = time;
-  its.depth = std::max(its.depth, depth);
   latest_[client] = std::max(latest_[client], time);
   count(its);
   return true;
@@ -258,12 +257,10 @@ std::uint64_t Kernel::process_cell() {
   return 0;
 }
 
-/// Handles the events of the earliest time of the active cell that are certain, and defers the others. Those count that
-/// clients handle at once because of them.
+/// Handles the events of the earliest time of the active cell that are certain, and defers the others.
 std::uint64_t Kernel::handle_time_of_cell() {
   Cells& cells = ahead_->cells;
   const Time time = cells.top().time;
-  const std::uint64_t before = statistics_.events;
   std::uint64_t handled = 0;
   while (cells.has_pending() && cells.top().time == time) {
     const LpId lp = cells.top().target;
@@ -277,7 +274,7 @@ std::uint64_t Kernel::handle_time_of_cell() {
   if (handled == 0) return 0;
   latest_[client] = std::max(latest_[client], time);
   model_.settle(time, Stage::client);
-  return std::max(handled, statistics_.events - before);
+  return handled;
 }
 
 /// Makes the cell with the earliest event of all active if this event may be handled. Returns whether it is.

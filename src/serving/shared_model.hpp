@@ -27,7 +27,7 @@ class SchedulerOfRank final : public pdes::Scheduler {
   void send(Rank to, pdes::Event event, std::span<const std::byte> more) override { kernel_.send(to, event, more); }
   void resume(const pdes::Event& event) override { kernel_.resume(event); }
   bool is_certain(Time time, pdes::Awaited awaited) const override { return kernel_.is_certain(time, awaited); }
-  bool advance(LpId client, Time time, std::uint32_t depth) override { return kernel_.advance(client, time, depth); }
+  bool advance(LpId client, Time time) override { return kernel_.advance(client, time); }
   void wait_until_certain(LpId client) override { kernel_.wait_until_certain(client); }
   void post(Rank to, std::span<const std::byte> message) override { kernel_.post(to, message); }
   void visit_server_events(const std::function<void(const pdes::Event&)>& visit) const override {

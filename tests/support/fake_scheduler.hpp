@@ -30,7 +30,7 @@ class FakeScheduler final : public pdes::Scheduler {
   }
   void resume(const pdes::Event& event) override { resumed.push_back(event); }
   bool is_certain(Time, pdes::Awaited) const override { return certain; }
-  bool advance(LpId, Time, std::uint32_t) override { return advances; }
+  bool advance(LpId, Time) override { return false; }
   void wait_until_certain(LpId client) override { waiting.push_back(client); }
   void post(Rank to, std::span<const std::byte> message) override {
     posted.push_back({to, {message.begin(), message.end()}});
@@ -51,7 +51,6 @@ class FakeScheduler final : public pdes::Scheduler {
   std::map<LpId, std::uint32_t> depths;
   Time time;
   bool certain = true;
-  bool advances = false;
 };
 
 }  // namespace orrery::test_support

@@ -68,9 +68,8 @@ struct Completion {
 /// each participant.
 class MemberSide {
  public:
-  /// Tells of a completion and its event. `may_take`: whether the participant may handle the event without the kernel.
-  /// Returns whether it will.
-  using Announce = std::function<bool(const Completion&, const pdes::Event&, bool may_take)>;
+  /// Tells of a completion, whose event has been scheduled.
+  using Announce = std::function<void(const Completion&)>;
 
   MemberSide(const Setup& setup, SendReport send, Announce announce);
 

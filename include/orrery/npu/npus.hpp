@@ -54,8 +54,8 @@ class Npus {
   void proceed(NpuId npu);
   pdes::LookaheadBounds lookahead();
 
-  /// Takes note that the end of a node's collective has become known. See MemberSide::Announce.
-  bool announce(const communicator::Completion& completion, const pdes::Event& end, bool may_take);
+  /// Takes note that the end of a node's collective has become known. Its event has been scheduled.
+  void announce(const communicator::Completion& completion);
 
   /// Returns the number of NPUs here that have executed their traces.
   std::size_t num_done() const;
@@ -96,8 +96,6 @@ class Npus {
 
   std::uint32_t local(NpuId npu) const;
   void touch(std::uint32_t npu);
-  void note_settled(std::uint32_t npu);
-  void end_kept_completions();
 
   std::unique_ptr<State> state_;
 };

@@ -42,7 +42,7 @@ class Kernel final : public Scheduler {
   void send(Rank to, Event event, std::span<const std::byte> more = {}) override;
   void resume(const Event& event) override;
   bool is_certain(Time time, Awaited awaited) const override;
-  bool advance(LpId client, Time time, std::uint32_t depth) override;
+  bool advance(LpId client, Time time) override;
   void wait_until_certain(LpId client) override;
   void post(Rank to, std::span<const std::byte> message) override;
   void visit_server_events(const std::function<void(const Event&)>& visit) const override;

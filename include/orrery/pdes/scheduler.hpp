@@ -30,9 +30,8 @@ class Scheduler {
   virtual bool is_certain(Time time, Awaited awaited) const = 0;
   /// Counts an event of a client that the client handles at once, without having scheduled it. Returns whether it may:
   /// if no event is pending for the client, it is allowed to be ahead of others, and no stop is near. The client must
-  /// await nothing, and the event must come after the last one that it has handled. `depth`: depth of the logical
-  /// process that causes the event, 0 if it is the client.
-  virtual bool advance(LpId client, Time time, std::uint32_t depth) = 0;
+  /// await nothing, and the event must come after the last one that it has handled.
+  virtual bool advance(LpId client, Time time) = 0;
   /// Asks the kernel to call Model::proceed for a client as soon as it awaits nothing, or its time is certain. A client
   /// asks for this when it is ahead of what is certain and cannot end the time of its last event before it knows more.
   /// This is no event of the model and does not count as one.

@@ -162,7 +162,11 @@ constexpr Row<Configuration> collective_rows[] = {
     {"system.collectives.experts.kernels",
      "kernels that bring tokens to experts, with a `workload.parallel.expert-exchange` that is no all-to-all",
      "deepep-v2", Default::built_in(), word<expert_kernels>(),
-     [](auto& c) { return &c.collectives.library.experts.kernels; }, see("workloads.md, *Experts*")},
+     [](auto& c) { return &c.collectives.library.experts.kernels; }, see("workloads.md, *Experts*"),
+     written_if([](const Configuration& c) {
+       return c.execution.compute.experts_share > 0 ||
+              c.collectives.library.experts.kernels != collective::ExpertKernelsName();
+     })},
     {"system.collectives.experts.sm-share",
      "share of an NPU's compute units that an exchange of tokens holds from begin to end", "0.1",
      Default::described("SMs of the kernels over those of the processor"), optional_of<share>(),

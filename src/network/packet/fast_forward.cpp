@@ -46,7 +46,7 @@ class FastForward::CatchUp final : public pdes::Scheduler {
   void schedule(const pdes::Event&) override { refuse(); }
   void resume(const pdes::Event&) override { refuse(); }
   bool is_certain(Time, pdes::Awaited) const override { refuse(); }
-  bool advance(LpId, Time, std::uint32_t) override { refuse(); }
+  bool advance(LpId, Time) override { refuse(); }
   void wait_until_certain(LpId) override { refuse(); }
   void post(Rank, std::span<const std::byte>) override { refuse(); }
   std::uint32_t depth(LpId) const override { refuse(); }

@@ -35,7 +35,7 @@ class SchedulingOrder final : public pdes::Scheduler {
   void send(Rank, pdes::Event event, std::span<const std::byte>) override { schedule(event); }
   void resume(const pdes::Event& event) override { schedule(event); }
   bool is_certain(Time, pdes::Awaited) const override { return true; }
-  bool advance(LpId, Time, std::uint32_t) override { return false; }
+  bool advance(LpId, Time) override { return false; }
   void wait_until_certain(LpId) override { refuse(); }
   void post(Rank, std::span<const std::byte>) override { refuse(); }
   Time now() const override { return now_; }

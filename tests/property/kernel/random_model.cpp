@@ -352,7 +352,7 @@ void RandomModel::handle(const Event& event) {
   if (event.kind == completion) me.waiting.erase(event.source().value() - system_.group_lp(0).value());
   if (event.node > 0) {
     Event next = next_step(event);
-    while (next.node > 0 && may_step_at_once(client) && kernel_->advance(event.target, next.time, 0)) {
+    while (next.node > 0 && may_step_at_once(client) && kernel_->advance(event.target, next.time)) {
       note(next);
       next = next_step(next);
     }

@@ -47,9 +47,8 @@ TEST(WireFormat, AMessageOfWrongSizeIsRefused) {
 /// A rank with its communicators.
 struct OneRank {
   explicit OneRank(int here)
-      : system(here), communicators(system.setup, [this](const Completion& completion, const pdes::Event&, bool) {
+      : system(here), communicators(system.setup, [this](const Completion& completion) {
           announced.emplace_back(completion.npu, completion.time);
-          return false;
         }) {}
 
   void join(std::uint32_t npu, Time now) {

@@ -25,11 +25,9 @@ class MemberSideTest : public ::testing::Test {
  protected:
   void make(Execution execution = Execution::at_host) {
     system.emplace(0, execution);
-    side.emplace(system->setup, keep_in(reports),
-                 [this](const Completion& completion, const pdes::Event&, bool may_take) {
-                   announced.push_back({completion.npu, completion.node, completion.time, completion.sent});
-                   return takes && may_take;
-                 });
+    side.emplace(system->setup, keep_in(reports), [this](const Completion& completion) {
+      announced.push_back({completion.npu, completion.node, completion.time, completion.sent});
+    });
   }
   void SetUp() override { make(); }
 
@@ -56,7 +54,6 @@ class MemberSideTest : public ::testing::Test {
   std::optional<MemberSide> side;
   std::vector<SentReport> reports;
   std::vector<Announced> announced;
-  bool takes = false;  // whether participants handle completions without the kernel
 };
 
 // NPU 1 joins at 30 ns and NPU 0 at 20 ns. The host is told once, with the times in the order of the members.
@@ -161,18 +158,6 @@ TEST_F(MemberSideTest, CompletionsBecomeOneEventForEachParticipant) {
   EXPECT_EQ(system->kernel.depth(communicator), 9U);
 }
 
-// A participant that handles the end of its collective without the kernel gets no event.
-TEST_F(MemberSideTest, ParticipantsMayTakeTheirEvents) {
-  takes = true;
-  join(pair, 0, 5, ns(10));
-  join(pair, 1, 6, ns(20));
-  Report report = reports.back().report;
-  report.kind = ReportKind::completions;
-  side->complete(report, std::vector{ns(90)});
-  EXPECT_TRUE(system->kernel.scheduled.empty());
-  EXPECT_EQ(announced.size(), 2U);
-}
-
 // One time stands for all. A completion beyond the range of times gets no event, but is announced.
 TEST_F(MemberSideTest, OneTimeStandsForAllAndTheLastTimeForNone) {
   for (const Time time : {ns(90), Time::max()}) {
@@ -237,7 +222,7 @@ TEST_F(MemberSideTest, TheLastToLeaveTellsTheHost) {
 TEST_F(MemberSideTest, RepresentativesJoinForTheMembersThatTheyRepresent) {
   const Representatives representatives{{NpuId(0), NpuId(1)}, {0, 1, 0, 1}, 2};
   system->specs[0].representatives = &representatives;
-  side.emplace(system->setup, keep_in(reports), [](const Completion&, const pdes::Event&, bool) { return false; });
+  side.emplace(system->setup, keep_in(reports), [](const Completion&) {});
   const Membership membership = side->membership(world, std::uint32_t{1});
   EXPECT_EQ(membership.members, 4U);
   EXPECT_EQ(membership.local_participants, 2U);

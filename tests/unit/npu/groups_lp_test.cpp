@@ -39,61 +39,6 @@ TEST(Collectives, AMemberCompletesWhenTheHostSaysSo) {
   EXPECT_EQ(rank.npus->num_done(), 2U);
 }
 
-/// Two NPUs of a pair that compute 10 ns and 20 ns, join a collective that their host ends at 100 ns and 110 ns, and
-/// compute 5 ns. With `receives` each then waits for a message of the other.
-class PairThatRunsAhead : public testing::Test {
- protected:
-  void make(bool receives) {
-    std::vector<std::shared_ptr<const trace::Graph>> graphs;
-    for (const std::int64_t compute : {10, 20}) {
-      GraphBuilder graph;
-      graph.timed(NodeKind::compute, compute, {});
-      graph.collective(RankOfNpus::pair, trace::all_dimensions, {0});
-      graph.timed(NodeKind::compute, 5, {1});
-      if (receives) graph.message(NodeKind::receive, 1 - static_cast<std::uint32_t>(graphs.size()), {1});
-      graphs.push_back(graph.build());
-    }
-    rank.emplace(graphs);
-    rank->kernel.advances = true;
-    rank->answer_at_once = [this](const RankOfNpus::SentReport& sent) {
-      rank->complete(sent.report, {ns(100), ns(110)});
-    };
-  }
-
-  std::optional<RankOfNpus> rank;
-};
-
-// The kernel sees no event of the NPUs but those with which they start, because nothing else can come before.
-TEST_F(PairThatRunsAhead, EndsACollectiveWithoutTheKernel) {
-  make(false);
-  while (rank->npus->num_done() < 2) ASSERT_TRUE(rank->step());
-  EXPECT_TRUE(rank->kernel.scheduled.empty());
-  EXPECT_EQ(rank->spans(0).at(1), (Span{ns(10), ns(100)}));
-  EXPECT_EQ(rank->spans(0).at(2), (Span{ns(100), ns(105)}));
-  EXPECT_EQ(rank->spans(1).at(2), (Span{ns(110), ns(115)}));
-}
-
-// NPU 0 posts a receive at 100 ns. What it may take for certain depends on NPU 1, so the kernel gets the end of NPU 1's
-// collective first.
-TEST_F(PairThatRunsAhead, GivesTheKernelWhatOthersMaySend) {
-  make(true);
-  ASSERT_TRUE(rank->step()) << "both begin, and NPU 1 joins";
-  ASSERT_TRUE(rank->step()) << "NPU 0 joins";
-  const auto of_collective = std::ranges::find(rank->kernel.scheduled, LpId(1), &pdes::Event::target);
-  ASSERT_NE(of_collective, rank->kernel.scheduled.end());
-  EXPECT_EQ(of_collective->time, ns(110));
-  EXPECT_TRUE(rank->npus->awaits(NpuId(0)).here);
-}
-
-// Where the kernel does not let NPUs be ahead, it gets all events, and all times are equal.
-TEST_F(PairThatRunsAhead, IsAsFastAsOneThatTheKernelHoldsBack) {
-  make(false);
-  rank->kernel.advances = false;
-  rank->run();
-  EXPECT_EQ(rank->spans(0).at(2), (Span{ns(100), ns(105)}));
-  EXPECT_EQ(rank->spans(1).at(2), (Span{ns(110), ns(115)}));
-}
-
 // The host of the world, and some of its members, are on the other rank.
 TEST(Collectives, AMemberAwaitsTheReplyOfAnotherRank) {
   RankOfNpus rank({collective_after(10, RankOfNpus::world)});

@@ -83,11 +83,8 @@ class RankOfNpus {
             .execution = system.links ? communicator::Execution::by_members : communicator::Execution::at_host},
         [this](Rank to, const communicator::Report& report, std::span<const Time> times) {
           reports.push_back({to, report, {times.begin(), times.end()}});
-          if (answer_at_once) answer_at_once(reports.back());
         },
-        [this](const communicator::Completion& completion, const pdes::Event& end, bool may_take) {
-          return npus->announce(completion, end, may_take);
-        });
+        [this](const communicator::Completion& completion) { npus->announce(completion); });
     servers_.emplace(
         kernel, memory_, hosting, place_of_, [](GroupId) { return std::string(); }, overrun_);
     npus.emplace(*run_, Services{kernel, network_, *members_, *servers_, system.links}, overrun_);
@@ -164,8 +161,7 @@ class RankOfNpus {
     std::vector<Time> times;
   };
 
-  std::function<void(const SentReport&)> answer_at_once;  ///< plays a host of this rank; may be empty
-  test_support::FakeScheduler kernel;                     ///< `sent` keeps what has gone to the other rank
+  test_support::FakeScheduler kernel;  ///< `sent` keeps what has gone to the other rank
   network::DelayModel delays;
   std::vector<SentReport> reports;
   std::optional<Npus> npus;
