@@ -137,6 +137,31 @@ class OneAnswer(harness.Folder):
                     )
                     self.assertEqual(harness.difference(first, other), "")
 
+    def test_gathers_that_yield_in_a_pipeline(self):
+        """Gathers of ZeRO 3 yield to the collectives of tensor parallelism, in a pipeline with a slow NPU; and a smaller step without one.
+        Writing checkpoints, which lets no NPU be ahead, changes nothing either."""
+        for parallel, slow in (
+            (
+                "pp: 2, tp: 4, dp: 2, micro-batches: 4, zero: 3",
+                "perturbation: {slow-npus: [{npus: '2', compute: 0.5}]}\n",
+            ),
+            ("pp: 2, tp: 2, dp: 4, micro-batches: 3, zero: 3", ""),
+        ):
+            config = self.folder / "step.yaml"
+            config.write_text(
+                "system:\n"
+                "  network: {dimensions: [{shape: Torus2D, size: 4x4, bandwidth: 50 GB/s, latency: 250 ns}]}\n"
+                "  compute: {model: products, processor: h100, peak: 1 TFLOPS, local-memory: {bandwidth: 100 GB/s}}\n"
+                f"{slow}workload:\n"
+                "  model: {layers: 4, hidden: 64, heads: 8, sequence: 64}\n"
+                f"  parallel: {{{parallel}}}\n"
+            )
+            with self.subTest(parallel):
+                first = self.check_one_answer([config], 16, ranks=(2, 3, 4))
+                often = [f"--checkpoint={self.folder / 'run.chk'}", "--checkpoint-interval=0.0001"]
+                second = self.run_once([config, *often], "saved.h5")
+                self.assertEqual(harness.difference(first, second), "")
+
     def test_remote_memories(self):
         """Random workloads with each kind of remote memory give the same results on 1 to 8 ranks under several strategies; with a
         hierarchical pool also on the congestion-aware network."""
